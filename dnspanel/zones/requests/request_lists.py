@@ -1,7 +1,7 @@
 """Lists of requests for a reader: own requests, requests waiting for approval, and a zone's scheduled requests."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -28,7 +28,13 @@ from dnspanel.zones.models import (
     Verdict,
     Zone,
 )
-from dnspanel.zones.requests.request_status import accounts_involved, planned_for
+from dnspanel.zones.requests.request_status import (
+    ApprovalState,
+    Demand,
+    accounts_involved,
+    approval_state_of,
+    planned_for,
+)
 from dnspanel.zones.rights import access
 
 MOST_NOTES = 200
@@ -96,7 +102,7 @@ def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) 
 def waiting_for(reader: Drafter) -> list[PublishRequest]:
     """Return requests that wait for the reader's approval, oldest first. Examine at most MOST_LOOKED_AT requests.
 
-    Requests that the reader approved after the last edit of the draft are omitted. Needs at most nine queries.
+    Requests that are approved, or that the reader approved after the last edit of the draft, are omitted.
     """
     user = person(reader)
     found = list(
@@ -114,7 +120,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
     approved = dict(
         RequestNote.objects.filter(request__in=found, by=user, verdict=Verdict.APPROVE).values_list("request", "at")
     )
-    return [
+    waiting = [
         each
         for each in found
         if each.draft is not None
@@ -130,6 +136,38 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
             for rule in rules.of(zones[pk]).approval
         )
     ]
+    reached = approval_states(waiting)
+    return [each for each in waiting if reached[each.pk] is not ApprovalState.APPROVED]
+
+
+def approval_states(requests: Iterable[PublishRequest]) -> dict[int, ApprovalState]:
+    """Return the approval state of each open request, by id. The drafts must be loaded.
+
+    Only approvals after the last edit of the draft count. Needs two queries if no approval rules exist.
+    """
+    drafts = {each: each.draft for each in requests if each.is_open and each.draft is not None}
+    zones = Zone.objects.in_bulk({pk for each in drafts for pk in each.zone_ids}) if drafts else {}
+    rules = publish_guards.rules_about(zones.values())
+    if not rules.approval:
+        return {each.pk: ApprovalState.READY for each in drafts}
+    types = types_by_zone([draft.pk for draft in drafts.values()])
+    humans = humans_of({pk for each in drafts for pk in accounts_involved(each)})
+    notes = list(RequestNote.objects.filter(request__in=drafts, verdict=Verdict.APPROVE).select_related("by"))
+    people = {note.by: publish_guards.approver(note.by) for note in notes if note.by is not None}
+    found = {}
+    for each, draft in drafts.items():
+        involved = {humans.get(pk) for pk in accounts_involved(each)}
+        mine = [note.by for note in notes if note.request_id == each.pk and note.at > draft.changed_at and note.by]
+        given = [people[by] for by in mine if by.human_id not in involved]
+        concerned = {
+            rule.pk: rule
+            for zone in (zones[pk] for pk in each.zone_ids if pk in zones)
+            for rule in rules.of(zone).approval
+            if publish_guards.is_concerned(rule, types.get((draft.pk, zone.pk), Counter()))
+        }
+        demands = (Demand(rule, publish_guards.approvals_given(rule, given)) for rule in concerned.values())
+        found[each.pk] = approval_state_of(demands)
+    return found
 
 
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:

@@ -1,8 +1,9 @@
 """The status of a request: the publication it would make, its approvals, and the possible approvers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from hashlib import blake2s
 from json import dumps
 from typing import Any
@@ -61,6 +62,22 @@ class Demand:
         return publish_guards.approvers_text(self.rule)
 
 
+class ApprovalState(StrEnum):
+    """The state of an open request: no approval is required, approvals are missing, or all are given."""
+
+    READY = "ready"
+    PENDING = "pending"
+    APPROVED = "approved"
+
+
+def approval_state_of(demands: Iterable[Demand]) -> ApprovalState:
+    """Return the approval state of an open request with these demands."""
+    needed = [demand for demand in demands if demand.rule.needed]
+    if not needed:
+        return ApprovalState.READY
+    return ApprovalState.APPROVED if all(demand.is_met for demand in needed) else ApprovalState.PENDING
+
+
 @dataclass(frozen=True, slots=True)
 class RequestStatus:
     """The state of an open request, and the acts that a reader is allowed to do on it."""
@@ -78,9 +95,13 @@ class RequestStatus:
     frozen: tuple[tuple[Freeze, datetime], ...]  # the freezes that block it now, and their ends
 
     @property
+    def approval(self) -> ApprovalState:
+        return approval_state_of(self.demands)
+
+    @property
     def is_approved(self) -> bool:
         """True if every rule has the approvals that it requires."""
-        return all(demand.is_met for demand in self.demands)
+        return self.approval is not ApprovalState.PENDING
 
 
 def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
@@ -110,7 +131,7 @@ def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
         is_own=is_own,
         may_approve=not reason_not,
         reason_not=reason_not,
-        may_publish=all(demand.is_met for demand in demands) and (is_own or user.pk in valid),
+        may_publish=approval_state_of(demands) is not ApprovalState.PENDING and (is_own or user.pk in valid),
         own_approval=own,
         frozen=tuple(publish_guards.freezes_now(rules, timezone.now())),
     )

@@ -1,6 +1,7 @@
 """Views of requests (drafts that wait for approval or a scheduled time): list, review, and actions on a request."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib import messages
@@ -26,12 +27,41 @@ from dnspanel.zones.errors import (
     PublishRefused,
     RequestRefused,
 )
-from dnspanel.zones.models import Channel, PublishRequest
+from dnspanel.zones.models import Channel, PublishRequest, RequestState
 from dnspanel.zones.requests import publish_requests, request_lists, request_status
+from dnspanel.zones.requests.request_status import ApprovalState
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
 
 REQUESTS_PER_PAGE = 50
+
+
+_BADGES = {
+    "failed": ("bad", "error", gettext_lazy("scheduled publish failed")),
+    ApprovalState.READY: ("ok", "check", gettext_lazy("ready to publish")),
+    ApprovalState.PENDING: ("info", "clock", gettext_lazy("pending")),
+    ApprovalState.APPROVED: ("ok", "check", gettext_lazy("approved")),
+    RequestState.PUBLISHED: ("ok", "check", gettext_lazy("published")),
+    RequestState.PAST_RULES: ("warn", "alert", gettext_lazy("rules bypassed")),
+    RequestState.DECLINED: ("bad", "close", gettext_lazy("declined")),
+    RequestState.WITHDRAWN: ("quiet", "undo", gettext_lazy("withdrawn")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRequest:
+    """A request with its state as a badge. `approval` is None if the request has ended."""
+
+    request: PublishRequest
+    approval: ApprovalState | None
+
+    @property
+    def badge(self) -> tuple[str, str, str]:
+        """The tone, icon and text of the state."""
+        state = (
+            "failed" if self.approval and self.request.refusal else self.approval or RequestState(self.request.state)
+        )
+        return _BADGES.get(state, _BADGES[RequestState.WITHDRAWN])
 
 
 class TimeForm(PanelForm):
@@ -51,15 +81,20 @@ def request_list(request: PanelRequest) -> HttpResponse:
     found = request_lists.requests_of(request.user, before=before, limit=REQUESTS_PER_PAGE + 1)
     listed = found[:REQUESTS_PER_PAGE]
     context: dict[str, object] = {
-        "requests": listed,
+        "requests": _display_requests(listed),
         "next_query": f"before={listed[-1].pk}" if len(found) > len(listed) else "",
     }
     if is_fragment(request) and before is not None:
         return render(request, "editor/_request_rows.html", context)
-    context["waiting"] = request_lists.waiting_for(request.user)
+    context["waiting"] = _display_requests(request_lists.waiting_for(request.user))
     since = timezone.now() - request_lists.PAST_RULES_LISTED
-    context["past"] = request_lists.past_rules_lately(request.user, since=since)
+    context["past"] = _display_requests(request_lists.past_rules_lately(request.user, since=since))
     return render(request, "editor/requests.html", context)
+
+
+def _display_requests(requests: Sequence[PublishRequest]) -> list[DisplayRequest]:
+    reached = request_lists.approval_states(requests)
+    return [DisplayRequest(each, reached.get(each.pk)) for each in requests]
 
 
 @require_safe
@@ -68,9 +103,14 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
     access.require(request.user, Permission.READ)
     found = request_lists.request_for(request.user, request_key)
     notes = request_lists.notes_of(found)
-    context: dict[str, object] = {"asked": found, "notes": notes, "longest": publish_requests.LONGEST_TEXT}
-    if found.is_open:
-        status = request_status.status_of(found, request.user)
+    status = request_status.status_of(found, request.user) if found.is_open else None
+    context: dict[str, object] = {
+        "asked": found,
+        "state": DisplayRequest(found, status.approval if status else None),
+        "notes": notes,
+        "longest": publish_requests.LONGEST_TEXT,
+    }
+    if status is not None:
         visible = set(access.zones_visible_to(request.user).filter(pk__in=found.zone_ids).values_list("pk", flat=True))
         plans = tuple(plan for plan in status.plans if plan.zone.pk in visible)
         own = status.own_approval

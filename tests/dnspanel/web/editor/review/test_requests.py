@@ -74,6 +74,8 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     assert "The new web" in page
     request = PublishRequest.objects.get()
     assert "You cannot approve this request" in page
+    third = browser(make_person("eve", "editor"))
+    assert "The new web" in third.get(LIST).content.decode()
     waiting = other.get(LIST).content.decode()
     assert "Waiting for you" in waiting
     assert "The new web" in waiting
@@ -84,6 +86,11 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     assert "Request approved" in act(other, request, "approve", text="Good")
     page = client.get(reverse("draft-request", args=[request.key])).content.decode()
     assert "Publish now" in page
+    # Previously the head of an approved request still said that the request waits.
+    for each in (page, client.get(LIST).content.decode()):
+        assert "</svg>approved</span>" in each
+        assert "pending" not in each
+    assert "The new web" not in third.get(LIST).content.decode()
     act(client, request, "publish")
     request.refresh_from_db()
     assert request.state == RequestState.PUBLISHED
