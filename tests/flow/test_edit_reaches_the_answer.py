@@ -95,7 +95,7 @@ def test_a_zone_is_created_deleted_and_created_again(alice: Person, stack: Stack
             seconds=SECONDS_TO_ANSWER,
             what=f"{zone} with {nameserver}",
         )
-        expect(alice.page.locator("#sync-chip")).to_contain_text("On 3/3 nodes")
+        expect(alice.page.locator("#sync-chip")).to_contain_text("3 nodes, canary")
 
     create("ns1.example.net.")
     alice.goes_to(f"/zones/{zone}/delete/")

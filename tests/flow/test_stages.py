@@ -89,7 +89,7 @@ def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
     )
     words = run_inside(staged, "stages.descriptions_of_nodes")
     assert words["ns3"][1].endswith("waiting until canary has answered correctly for 20 s.")
-    assert words["fleet"] == ["ok", "3 of 3 nodes live"]
+    assert words["fleet"] == ["ok", "Live: 3 nodes, canary"]
     assert "ring0" not in words
     run_inside(staged, "stages.verify_canary_for", VERIFY_SECONDS)
 

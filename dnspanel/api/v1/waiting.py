@@ -59,7 +59,7 @@ def wait_for_all(request: Request, publication: Publication | None, wait: Wait |
     waited = wait_for_nodes(publication, wait.seconds, with_secondaries=wait.with_secondaries)
     if waited:
         return
-    late = [node for node in arrivals(publication, now=timezone.now()) if node.arrived_at is None]
+    late = [node for node in arrivals(publication, now=timezone.now()) if not node.has_it]
     lacking = secondaries_lacking(publication) if wait.with_secondaries else []
     if late or lacking:
         raise Refusal(504, _describe(request, publication, None if waited is None else wait.seconds, late, lacking))

@@ -1,6 +1,6 @@
 """The arrival of one publication at each node, and how long it took."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,23 +8,28 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.fleet.node_health import Word
-from dnspanel.fleet.reads.queries import NodeStatus, node_statuses, ring0_status
+from dnspanel.fleet.push.maintenance import ACKS_KEPT
+from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
 from dnspanel.zones.models import Publication
 
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """The arrival of one publication at one node. Until then `arrived_at` is None, and `message` explains why."""
+    """The arrival of one publication at one node. Until then, `message` explains why the node lacks the publication.
+
+    The time of the arrival is unknown if the node joined later, or if the acks of that time have been deleted.
+    """
 
     node: Node
+    has_it: bool
     arrived_at: datetime | None
     ms: float | None  # from the publication to the confirmation, by the panel's clock
     word: Word
     message: str
 
 
-def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """Return every node that takes pushes except ring 0, by name, with its first ack of this publication.
+def arrivals(publication: Publication, *, now: datetime, with_canary: bool = False) -> list[NodeArrival]:
+    """Return every node that takes pushes, by name, with its first ack of this publication.
 
     A failed publication never arrives: later positions don't contain it. The failure can be newer than the object
     `publication`, so it is read again. A publication also hasn't arrived at a node in another epoch, whatever the node
@@ -32,33 +37,27 @@ def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
     """
     if publication.failed_reason:
         return []
-    return _arrivals(publication, node_statuses(now=now))
-
-
-def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """Return a list with the arrival at ring 0, or an empty list if there is no ring 0."""
-    status = ring0_status(now=now)
-    return _arrivals(publication, [status] if status is not None else [])
-
-
-def _arrivals(publication: Publication, statuses: Sequence[NodeStatus]) -> list[NodeArrival]:
+    statuses = watched_statuses(now=now)
+    active = [s for s in (statuses if with_canary else without_ring0(statuses)) if s.node.state == NodeState.ACTIVE]
     proofs = Ack.objects.filter(
-        Exists(Publication.objects.filter(pk=publication.pk, failed_reason="")),
-        node=OuterRef("pk"),
-        epoch=publication.epoch,
-        sequence__gte=publication.sequence,
+        node=OuterRef("pk"), epoch=publication.epoch, sequence__gte=publication.sequence
     ).order_by("sequence")
-    active = {status.node.pk: status for status in statuses if status.node.state == NodeState.ACTIVE}
-    nodes = Node.objects.filter(pk__in=list(active)).annotate(arrived_at=Subquery(proofs.values("at")[:1]))
-    acked = dict(nodes.values_list("pk", "arrived_at"))
-    return [
-        _arrival(status.node, acked.get(pk), publication, status.health.word, status.health.message)
-        for pk, status in active.items()
-    ]
+    nodes = Node.objects.filter(pk__in=[status.node.pk for status in active]).annotate(
+        at=Subquery(proofs.values("at")[:1]),
+        is_valid=Exists(Publication.objects.filter(pk=publication.pk, failed_reason="")),
+    )
+    acked = {pk: at for pk, at, is_valid in nodes.values_list("pk", "at", "is_valid") if is_valid}
+    return [_arrival(status, acked, publication, now) for status in active]
 
 
-def _arrival(node: Node, at: datetime | None, publication: Publication, word: Word, message: str) -> NodeArrival:
-    if at is None:
-        return NodeArrival(node, None, None, word, message)
+def _arrival(
+    status: NodeStatus, acked: Mapping[int, datetime | None], publication: Publication, now: datetime
+) -> NodeArrival:
+    node, word = status.node, status.health.word
+    at = acked.get(node.pk)
+    if node.pk not in acked or not (at or status.has_acked(publication.sequence)):
+        return NodeArrival(node, has_it=False, arrived_at=None, ms=None, word=word, message=status.health.message)
+    if at is None or node.created_at > publication.at or publication.at < now - ACKS_KEPT:
+        return NodeArrival(node, has_it=True, arrived_at=None, ms=None, word=word, message="")
     ms = max(0.0, (at - publication.at).total_seconds() * 1000)
-    return NodeArrival(node, at, ms, word, "")
+    return NodeArrival(node, has_it=True, arrived_at=at, ms=ms, word=word, message="")

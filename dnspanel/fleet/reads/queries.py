@@ -64,12 +64,6 @@ def without_ring0(statuses: Sequence[NodeStatus]) -> tuple[NodeStatus, ...]:
     return tuple(status for status in statuses if not status.node.is_ring0)
 
 
-def ring0_status(*, now: datetime) -> NodeStatus | None:
-    """Return the status of ring 0, or None if the panel has no ring 0."""
-    nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
-    return next(iter(_statuses(list(_with_related(nodes)), now)), None)
-
-
 def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, ...]:
     """Return the statuses of these nodes in the given order, without retired nodes."""
     nodes = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Delivery, Isolation, Node, NodeGroup
 from dnspanel.fleet.node_health import FAULTS, WELL, Health, Word
-from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals, ring0_arrivals
+from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals
 from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Ring0, trouble
@@ -128,22 +128,25 @@ def rollout_status(*, now: datetime) -> RolloutStatus:
 def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
     """Return the arrival of a publication by stage. If no node waits for another, return one stage without a name.
 
-    A failed publication never arrives, so the result is empty.
+    Fronts come last, because no node waits for a front. A failed publication never arrives, so the result is empty.
     """
-    found = arrivals(publication, now=now)
+    found = arrivals(publication, now=now, with_canary=True)
     if publication.failed_reason:
         return []
     gates = read_gates(now=now)
     stages = [clearance for clearance in gates.clearances() if clearance.stage.members]
     if len(stages) < 2:
-        return [StageArrivals("", is_ring0=False, nodes=tuple(found), waits="")]
+        served = tuple(each for each in found if not each.node.is_ring0)
+        return [StageArrivals("", is_ring0=False, nodes=served, waits="")]
     rows = []
     for clearance in stages:
         stage, ids = clearance.stage, {member.id for member in clearance.stage.members}
-        is_ring0 = stage.ring0 is not Ring0.NO
-        nodes = ring0_arrivals(publication, now=now) if is_ring0 else [node for node in found if node.node.pk in ids]
+        nodes = tuple(each for each in found if each.node.pk in ids)
         has_it = all(member.acked >= publication.sequence for member in stage.members)
-        rows.append(StageArrivals(stage.name, is_ring0, tuple(nodes), "" if has_it else _waits(gates, clearance)))
+        waits = "" if has_it else _waits(gates, clearance)
+        rows.append(StageArrivals(stage.name, stage.ring0 is not Ring0.NO, nodes, waits))
+    if fronts := tuple(each for each in found if each.node.is_front):
+        rows.append(StageArrivals(gettext("fronts"), is_ring0=False, nodes=fronts, waits=""))
     return rows
 
 

@@ -13,6 +13,7 @@ from dnspanel.fleet.models import Delivery, NodeState
 from dnspanel.fleet.node_health import CONTACT_KNOWN_FOR, FAULTS, LATE_AFTER, WELL, Word
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
 from dnspanel.fleet.processes.state import is_at_work
+from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
 from dnspanel.fleet.rollout import waiting_publications as places
 from dnspanel.fleet.rollout.gates import read_gates
@@ -39,8 +40,7 @@ class FleetSummary:
     A canary with a problem is named but not counted, because no client queries it.
     """
 
-    live: int
-    total: int
+    counts: NodeCounts  # of live servers
     tone: str
     message: str
 
@@ -53,32 +53,33 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
     now = now or timezone.now()
     everything = watched_statuses(now=now) if statuses is None else statuses
     watched = [s for s in everything if s.node.state == NodeState.ACTIVE]
-    active = without_ring0(watched)
     late = late_publication(everything, now=now)
     # The canary first, because the others wait for it.
     troubled = sorted((s for s in watched if s.health.word not in WELL), key=lambda s: not s.node.is_ring0)
-    live = live_count(active, late)
+    counts = live_counts(watched, late)
     if trouble := _trouble_of_publishing():
-        return FleetSummary(live, len(active), "bad", trouble)
-    if not active:
-        return FleetSummary(0, 0, "quiet", gettext("No active node"))
+        return FleetSummary(counts, "bad", trouble)
+    if not without_ring0(watched):
+        return FleetSummary(counts, "quiet", gettext("No active node"))
     tone = "bad" if any(s.health.word in FAULTS for s in troubled) else "warn" if troubled else "ok"
-    parts = [gettext("{live} of {total} nodes live").format(live=live, total=len(active))]
+    parts = [gettext("Live: {counts}").format(counts=counts.text)]
     if late is not None and late.place in places.BEFORE_NODES:  # which makes nodes late without own faults
         troubled = [s for s in troubled if s.health.word not in places.FOLLOWS]
     parts += _list_troubled(troubled)
     if late is not None and late.name not in {s.node.name for s in troubled}:
         tone = "bad" if tone == "bad" or late.late_by(now) >= places.VERY_LATE_AFTER else "warn"
         parts.append(places.describe(late, now))
-    return FleetSummary(live, len(active), tone, joined("; ", parts))
+    return FleetSummary(counts, tone, joined("; ", parts))
 
 
-def live_count(active: Sequence[NodeStatus], late: Waiting | None) -> int:
-    """Return the number of live nodes. A node that lacks a late publication doesn't count, even if it is healthy."""
-    return sum(
-        status.health.word in WELL and (late is None or status.lacks_since is None or status.lacks > late.sequence)
-        for status in active
-    )
+def live_counts(statuses: Sequence[NodeStatus], late: Waiting | None) -> NodeCounts:
+    """Return the counts of live servers. A healthy server doesn't count if it lacks a late publication."""
+
+    def is_live(status: NodeStatus) -> bool:
+        has_it = late is None or status.lacks_since is None or status.lacks > late.sequence
+        return status.health.word in WELL and has_it
+
+    return count_nodes((status.node, is_live(status)) for status in statuses)
 
 
 def late_publication(statuses: Sequence[NodeStatus], *, now: datetime) -> Waiting | None:

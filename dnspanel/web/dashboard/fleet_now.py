@@ -46,7 +46,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
         bar=rcode_bar(_sum_of_rcodes(of_nodes)),
         spark=sparkline(minute),
         spark_top=rate(max((point for point in minute if point is not None), default=None)),
-        slowest=_slowest(statuses, live),
+        slowest=_slowest(statuses, of_nodes),
         has_numbers=bool(live) or not statuses,
     )
 

@@ -13,13 +13,13 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.people.list_looks import ListName, look_of
 from dnspanel.accounts.sign_in.second_factor import second_factors_of
-from dnspanel.fleet.reads.queries import head, node_statuses
+from dnspanel.fleet.reads.queries import head, watched_statuses
 from dnspanel.texts import gettext
 from dnspanel.web.dashboard.attention import attention_groups
 from dnspanel.web.dashboard.fleet_now import fleet_now
 from dnspanel.web.editor.history.publications import display_publications
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.read_once import draft_counts_of, statuses_of, watched_statuses_of
+from dnspanel.web.frame.read_once import draft_counts_of, statuses_of
 from dnspanel.zones.lists.zone_marks import marked_zones
 from dnspanel.zones.log.publications import publication_page
 from dnspanel.zones.rights import access
@@ -45,13 +45,13 @@ def dashboard(request: PanelRequest) -> HttpResponse:
     sees_fleet = can(request.user, Permission.FLEET)
     if is_fragment(request):
         access.require(request.user, Permission.FLEET)
-        return render(request, "dashboard/_fleet.html", {"fleet": fleet_now(node_statuses(now=now), head())})
+        return render(request, "dashboard/_fleet.html", {"fleet": fleet_now(watched_statuses(now=now), head())})
     statuses = statuses_of(request)
     counts = draft_counts_of(request) if can(request.user, Permission.EDIT) else ()
     page = publication_page(person=request.user, limit=LAST_PUBLICATIONS)
     has_zones = access.zones_visible_to(request.user).exists()
     context = {
-        "groups": attention_groups(request.user, watched_statuses_of(request), counts, now),
+        "groups": attention_groups(request.user, statuses, counts, now),
         "has_zones": has_zones,
         "fleet": fleet_now(statuses, head()) if sees_fleet and statuses else None,
         "publications": display_publications(page.rows, statuses),

@@ -249,7 +249,7 @@ class SigningSync:
 
     @property
     def is_everywhere(self) -> bool:
-        return self.sync.acked == self.sync.total
+        return self.sync.counts.is_everywhere
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:

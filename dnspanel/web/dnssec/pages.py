@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
-from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.fleet.reads.unproven import unproven_on
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec.display import (
@@ -158,7 +158,7 @@ def _forms(
 def _nodes(zone: Zone) -> SigningSync | None:
     """Return the nodes' progress for the latest signing change, or None if the zone was never signed."""
     last = dnssec.last_change_of(zone)
-    return signing_sync(last.publication, last.number, node_statuses(now=timezone.now())) if last else None
+    return signing_sync(last.publication, last.number, watched_statuses(now=timezone.now())) if last else None
 
 
 @require_safe
@@ -352,7 +352,7 @@ def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request
     counts = dict(rrset_pages.type_counts(zone=zone))
     return {
         "keys": len(state.keys),
-        "nodes": sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),
+        "nodes": sync_of(zone.sequence, watched_statuses(now=timezone.now()), zone=zone.name),
         "parent": visible,
         "check": display_check(check_of(zone), parent, visible, timezone.now()),
         "trusted": [(rdata.type_to_text(type), counts[type]) for type in _TRUSTED_TYPES if type in counts],

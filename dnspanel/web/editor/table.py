@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.database.statement_time import searching_for
-from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.lines.fields import Unreadable
@@ -218,7 +218,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
 def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the chip with the number of nodes that have acknowledged the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
-    sync = sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name)
+    sync = sync_of(zone.sequence, watched_statuses(now=timezone.now()), zone=zone.name)
     return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
 
 

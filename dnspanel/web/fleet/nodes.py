@@ -16,7 +16,7 @@ from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import node_lifecycle
-from dnspanel.fleet.reads.queries import NodeStatus, head, statuses_of, watched_statuses, without_ring0
+from dnspanel.fleet.reads.queries import NodeStatus, head, statuses_of, watched_statuses
 from dnspanel.fleet.reads.summary import late_publication
 from dnspanel.fleet.rollout.waiting_publications import Waiting, describe
 from dnspanel.publish.encoding.stall import stalls
@@ -49,7 +49,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
     tiles = [tile_of(status, live.get(status.node.pk), newest) for status in display]
     rates = telemetry.live_now([status.node.pk for status in everything], seconds=1) if is_table else live
     context = {
-        "line": fleet_line(without_ring0(everything), rates, newest, late),
+        "line": fleet_line(everything, rates, newest, late),
         "tiles": tiles,
         "blocks": _blocks(tiles) if is_table else (),
         "is_table": is_table,
@@ -69,7 +69,7 @@ def _line(
 ) -> HttpResponse:
     """Return only the line of totals above the table. The totals are from each node's latest second."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
-    line = fleet_line(without_ring0(statuses), rates, newest, late)
+    line = fleet_line(statuses, rates, newest, late)
     return render(request, "fleet/_fleet_totals.html", {"line": line, "is_table": True})
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.nodes.reported import Reported, read_report
-from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.fleet.reads.summary import live_count
+from dnspanel.fleet.reads.node_counts import NodeCounts
+from dnspanel.fleet.reads.queries import NodeStatus, without_ring0
+from dnspanel.fleet.reads.summary import live_counts
 from dnspanel.fleet.rollout.waiting_publications import Waiting
 from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.texts import gettext, gettext_lazy
@@ -75,8 +76,7 @@ class Tile:
 class FleetLine:
     """The totals in the line above the tiles."""
 
-    live: int
-    total: int
+    counts: NodeCounts  # of live servers
     qps: str
     head: str
     lag: str
@@ -125,12 +125,11 @@ def fleet_line(
     statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position, late: Waiting | None = None
 ) -> FleetLine:
     """Return the fleet's totals. Only active nodes count as live or late. `late` is a publication that nodes lack."""
-    active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
+    active = [status for status in without_ring0(statuses) if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live_of_nodes(statuses, live).values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]
     return FleetLine(
-        live=live_count(active, late),
-        total=len(active),
+        counts=live_counts(statuses, late),
         qps=rate(sum(rates) if rates else None),
         head=f"{head.sequence:,}",
         lag=duration(max(lags)) if lags else gettext("none"),
@@ -139,9 +138,12 @@ def fleet_line(
 
 
 def live_of_nodes(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> dict[int, LiveNow]:
-    """Return the live numbers of all nodes except fronts. Queries through a front are counted at the node behind it."""
-    fronts = {status.node.pk for status in statuses if status.node.is_front}
-    return {pk: now for pk, now in live.items() if pk not in fronts}
+    """Return the live numbers of all nodes that clients query.
+
+    Queries through a front are counted at the node behind the front, and only the panel queries the canary.
+    """
+    left_out = {status.node.pk for status in statuses if status.node.is_front or status.node.is_ring0}
+    return {pk: now for pk, now in live.items() if pk not in left_out}
 
 
 def _rate_of_those_behind(active: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> float | None:

@@ -24,7 +24,7 @@ from dnspanel.alerts.queries import AlertSummary, alert_summary
 from dnspanel.fleet.reads.summary import FleetSummary, fleet_summary
 from dnspanel.languages import LANGUAGES
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.read_once import draft_counts_of, watched_statuses_of
+from dnspanel.web.frame.read_once import draft_counts_of, statuses_of
 from dnspanel.web.script_texts import script_texts
 from dnspanel.zones.log.publish_hold import Hold, current_hold
 from dnspanel.zones.rights import access
@@ -124,7 +124,7 @@ class Frame:
     def fleet(self) -> FleetSummary | None:
         """The state of the fleet, or None if the person isn't allowed to see nodes."""
         may_see = can(self._user, Permission.FLEET)
-        return fleet_summary(statuses=watched_statuses_of(self._request)) if may_see else None
+        return fleet_summary(statuses=statuses_of(self._request)) if may_see else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
+from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import DraftCounts
 
@@ -18,11 +18,6 @@ T = TypeVar("T")
 
 
 def statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
-    """Return the statuses of all nodes except the canary."""
-    return without_ring0(watched_statuses_of(request))
-
-
-def watched_statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
     """Return the statuses of all nodes, including the canary."""
     return _once(request, "statuses", lambda: watched_statuses(now=timezone.now()))
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.node_health import FAULTS, Health
-from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
+from dnspanel.fleet.reads.queries import NodeStatus, without_ring0
 from dnspanel.texts import gettext
 from dnspanel.web.templatetags.panel import duration
 from replication.wire.protocol import Unanswered
@@ -13,17 +14,20 @@ from replication.wire.protocol import Unanswered
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """The number of active nodes that have acknowledged a zone's newest revision. `tone` is ok, warn, bad or quiet.
+    """The counts of active nodes that serve a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
     One node that is behind is named with its problem, and the other late nodes are counted.
     """
 
     tone: str
-    acked: int
-    total: int
+    counts: NodeCounts
     node: str = ""
     problem: str = ""  # "late 40 s", "has no answer for www.example.com. ALIAS: …"; without a node: the reason
     more: int = 0
+
+    @property
+    def icon(self) -> str:
+        return {"ok": "check", "warn": "sync", "bad": "alert"}.get(self.tone, "minus")
 
     @property
     def behind(self) -> str:
@@ -33,29 +37,28 @@ class Sync:
 
 
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
-    """Return the number of active nodes that have acknowledged this sequence, and one node that hasn't.
+    """Return the counts of active nodes that have acknowledged this sequence, and one node that hasn't.
 
-    If `zone` is given, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind.
+    If `zone` is given, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind. The canary
+    is counted, but never makes a zone late.
     """
-    active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
+    counts = count_nodes((each.node, each.has_acked(sequence) and not _lacks(each, zone)) for each in statuses)
+    active = [status for status in without_ring0(statuses) if status.node.state == NodeState.ACTIVE]
     late = [status for status in active if not status.has_acked(sequence)]
     lacking = {status.node.name: found for status in active if (found := _lacks(status, zone)) and status not in late}
     if not active:
-        return Sync("quiet", 0, 0, problem=gettext("no active nodes"))
+        return Sync("quiet", counts, problem=gettext("no active nodes"))
     if lacking and not late:
         name, (first, *others) = next(iter(lacking.items()))
         more = gettext(" (and {others} more)").format(others=len(others)) if others else ""
         problem = gettext("cannot answer {name} {type}: {problem}{more}").format(
             name=first.name, type=first.type, problem=first.problem, more=more
         )
-        return Sync("warn", len(active) - len(lacking), len(active), name, problem)
+        return Sync("warn", counts, name, problem)
     if not late:
-        return Sync("ok", len(active), len(active))
-    fault = any(status.health.word in FAULTS for status in late)
-    acked = len(active) - len(late) - len(lacking)
-    first_late, more_late = late[0], len(late) - 1
-    tone = "bad" if fault else "warn"
-    return Sync(tone, acked, len(active), first_late.node.name, _spoken(first_late.health), more_late)
+        return Sync("ok", counts)
+    tone = "bad" if any(status.health.word in FAULTS for status in late) else "warn"
+    return Sync(tone, counts, late[0].node.name, _spoken(late[0].health), len(late) - 1)
 
 
 def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:

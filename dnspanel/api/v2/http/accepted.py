@@ -291,7 +291,7 @@ def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> lis
     return [
         {
             "node": one.node.name,
-            "state": "pending" if one.arrived_at is None else "answers",
+            "state": "answers" if one.has_it else "pending",
             "reached_at": None if one.arrived_at is None else time_json(one.arrived_at),
             "ms": None if one.ms is None else round(one.ms, 3),
             "detail": one.message,

@@ -19,9 +19,12 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.reads.arrivals import NodeArrival
+from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
+from dnspanel.fleet.reads.summary import encoded_by_schema
 from dnspanel.publish.encoding.stall import stalls
-from dnspanel.publish.models import Segment
+from dnspanel.publish.models import FirstSealing
+from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
 from dnspanel.zones.errors import CannotUndo, RightMissing
@@ -45,10 +48,11 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list, with the milliseconds until it had the publication, or the reason why it is behind."""
+    """A node in the list, with the milliseconds until it had the publication, or its state in words."""
 
     name: str
     tone: str
+    has_it: bool
     ms: int | None
     message: str
 
@@ -91,11 +95,12 @@ class Progress:
     """The progress of a publication from encoding to the nodes' answers."""
 
     publication: Publication
-    encoded_ms: int | None
+    is_ready: bool
+    ready_ms: int | None  # None: not ready, or the time is unknown
     stall: str
     stages: list[DisplayStage]
-    answered: int
-    seconds: str  # until the last node that has the publication got it
+    counts: NodeCounts
+    seconds: str  # until the last node that has the publication got it; empty if a time is unknown
     is_swift: bool
     isolation: Isolation | None  # if the publication failed: how it was reverted
     lacking: list[str]  # sentences about ALIAS and LUA records that a node can't resolve
@@ -107,29 +112,20 @@ class Progress:
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
     @property
-    def nodes(self) -> list[DisplayReach]:
-        """The nodes of all stages except the canary (ring 0)."""
-        return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
-
-    @property
     def is_everywhere(self) -> bool:
-        return bool(self.nodes) and self.answered == len(self.nodes) and not self.lacking
+        return self.counts.is_everywhere and not self.lacking
 
     @property
-    def encoded_class(self) -> str:
+    def ready_class(self) -> str:
         """The CSS class of the step "Ready for the nodes"."""
-        return "is-now" if self.encoded_ms is None else "is-done"
+        return "is-done" if self.is_ready else "is-now"
 
     @property
     def answered_class(self) -> str:
         """The CSS class of the step "Answered by the nodes"."""
         if self.is_everywhere:
             return "is-done"
-        return "" if self.encoded_ms is None else "is-now"
-
-    @property
-    def late(self) -> list[DisplayReach]:
-        return [node for node in self.nodes if node.ms is None]
+        return "is-now" if self.is_ready else ""
 
 
 @require_safe
@@ -155,12 +151,14 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
     in_drawer = is_in_drawer(request) and request.htmx.target != "progress"
     if is_fragment(request) and not in_drawer:
         return render(request, "editor/_progress.html", context)
-    revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
+    readable = _revisions(request, found)
+    revisions, zones = list(readable[: MOST_REVISIONS + 1]), readable.count()
     context |= {
         "in_drawer": in_drawer,
         "revisions": revisions[:MOST_REVISIONS],
-        "has_more": len(revisions) > MOST_REVISIONS,
-        "only": revisions[0] if len(revisions) == 1 else None,
+        "zones": zones,
+        "has_more": zones > MOST_REVISIONS,
+        "only": revisions[0] if zones == 1 else None,
         "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
         "may_undo": not found.failed_reason
         and (
@@ -240,14 +238,17 @@ def _progress(
         )
         for stage in arrived
     ]
-    times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
+    having = [node for stage in stages if not stage.is_ring0 for node in stage.nodes if node.has_it]
+    times = [node.ms for node in having if node.ms is not None]
+    ready_ms = _ready_ms(found)
     return Progress(
         publication=found,
-        encoded_ms=_encoded_ms(found),
+        is_ready=bool(having) or ready_ms is not None or _is_encoded(found),
+        ready_ms=ready_ms,
         stall=stall,
         stages=stages,
-        answered=len(times),
-        seconds=f"{max(times) / 1000:.2f}" if times else "",
+        counts=count_nodes((node.node, node.has_it) for stage in arrived for node in stage.nodes),
+        seconds=f"{max(times) / 1000:.2f}" if times and len(times) == len(having) else "",
         is_swift=is_swift,
         isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
         lacking=_lacking([node.node for stage in arrived if not stage.is_ring0 for node in stage.nodes], revisions),
@@ -284,20 +285,27 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
     ]
 
 
-def _encoded_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the publication's last segment (one per schema) was sealed, or None before that."""
-    sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
-    at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
-    return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
+def _ready_ms(found: Publication) -> int | None:
+    """Return the milliseconds until the publication was first sealed for all schemas, or None if this is unknown."""
+    sealings = FirstSealing.objects.filter(epoch=found.epoch, last__gte=found.sequence).order_by("last")
+    firsts = [sealings.filter(schema=schema).values_list("at", flat=True).first() for schema in schemas_in_use()]
+    known = [at for at in firsts if at is not None]
+    return max(0, round((max(known) - found.at).total_seconds() * 1000)) if known else None
+
+
+def _is_encoded(found: Publication) -> bool:
+    return min(encoded_by_schema(found.epoch, ()).values(), default=0) >= found.sequence
 
 
 def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReach:
-    if node.ms is not None:
-        return DisplayReach(node.node.name, "ok", round(node.ms), "")
+    if node.has_it:
+        ms = None if node.ms is None else round(node.ms)
+        return DisplayReach(node.node.name, "ok", has_it=True, ms=ms, message=gettext("in sync"))
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
     message = node.message if in_full else str(node.word)
-    return DisplayReach(node.node.name, tone, None, gettext("in progress") if is_on_its_way else message)
+    message = gettext("in progress") if is_on_its_way else message
+    return DisplayReach(node.node.name, tone, has_it=False, ms=None, message=message)
 
 
 @require_POST

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
+from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.web.editor.lines.rrset_form import RRsetForm
 from dnspanel.web.editor.review.conflicts import DisplayConflict, display_conflicts
 from dnspanel.web.editor.review.review_call import ApiCall, call_of
@@ -103,7 +103,7 @@ class Effect:
     """The effect of publishing on nodes and on resolver caches."""
 
     names: int
-    nodes: int
+    nodes: NodeCounts
     old_until: datetime | None
     old_ttl: int
     old_name: str
@@ -171,11 +171,10 @@ def effect_of(plans: Sequence[ZonePlan], now: datetime) -> Effect:
     changes = [change for plan in plans for change in plan.changes]
     old = [change.before for change in changes if change.before is not None]
     slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
-    active = sum(status.node.state == NodeState.ACTIVE for status in node_statuses(now=now))
     added_in = [plan for plan in plans if plan.added]
     return Effect(
         names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),
-        nodes=active,
+        nodes=count_nodes((status.node, True) for status in watched_statuses(now=now)),
         old_until=now + timedelta(seconds=slowest.ttl) if slowest else None,
         old_ttl=slowest.ttl if slowest else 0,
         old_name=f"{slowest.name} {rdata.type_to_text(slowest.type)}" if slowest else "",

@@ -64,14 +64,14 @@ def test_the_summary_names_who_is_in_trouble(active_node: MakeNode) -> None:
     for name in ("ns1", "ns2"):
         at_sequence(active_node(name), 3)
     summary = fleet_summary(now=NOW)
-    assert (summary.live, summary.total, summary.tone, summary.message) == (2, 2, "ok", "2 of 2 nodes live")
+    assert (summary.counts.in_sync, summary.tone, summary.message) == (2, "ok", "Live: 2 nodes")
     Node.objects.filter(name="ns2").update(refusal="disk full")
     summary = fleet_summary(now=NOW)
-    assert (summary.tone, summary.message) == ("bad", "1 of 2 nodes live; ns2 rejecting")
+    assert (summary.tone, summary.message) == ("bad", "Live: 1 of 2 nodes; ns2 rejecting")
     for name in ("ns3", "ns4"):
         at_sequence(active_node(name), 3)
     Node.objects.exclude(name="ns1").update(refusal="disk full")
-    assert fleet_summary(now=NOW).message == "1 of 4 nodes live; ns2 rejecting; ns3 rejecting; ns4 rejecting"
+    assert fleet_summary(now=NOW).message == "Live: 1 of 4 nodes; ns2 rejecting; ns3 rejecting; ns4 rejecting"
     Node.objects.update(refusal="disk full")
     assert fleet_summary(now=NOW).message.endswith("; ns3 rejecting; 1 more")
 

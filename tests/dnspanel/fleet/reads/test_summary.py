@@ -46,10 +46,10 @@ def test_publications_that_no_node_is_sent_wait_for_the_push_worker(staged: None
     found = waiting()
     assert (found.place, found.sequence, found.since) == (Place.PUSH, 4, NOW - timedelta(minutes=10, seconds=-4))
     summary = fleet_summary(now=NOW)
-    assert (summary.live, summary.total, summary.tone) == (0, 3, "bad")
+    assert (summary.counts.in_sync, summary.counts.total, summary.tone) == (0, 3, "bad")
     assert summary.message == (
-        "0 of 3 nodes live; Publications don’t reach the nodes. The oldest publication has waited 9 min for "
-        "the worker “push”."
+        "Live: 0 of 3 nodes, canary behind; Publications don’t reach the nodes. The oldest publication has waited "
+        "9 min for the worker “push”."
     )
 
 
@@ -61,7 +61,7 @@ def test_the_pill_costs_nothing_more_while_nothing_is_late(staged: None, django_
         assert waiting_publication(statuses, now=NOW) is None
     with django_assert_num_queries(2):
         summary = fleet_summary(now=NOW, statuses=statuses)
-    assert (summary.live, summary.tone, summary.message) == (3, "ok", "3 of 3 nodes live")
+    assert (summary.counts.in_sync, summary.tone, summary.message) == (3, "ok", "Live: 3 nodes, canary")
 
 
 def test_each_place_is_found_in_the_database(staged: None) -> None:
@@ -93,7 +93,7 @@ def test_a_canary_that_is_offline_is_named_and_is_the_cause(staged: None) -> Non
     found = waiting()
     assert (found.place, found.name, found.has_own_alert) == (Place.CANARY, "ring0", True)
     summary = fleet_summary(now=NOW)
-    assert (summary.tone, summary.total, "ring0 offline" in summary.message) == ("bad", 3, True)
+    assert (summary.tone, summary.counts.total, "ring0 offline" in summary.message) == ("bad", 3, True)
     # After a minute, the other nodes continue without it.
     Node.objects.filter(name="ring0").update(contact_at=NOW - timedelta(seconds=90))
     assert waiting().place == Place.PUSH

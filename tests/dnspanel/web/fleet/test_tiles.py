@@ -90,7 +90,7 @@ def test_parts_of_the_bar_fill_it() -> None:
 def test_the_line_above_adds_up_what_is_known() -> None:
     nodes = [node_status(), node_status(8809, Word.LATE, 3)]
     line = fleet_line(nodes, {1: LIVE}, HEAD)
-    assert (line.live, line.total, line.qps, line.head, line.lag) == (1, 2, "1,234", "8,812", "40 s")
+    assert (line.counts.text, line.qps, line.head, line.lag) == ("1 of 2 nodes", "1,234", "8,812", "40 s")
     assert fleet_line(nodes, {}, HEAD).qps == "–"
 
 

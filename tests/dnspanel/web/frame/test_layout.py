@@ -61,7 +61,7 @@ def test_the_fleet_pill_answers_204_while_it_says_the_same(
     pill = client.get("/frame/fleet/", {"seen": "No active node"}, headers=HTMX)
     assert b"1/1" in pill.content
     assert b"dot is-ok" in pill.content
-    assert b"1 of 1 nodes live" in pill.content
+    assert b"Live: 1 node" in pill.content
 
 
 def test_what_an_answer_says_adds_up() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.node_health import Health, Word
+from dnspanel.fleet.reads.node_counts import KindCount, NodeCounts
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.web.frame.sync import Sync, sync_of
 
@@ -17,13 +18,17 @@ def node_status(name: str, acked: int, word: Word = Word.LIVE, seconds: float = 
     return NodeStatus(Node(name=name, acked=acked, epoch=epoch, state=state), Health(word, "", 1, seconds), EPOCH)
 
 
+def counts(in_sync: int, total: int) -> NodeCounts:
+    return NodeCounts(KindCount(in_sync, total), KindCount(0, 0), KindCount(0, 0))
+
+
 def test_everywhere_is_said_with_numbers_alone() -> None:
-    assert sync_of(7, [node_status("ns1", 7), node_status("ns2", 9)]) == Sync("ok", 2, 2)
+    assert sync_of(7, [node_status("ns1", 7), node_status("ns2", 9)]) == Sync("ok", counts(2, 2))
 
 
 def test_a_late_node_is_named_with_its_lag() -> None:
     nodes = [node_status("ns1", 7), node_status("ns2", 7), node_status("ns3", 6, Word.LATE, 40)]
-    assert sync_of(7, nodes) == Sync("warn", 2, 3, "ns3", "late 40 s")
+    assert sync_of(7, nodes) == Sync("warn", counts(2, 3), "ns3", "late 40 s")
 
 
 @pytest.mark.parametrize("word", [Word.OFFLINE, Word.REJECTING, Word.STALE])
@@ -38,11 +43,22 @@ def test_many_late_nodes_are_counted_rather_than_named() -> None:
 
 def test_drained_and_waiting_nodes_do_not_count() -> None:
     nodes = [node_status("ns1", 7), node_status("ns2", 1, Word.DRAINED), node_status("ns3", 0, Word.WAITING)]
-    assert sync_of(7, nodes) == Sync("ok", 1, 1)
+    assert sync_of(7, nodes) == Sync("ok", counts(1, 1))
+
+
+def test_fronts_and_the_canary_are_counted_by_kind() -> None:
+    # Previously a page said 4/4 with a front, another 3/3, and a third listed five nodes.
+    nodes = [node_status("ns1", 7), node_status("ns2", 7), node_status("front1", 7), node_status("ring0", 6)]
+    nodes[2].node.is_front = nodes[3].node.is_ring0 = True
+    found = sync_of(7, nodes)
+    assert (found.tone, found.counts.text, found.counts.short) == ("ok", "2 nodes, 1 front, canary behind", "2/2")
+    nodes[2].node.acked = 6
+    found = sync_of(7, nodes)
+    assert (found.tone, found.counts.short) == ("warn", "2 nodes, 0 of 1 front, canary behind")
 
 
 def test_without_an_active_node_nothing_is_promised() -> None:
-    assert sync_of(7, []) == Sync("quiet", 0, 0, problem="no active nodes")
+    assert sync_of(7, []) == Sync("quiet", counts(0, 0), problem="no active nodes")
 
 
 def test_a_high_sequence_of_another_history_proves_nothing() -> None:
@@ -54,6 +70,6 @@ def test_a_node_without_an_answer_for_an_alias_of_the_zone_is_not_counted() -> N
     nodes = [node_status("ns1", 7), node_status("ns2", 7)]
     nodes[1].node.unanswered = [["a.test.", "a.test.", "ALIAS", "SERVFAIL: its target cannot be resolved"]]
     problem = "cannot answer a.test. ALIAS: SERVFAIL: its target cannot be resolved"
-    assert sync_of(7, nodes, zone="a.test.") == Sync("warn", 1, 2, "ns2", problem)
+    assert sync_of(7, nodes, zone="a.test.") == Sync("warn", counts(1, 2), "ns2", problem)
     assert sync_of(7, nodes, zone="b.test.").tone == sync_of(7, nodes).tone == "ok"
-    assert sync_of(7, [*nodes, node_status("ns3", 1, Word.OFFLINE)], zone="a.test.").acked == 1
+    assert sync_of(7, [*nodes, node_status("ns3", 1, Word.OFFLINE)], zone="a.test.").counts.in_sync == 1

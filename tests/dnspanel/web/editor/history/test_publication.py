@@ -10,11 +10,13 @@ from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish.encoding import stall
-from dnspanel.publish.models import Segment
+from dnspanel.publish.models import FirstSealing, Segment
+from dnspanel.web.editor.history import publication as module
 from dnspanel.zones.acting import Acting
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from dnspanel.zones.publishing import edit, failed, pieces
+from dnspanel.zones.publishing import edit, failed, pieces, revision
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -49,6 +51,8 @@ def seal(publication: Publication) -> None:
         digest=b"",
         sealed_at=publication.at + timedelta(milliseconds=12),
     )
+    at = publication.at + timedelta(milliseconds=12)
+    FirstSealing.objects.create(epoch=publication.epoch, schema=4, last=publication.sequence, at=at)
 
 
 def prove(node: Node, publication: Publication, ms: int) -> None:
@@ -71,13 +75,69 @@ def test_on_its_way_the_page_asks_again_until_every_node_has_answered(
     fragment = client.get(url(published), headers=HTMX).content.decode()
     assert fragment.startswith('<div class="stack progress-live" id="progress"')
     assert "after 12 ms" in fragment
-    assert "1/2" in fragment
+    assert "1 of 2 nodes" in fragment
     assert "41 ms" in fragment
     prove(nodes[1], published, 60)
     fragment = client.get(url(published), headers=HTMX).content.decode()
-    assert "2/2 in 0.06 s" in fragment
+    assert "2 nodes</span>" in fragment
+    assert "after 0.06 s" in fragment
     assert "on all nodes" in fragment
     assert "hx-get" not in fragment
+
+
+def test_times_come_from_the_first_sealing_and_the_first_confirmation(
+    published: Publication, active_node: MakeNode, browser: Browser, charlie: User
+) -> None:
+    """Previously "Ready for the nodes after 130,984 ms" stood next to "everywhere in 0.11 s"."""
+    prove(active_node("ns1"), published, 110)
+    seal(published)
+    client = browser(charlie)
+    # Merging segments seals a new object.
+    Segment.objects.update(sealed_at=published.at + timedelta(milliseconds=130_984))
+    page = client.get(url(published)).content.decode()
+    assert "after 12 ms" in page
+    assert "after 0.11 s" in page
+    # A publication that nodes serve is ready, even if its segments are pruned.
+    FirstSealing.objects.all().delete()
+    Segment.objects.all().delete()
+    page = client.get(url(published)).content.decode()
+    assert "in a moment" not in page
+    # A node that joined later has the publication, but tells nothing about the time of the publication.
+    Node.objects.update(created_at=published.at + timedelta(hours=1))
+    page = client.get(url(published)).content.decode()
+    assert "in sync" in page
+    assert "0.11" not in page
+
+
+def test_fronts_and_the_canary_have_their_place(
+    published: Publication, active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    """Previously a fleet with a front and a canary was 4/4 in lists, and 3/3 with four dots on this page."""
+    for name in ("ns1", "front1", "ring0"):
+        prove(active_node(name), published, 41)
+    Node.objects.filter(name="front1").update(is_front=True)
+    Node.objects.filter(name="ring0").update(is_ring0=True)
+    Node.objects.update(contact_at=timezone.now())
+    client = browser(alice)
+    page = client.get(url(published)).content.decode()
+    assert "1 node, 1 front, canary" in page
+    assert all(f">{name}</a>" in page for name in ("ns1", "front1", "ring0"))
+    for address in ("/publications/", "/", "/zones/example.test./", "/nodes/"):
+        assert "1 node, 1 front, canary" in client.get(address).content.decode(), address
+
+
+def test_the_title_counts_all_zones_of_the_publication(
+    make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Previously the title said "50+ zones published" for 102 zones."""
+    monkeypatch.setattr(module, "MOST_REVISIONS", 2)
+    zones = [make_zone(name=f"z{number}.test.") for number in range(3)]
+    for zone in zones:
+        draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.9", origin=zone.name), now=NOW)
+    found = revision.publish(acting=Acting(bob, Channel.WEB, timezone.now()))
+    page = browser(bob).get(url(found)).content.decode()
+    assert "3 zones published" in page
+    assert "The first 2 of 3 zones are shown." in page
 
 
 def test_a_late_node_is_told_in_words_and_asked_about_rarely(
