@@ -15,7 +15,8 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.database.first_rows import first_or
-from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
+from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.transfer import job_rights, zone_changes
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.exports.csv_export import harmless_cell
@@ -415,30 +416,30 @@ class Report:
     """The result of an import, with its numbers of published and undone zones."""
 
     plan: PlanSummary
-    published: int
+    created: int  # zones; an import that was cancelled or stopped creates fewer zones than its plan
+    altered: int
+    published: int  # zones created or changed
     undone: int
     kept_in_undo: int
     zones_per_second: float
-    nodes_acked: int  # nodes that have acked everything the import published
-    nodes: int
+    nodes: NodeCounts  # in sync: with everything that the import published
     kept: tuple[tuple[str, int], ...]
 
 
-def report(job: ImportJob) -> Report:
+def report(job: ImportJob, *, now: datetime) -> Report:
     published = ImportPiece.objects.filter(job=job).aggregate(**_PUBLISHED)
     total = published["created"] + published["altered"]
     undone = {
         row["undone"]: row["count"]
         for row in ImportZone.objects.filter(job=job).exclude(undone="").values("undone").annotate(count=Count("pk"))
     }
-    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False)
     return Report(
         plan=plan_summary(job),
+        **published,
         published=total,
         undone=undone.get("undone", 0),
         kept_in_undo=undone.get("kept", 0),
         zones_per_second=total / job.apply_seconds if job.apply_seconds else 0.0,
-        nodes_acked=nodes.filter(acked__gte=job.last_sequence).count(),
-        nodes=nodes.count(),
+        nodes=count_nodes((each.node, each.has_acked(job.last_sequence)) for each in watched_statuses(now=now)),
         kept=tuple(kept_counts(job)),
     )

@@ -175,4 +175,4 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
             return redirect("import-detail", job.pk)
         messages.success(request, gettext("Import “{title}” deleted. Published zones stay.").format(title=job.title))
         return redirect("import-list")
-    return render(request, "imports/delete.html", {"job": job, "report": queries.report(job)})
+    return render(request, "imports/delete.html", {"job": job, "report": queries.report(job, now=timezone.now())})

@@ -63,11 +63,10 @@ class DisplayFault:
 
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
     """Return the template context of the report: counts, seconds per step, waiting zones, and next steps."""
-    report = queries.report(job)
-    is_arriving = bool(report.published) and report.nodes_acked < report.nodes
+    report = queries.report(job, now=timezone.now())
+    is_arriving = bool(report.published) and report.nodes.total > report.nodes.in_sync
     return {
         "report": report,
-        "changes": _changes(report),
         "faults": fault_kinds_for_display(queries.fault_kinds(job)),
         "seconds": [
             (text, seconds)
@@ -83,12 +82,8 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
         "may_fix": report.plan.failed > 0,
         "compare": f"{reverse('import-cutovers')}?job={job.pk}" if report.published else "",
         "compare_first": job.source in _SERVERS,
-        "seen": f"{job.state}-{report.nodes_acked}-{report.nodes}",
+        "seen": f"{job.state}-{report.nodes.in_sync}-{report.nodes.total}",
     } | zones_context(request, job, chooses=False, plan=report.plan)
-
-
-def _changes(report: queries.Report) -> int:
-    return report.plan.changes
 
 
 @require_safe
@@ -130,14 +125,14 @@ def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
 def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
     """Ask the person to type `undo` and the number of zones. A POST starts to undo the import's publications."""
     job = queries.job_for(request.user, job_id)
-    report = queries.report(job)
+    report = queries.report(job, now=timezone.now())
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:
         messages.warning(request, gettext("This import has no changes to undo."))
         return redirect("import-detail", job.pk)
     confirmation = gettext("undo {published:,}").format(published=report.published)
     form = TypedForm(request.POST or None, confirmation=confirmation)
     if not form.is_valid():
-        context = {"job": job, "report": report, "changes": _changes(report), "form": form}
+        context = {"job": job, "report": report, "form": form}
         return render(request, "imports/undo.html", context, status=422 if form.is_bound else 200)
     try:
         import_jobs.start_undo(job=job, author=request.user, now=timezone.now(), confirmed=True)

@@ -29,19 +29,19 @@ _STEP_OF_STATE = {
     State.UNDONE: "report",
 }
 
-# Tone, icon and text of each state.
+# Tone and icon of each state.
 _BADGES = {
-    State.UPLOADING: ("info", "import", gettext_lazy("waiting for files")),
-    State.SCANNING: ("info", "sync", gettext_lazy("scanning")),
-    State.CHOOSING: ("warn", "edit", gettext_lazy("waiting for options")),
-    State.PLANNING: ("info", "sync", gettext_lazy("dry run")),
-    State.PLANNED: ("warn", "eye", gettext_lazy("ready to apply")),
-    State.APPLYING: ("info", "sync", gettext_lazy("applying")),
-    State.DONE: ("ok", "check", gettext_lazy("done")),
-    State.UNDOING: ("info", "undo", gettext_lazy("undoing")),
-    State.UNDONE: ("quiet", "undo", gettext_lazy("undone")),
-    State.CANCELLED: ("quiet", "close", gettext_lazy("cancelled")),
-    State.FAILED: ("bad", "error", gettext_lazy("failed")),
+    State.UPLOADING: ("info", "import"),
+    State.SCANNING: ("info", "sync"),
+    State.CHOOSING: ("warn", "edit"),
+    State.PLANNING: ("info", "sync"),
+    State.PLANNED: ("warn", "eye"),
+    State.APPLYING: ("info", "sync"),
+    State.DONE: ("ok", "check"),
+    State.UNDOING: ("info", "undo"),
+    State.UNDONE: ("quiet", "undo"),
+    State.CANCELLED: ("quiet", "close"),
+    State.FAILED: ("bad", "error"),
 }
 
 
@@ -73,7 +73,8 @@ def badge_of(job: ImportJob) -> Badge:
     """Return the badge of the import for lists and for its page."""
     if job.paused:
         return Badge("warn", "pause", gettext("paused"))
-    return Badge(*_BADGES[State(job.state)])
+    state = State(job.state)
+    return Badge(*_BADGES[state], str(state.label))
 
 
 def first_steps() -> list[Step]:

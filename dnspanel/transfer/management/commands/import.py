@@ -224,7 +224,7 @@ class Command(BaseCommand):
         if job.state != State.DONE:
             self.stdout.write(f"Import {job.pk} is {job.get_state_display()}.")
             return
-        report = queries.report(job)
+        report = queries.report(job, now=timezone.now())
         self.stdout.write(
             f"Published {report.published:,} zones in {job.apply_seconds:.1f} s; "
             f"{report.plan.waiting:,} wait because they changed since the dry run. Undo with --undo {job.pk}."
@@ -235,7 +235,7 @@ class Command(BaseCommand):
             )
 
     def _say_undone(self, job: ImportJob) -> None:
-        report = queries.report(job)
+        report = queries.report(job, now=timezone.now())
         self.stdout.write(f"Undone: {report.undone:,} zones; {report.kept_in_undo:,} kept, others changed them since.")
 
 

@@ -132,5 +132,13 @@ def test_the_text_of_a_zone_is_given_unless_it_is_large(job: ImportJob, monkeypa
 def test_the_report_says_how_many_nodes_have_it_all(job: ImportJob) -> None:
     import_jobs.start_apply(job=job, author=job.author, now=NOW)
     work_through(job)
-    report = queries.report(job)
-    assert (report.published, report.plan.failed, report.nodes, report.nodes_acked) == (3, 1, 0, 0)
+    report = queries.report(job, now=NOW)
+    assert (report.published, report.created, report.altered, report.plan.failed) == (3, 1, 2, 1)
+    assert (report.nodes.total, report.nodes.in_sync) == (0, 0)
+
+
+def test_a_cancelled_import_reports_no_zone_of_its_plan(job: ImportJob) -> None:
+    """Previously the report of an import that was cancelled before "Apply" said "Created 1"."""
+    import_jobs.cancel(job=job, now=NOW)
+    report = queries.report(job, now=NOW)
+    assert (report.plan.creates, report.created, report.altered, report.published) == (1, 0, 0, 0)
