@@ -47,7 +47,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.sync import sync_of
+from dnspanel.web.frame.sync import sync_of_zone
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries
 from dnspanel.zones.dnssec import queries as dnssec
@@ -352,7 +352,7 @@ def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request
     counts = dict(rrset_pages.type_counts(zone=zone))
     return {
         "keys": len(state.keys),
-        "nodes": sync_of(zone.sequence, watched_statuses(now=timezone.now()), zone=zone.name),
+        "nodes": sync_of_zone(zone, watched_statuses(now=timezone.now())),
         "parent": visible,
         "check": display_check(check_of(zone), parent, visible, timezone.now()),
         "trusted": [(rdata.type_to_text(type), counts[type]) for type in _TRUSTED_TYPES if type in counts],

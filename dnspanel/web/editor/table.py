@@ -32,7 +32,7 @@ from dnspanel.web.frame.rows import DisplayRow, capitalize, display_rows, row_id
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
 from dnspanel.web.frame.sorting import heads as heads_of
-from dnspanel.web.frame.sync import sync_of
+from dnspanel.web.frame.sync import sync_of_zone
 from dnspanel.zones.complaints.warned import warned_rrset_page
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries, rrset_pages
@@ -218,7 +218,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
 def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the chip with the number of nodes that have acknowledged the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
-    sync = sync_of(zone.sequence, watched_statuses(now=timezone.now()), zone=zone.name)
+    sync = sync_of_zone(zone, watched_statuses(now=timezone.now()))
     return render(request, "editor/_sync_chip.html", {"zone": zone, "sync": sync})
 
 

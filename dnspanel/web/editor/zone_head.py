@@ -15,7 +15,7 @@ from dnspanel.web.editor.rows.type_filter import types_of
 from dnspanel.web.editor.transferred_from import DisplayTransfer, transfer_of
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.read_once import draft_counts_of, statuses_of
-from dnspanel.web.frame.sync import Sync, sync_of
+from dnspanel.web.frame.sync import Sync, sync_of_zone
 from dnspanel.zones.governance.publish_guards import Rules
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import DraftCounts
@@ -63,7 +63,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
         draft=here,
         changes_elsewhere=sum(count.total for count in counts) - (here.total if here else 0),
         others=queries.others_drafting(zone=zone, author=request.user) if may_edit else (),
-        sync=sync_of(zone.sequence, statuses_of(request), zone=zone.name),
+        sync=sync_of_zone(zone, statuses_of(request)),
         blocking=blocking_of(request, zone) if may_edit and tab == "records" else Blocking(),
         is_pinned=is_pinned(zone, request.user),
         lock=next((lock for lock in locks_against(request.user, zone) if not lock.name), None) if may_edit else None,

@@ -9,6 +9,8 @@ from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
 from dnspanel.fleet.reads.queries import NodeStatus, without_ring0
 from dnspanel.texts import gettext
 from dnspanel.web.templatetags.panel import duration
+from dnspanel.zones.lists.queries import ZoneRow
+from dnspanel.zones.models import Zone
 from replication.wire.protocol import Unanswered
 
 
@@ -24,10 +26,11 @@ class Sync:
     node: str = ""
     problem: str = ""  # "late 40 s", "has no answer for www.example.com. ALIAS: …"; without a node: the reason
     more: int = 0
+    failed: str = ""  # why the publication was reverted
 
     @property
     def icon(self) -> str:
-        return {"ok": "check", "warn": "sync", "bad": "alert"}.get(self.tone, "minus")
+        return "error" if self.failed else {"ok": "check", "warn": "sync", "bad": "alert"}.get(self.tone, "minus")
 
     @property
     def behind(self) -> str:
@@ -36,12 +39,21 @@ class Sync:
         return gettext("{named}, {more} more").format(named=named, more=self.more) if self.more else named
 
 
-def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") -> Sync:
+def sync_of_zone(zone: Zone | ZoneRow, statuses: Sequence[NodeStatus]) -> Sync:
+    """Return the state of the zone's newest revision on the nodes."""
+    if not zone.is_served:
+        return Sync("quiet", count_nodes(()), problem=gettext("not served by nodes"))
+    return sync_of(zone.sequence, statuses, zone=zone.name)
+
+
+def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "", failed: str = "") -> Sync:
     """Return the counts of active nodes that have acknowledged this sequence, and one node that hasn't.
 
     If `zone` is given, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind. The canary
-    is counted, but never makes a zone late.
+    is counted, but never makes a zone late. No node ever serves a publication that was reverted (`failed`).
     """
+    if failed:
+        return Sync("bad", count_nodes((status.node, False) for status in statuses), failed=failed)
     counts = count_nodes((each.node, each.has_acked(sequence) and not _lacks(each, zone)) for each in statuses)
     active = [status for status in without_ring0(statuses) if status.node.state == NodeState.ACTIVE]
     late = [status for status in active if not status.has_acked(sequence)]

@@ -14,7 +14,7 @@ from dnspanel.web.frame.forms import DeleteZoneForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import row_address
-from dnspanel.web.frame.sync import sync_of
+from dnspanel.web.frame.sync import sync_of_zone
 from dnspanel.web.zones.pages import MOST_TRACES
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import MassDeletion, QuotaExceeded, RightMissing, Unknown
@@ -54,7 +54,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not form.is_bound:
         _expect_hold(form, zone, request)
     if publication is None:
-        nodes = sync_of(zone.sequence, statuses_of(request), zone=zone.name)
+        nodes = sync_of_zone(zone, statuses_of(request))
         context = {
             "zone": zone,
             "form": form,

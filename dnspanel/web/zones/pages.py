@@ -27,7 +27,7 @@ from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
 from dnspanel.web.frame.sorting import heads as heads_of
-from dnspanel.web.frame.sync import Sync, sync_of
+from dnspanel.web.frame.sync import Sync, sync_of, sync_of_zone
 from dnspanel.web.frame.totals import text_of_zones
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.web.row_patterns import PatternRow
@@ -217,13 +217,13 @@ def _search_page(
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
     """Return the zones with their state on the nodes, computed once per sequence.
 
-    For a zone with ALIAS or LUA records that a node can't answer, the state is computed separately.
+    The state is computed separately for a zone that nodes don't serve, or with ALIAS or LUA records without answers.
     """
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}
+    special |= {row.name for row in rows if not row.is_served}
     return [
-        ListedZone(row, sync_of(row.sequence, statuses, zone=row.name) if row.name in special else syncs[row.sequence])
-        for row in rows
+        ListedZone(row, sync_of_zone(row, statuses) if row.name in special else syncs[row.sequence]) for row in rows
     ]
 
 

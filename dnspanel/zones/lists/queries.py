@@ -61,6 +61,7 @@ class ZoneRow:
     team: str  # name, or ""
     tags: tuple[str, ...]
     is_signed: bool
+    is_served: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class HistoryRow:
     removed: int
     reason: str
     sequence: int
+    failed_reason: str  # why the publication was reverted
     token: Token | None  # that published the revision
 
     @property
@@ -209,5 +210,5 @@ def history_row(revision: Revision) -> HistoryRow:
         revision_id=revision.pk,
         author=publication.by,
         username=publication.author.username if publication.author else "",
-        **values_of(publication, ("at", "channel", "reason", "sequence", "token")),
+        **values_of(publication, ("at", "channel", "reason", "sequence", "failed_reason", "token")),
     )

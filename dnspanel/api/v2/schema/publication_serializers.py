@@ -82,8 +82,8 @@ class PublicationSerializer(ListedPublicationSerializer):
 
     zones = PublishedZoneSerializer(many=True, help_text="The first 100 zones.")
     everywhere = serializers.BooleanField(help_text="True if all active nodes have confirmed it.")
-    reached = serializers.IntegerField(help_text="Number of active nodes that have confirmed it.")
-    of = serializers.IntegerField(help_text="Number of active nodes.")
+    reached = serializers.IntegerField(help_text="Number of active nodes and fronts that have confirmed it.")
+    of = serializers.IntegerField(help_text="Number of active nodes and fronts, without the canary.")
     nodes = ReachSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
     at_secondaries = serializers.BooleanField(
         allow_null=True, help_text="True if all secondaries with its zones answer with it; null without `wait_for=all`."

@@ -137,7 +137,10 @@ def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
 def _display(request: PanelRequest, zone: Zone, rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
     statuses = statuses_of(request)
     signing = dnssec.descriptions_of_changes(zone, [row.number for row in rows])
-    return [DisplayRevision(row, sync_of(row.sequence, statuses), tuple(signing.get(row.number, ()))) for row in rows]
+    syncs = (sync_of(row.sequence, statuses, failed=row.failed_reason) for row in rows)
+    return [
+        DisplayRevision(row, sync, tuple(signing.get(row.number, ()))) for row, sync in zip(rows, syncs, strict=True)
+    ]
 
 
 def revision_of(zone: Zone, number: int) -> Revision:

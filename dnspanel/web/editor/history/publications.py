@@ -37,7 +37,7 @@ class DisplayPublication:
 
 
 def display_publications(rows: Sequence[PublicationRow], statuses: Sequence[NodeStatus]) -> list[DisplayPublication]:
-    return [DisplayPublication(row, sync_of(row.sequence, statuses)) for row in rows]
+    return [DisplayPublication(row, sync_of(row.sequence, statuses, failed=row.failed_reason)) for row in rows]
 
 
 @require_safe

@@ -8,7 +8,8 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.node_health import Health, Word
 from dnspanel.fleet.reads.node_counts import KindCount, NodeCounts
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.web.frame.sync import Sync, sync_of
+from dnspanel.web.frame.sync import Sync, sync_of, sync_of_zone
+from dnspanel.zones.models import Zone
 
 EPOCH, OTHER = UUID(int=1), UUID(int=2)
 
@@ -55,6 +56,20 @@ def test_fronts_and_the_canary_are_counted_by_kind() -> None:
     nodes[2].node.acked = 6
     found = sync_of(7, nodes)
     assert (found.tone, found.counts.short) == ("warn", "2 nodes, 0 of 1 front, canary behind")
+
+
+def test_no_node_serves_a_publication_that_was_reverted() -> None:
+    # Previously the history said 3/3 about a revision whose publication had failed.
+    found = sync_of(7, [node_status("ns1", 9)], failed="It fails.")
+    assert (found.tone, found.icon, found.counts.text) == ("bad", "error", "0 of 1 node")
+
+
+def test_a_zone_that_nodes_do_not_serve_is_on_no_node() -> None:
+    # Previously the head of a catalog of ours said 3/3 above "isn't served by nodes".
+    zone = Zone(name="a.test.", sequence=7, is_served=False)
+    assert sync_of_zone(zone, [node_status("ns1", 9)]).behind == "not served by nodes"
+    zone.is_served = True
+    assert sync_of_zone(zone, [node_status("ns1", 9)]).tone == "ok"
 
 
 def test_without_an_active_node_nothing_is_promised() -> None:
