@@ -29,7 +29,7 @@ def test_everywhere_is_said_with_numbers_alone() -> None:
 
 def test_a_late_node_is_named_with_its_lag() -> None:
     nodes = [node_status("ns1", 7), node_status("ns2", 7), node_status("ns3", 6, Word.LATE, 40)]
-    assert sync_of(7, nodes) == Sync("warn", counts(2, 3), "ns3", "late 40 s")
+    assert sync_of(7, nodes) == Sync("warn", counts(2, 3), "ns3", "late (40 s)")
 
 
 @pytest.mark.parametrize("word", [Word.OFFLINE, Word.REJECTING, Word.STALE])
