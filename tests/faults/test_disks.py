@@ -64,7 +64,7 @@ def test_a_full_disk_stops_applying_and_not_serving(
             disk.fill()
             sequence = bulk(panel)
             until(lambda: status_of(panel, node.name)[2] == "rejecting", seconds=120, what="an alarm")
-            assert "could not be written" in str(status_of(panel, node.name)[3])
+            assert "couldn’t be written" in str(status_of(panel, node.name)[3])
             assert status_of(panel, node.name)[1] < sequence  # type: ignore[operator]
             disk.free()
             node.wait_until_in_sync(seconds=120)

@@ -196,7 +196,7 @@ def test_a_full_disk_is_explained(zones: None, alice: User, settings: Any, tmp_p
     job = make_export(alice)
     export_jobs.run_export(job.pk)
     job.refresh_from_db()
-    assert (job.state, job.failure) == (RunState.FAILED, "The file could not be written: Not a directory.")
+    assert (job.state, job.failure) == (RunState.FAILED, "The export file can’t be written: Not a directory.")
 
 
 def test_one_person_cannot_take_all_workers(zones: None, alice: User, bob: User) -> None:
@@ -351,7 +351,7 @@ class TestWithKeys:
 
     @pytest.mark.parametrize("format", ["bind", "csv", "queries"])
     def test_other_formats_have_no_place_for_them(self, signed: Zone, alice: User, format: str) -> None:
-        with pytest.raises(PassphraseRefused, match="Only JSON"):
+        with pytest.raises(PassphraseRefused, match="only be exported as JSON"):
             self.make(alice, format=format)
 
     def test_a_short_passphrase_is_refused(self, signed: Zone, alice: User) -> None:

@@ -172,7 +172,7 @@ def test_without_the_keys_records_come_back_with_a_warning(
     assert job.state == State.DONE
     found = warnings(job)
     assert sorted(found) == ["a.test.", "b.test."]
-    assert all(because in reason and "answered unsigned" in reason for reason in found.values())
+    assert all(because in reason and "served unsigned" in reason for reason in found.values())
     for name in NAMES:
         assert f"www.{name} 300 1 192.0.2.1" in lines_of(name)
         assert not signing.signing_of(Zone.objects.get(name=name, deleted_at=None)).keys

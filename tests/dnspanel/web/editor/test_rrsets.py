@@ -80,7 +80,7 @@ def test_saving_what_is_published_makes_no_change(zone: Zone, browser: Browser, 
         ({"values": "192.0.2.x <b>"}, "is not a valid IPv4 address"),
         ({"ttl": "soon"}, "isn’t a valid TTL"),
         ({"name": "www.elsewhere.test."}, "is not in the zone"),
-        ({"type": "NOPE"}, "is not a record type"),
+        ({"type": "NOPE"}, "isn’t a valid record type"),
     ],
 )
 def test_a_fault_leaves_the_row_open_with_all_that_was_typed(
