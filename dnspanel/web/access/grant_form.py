@@ -13,12 +13,11 @@ from dnspanel.accounts.rights import grant_edit
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.all_or_some import ALL, SOME, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import mono_field, split_list
-from dnspanel.zones.errors import SettingsRefused
+from dnspanel.web.frame.forms import input_faults, mono_field, split_list
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from replication.dns import names, rdtypes
-from replication.errors import BadName, BadRdata
+from replication.errors import BadName
 
 LONGEST_LIST = 20_000
 
@@ -46,7 +45,7 @@ class GrantForm(AllOrSomeForm):
         error_messages={"required": gettext_lazy("Select at least one right.")},
     )
     zones = mono_field(
-        gettext_lazy("Zones"),
+        gettext_lazy("Zone names"),
         LONGEST_LIST,
         gettext_lazy("Enter zone names separated by spaces or line breaks."),
         rows=2,
@@ -87,19 +86,15 @@ class GrantForm(AllOrSomeForm):
         return zone_ids(self.person, self.cleaned_data["zones"])
 
     def clean_tags(self) -> frozenset[str]:
-        try:
+        with input_faults():
             return frozenset(canonical_tags(split_list(self.cleaned_data["tags"])))
-        except SettingsRefused as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
     def clean_names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(split_list(self.cleaned_data["names"])))
 
     def clean_types(self) -> frozenset[int]:
-        try:
+        with input_faults():
             return frozenset(rdtypes.type_from_text(word) for word in split_list(self.cleaned_data["types"]))
-        except BadRdata as exc:
-            raise forms.ValidationError(exc.reason) from exc
 
     def clean(self) -> dict[str, Any]:
         """Add the `Grant` to the cleaned data if every field is valid."""

@@ -20,14 +20,13 @@ from dnspanel.accounts.tokens.tokens import refuse_dead, tokens_visible_to
 from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm
+from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, input_faults
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import subject_of
 from dnspanel.zones.rights.rights_history import Since, rights_since
 from dnspanel.zones.rights.tsig_permissions import rights_by_key
 from replication.dns import names, rdtypes
-from replication.errors import BadName, BadRdata
 
 # The rights over an existing zone.
 _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
@@ -67,20 +66,16 @@ class AboutRRsetForm(PanelForm):
         zone, text = self.zone_meant(), self.cleaned_data["name"].strip()
         if zone is None or not text:
             return ""
-        try:
+        with input_faults():
             name = names.parse(text, zone.name)
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
         if not names.is_within(name, zone.name):
             raise forms.ValidationError(gettext("{name} is not in {name2}").format(name=name, name2=zone.name))
         return name
 
     def clean_type(self) -> int | None:
         text = self.cleaned_data["type"].strip()
-        try:
+        with input_faults():
             return rdtypes.type_from_text(text) if text else self.without_type
-        except BadRdata as exc:
-            raise forms.ValidationError(exc.reason) from exc
 
     def subject(self, zone: Zone) -> Subject:
         """Return the subject of the check: an RRset, or the zone if the name is empty. The form must be valid."""
@@ -98,10 +93,8 @@ class ExplainRightsForm(AboutRRsetForm):
         self.reader = reader
 
     def clean_zone(self) -> Zone:
-        try:
+        with input_faults():
             return access.zone_for_reading(self.reader, self.cleaned_data["zone"])
-        except access.Unknown as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
     def zone_meant(self) -> Zone | None:
         return self.cleaned_data.get("zone")

@@ -17,11 +17,10 @@ from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, mono_field, split_list, switch_field
+from dnspanel.web.frame.forms import MONO, input_faults, mono_field, split_list, switch_field
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
-from replication.errors import BadName
 
 _LIFETIMES = (
     ("7", gettext_lazy("7 days")),
@@ -169,10 +168,8 @@ class _HostForm(TokenForm):
     name = forms.CharField(max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}))
 
     def clean_name(self) -> str:
-        try:
+        with input_faults():
             name = names.parse(self.cleaned_data["name"])
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
         self.zone = closest_zone(self.person, name)
         if self.zone is None:
             raise forms.ValidationError(gettext("You don’t have a zone that contains {name}").format(name=name))
@@ -191,10 +188,8 @@ class AcmeForm(_HostForm):
 
     def clean_name(self) -> str:
         name = super().clean_name()
-        try:
+        with input_faults():
             presets.acme_name(name)
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
         return name
 
     def _initial_terms(self, now: datetime) -> TokenTerms:
@@ -230,10 +225,8 @@ class CiForm(TokenForm):
     )
 
     def clean_zone(self) -> Zone:
-        try:
+        with input_faults():
             return access.zone_for_reading(self.person, self.cleaned_data["zone"])
-        except access.Unknown as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
     def _initial_terms(self, now: datetime) -> TokenTerms:
         zone = self.cleaned_data["zone"]

@@ -72,7 +72,7 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
         error_messages={"required": gettext_lazy("Select at least one event.")},
     )
     zones = forms.CharField(
-        label=gettext_lazy("Zones"),
+        label=gettext_lazy("Zone names"),
         required=False,
         max_length=30_000,
         help_text=gettext_lazy("Enter one zone name per line."),

@@ -28,13 +28,12 @@ from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput, switch_field
+from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput, input_faults, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
-from replication.errors import BadName
 
 # A zone with more RRsets than this is exported by a job, not in the request.
 MOST_AT_ONCE = 100_000
@@ -127,10 +126,8 @@ class ExportForm(AllOrSomeForm):
     )
 
     def clean_zone(self) -> str:
-        try:
+        with input_faults():
             return names.parse(self.cleaned_data["zone"]) if self.cleaned_data["zone"] else ""
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
     def _applies(self, each: AllOrSome) -> bool:
         return not self["zone"].value()

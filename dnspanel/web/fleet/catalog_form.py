@@ -11,10 +11,9 @@ from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, mono_field
+from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, input_faults, mono_field
 from dnspanel.web.frame.primaries_form import PrimariesForm
 from replication.dns import names
-from replication.errors import BadName
 
 
 class TeamAndTagsForm(PanelForm):
@@ -91,10 +90,8 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
     )
 
     def clean_name(self) -> str:
-        try:
+        with input_faults():
             return names.parse(self.cleaned_data["name"])
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
 
 class RuleForm(TeamAndTagsForm, PrimariesForm):

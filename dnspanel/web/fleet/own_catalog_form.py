@@ -8,9 +8,8 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, mono_field, offer_teams, split_list
+from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, input_faults, mono_field, offer_teams, split_list
 from replication.dns import names
-from replication.errors import BadName
 
 
 class GroupsForm(PanelForm):
@@ -53,10 +52,8 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
         offer_teams(self.fields["team"], person, Right.CREATE_ZONE)
 
     def clean_name(self) -> str:
-        try:
+        with input_faults():
             return names.parse(self.cleaned_data["name"])
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
 
 class PutInForm(PanelForm):

@@ -1,6 +1,7 @@
 """Base classes for forms in the panel's design, and the forms for zones and decisions. The forms never save."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,12 +15,12 @@ from dnspanel.accounts.models import Team
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded
+from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search.terms import parse
 from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 from replication.dns import names
-from replication.errors import BadName
+from replication.errors import BadName, BadRdata
 
 # Characters in the search field of a list.
 LONGEST_SEARCH = 300
@@ -94,6 +95,15 @@ class PanelForm(forms.Form):
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(field, message)
+
+
+@contextmanager
+def input_faults() -> Iterator[None]:
+    """Raise ValidationError if the block refuses a name, a record type, tags or a zone that a person entered."""
+    try:
+        yield
+    except (BadName, BadRdata, SettingsRefused, Unknown) as exc:
+        raise forms.ValidationError(exc.reason if isinstance(exc, BadRdata) else str(exc)) from exc
 
 
 def split_list(text: str) -> list[str]:

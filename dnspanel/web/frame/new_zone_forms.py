@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, PublishingForm, offer_teams, switch_field
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, input_faults, offer_teams, switch_field
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.rules import name_rules, rules, violations
@@ -25,7 +25,7 @@ from dnspanel.zones.values.reverse_names import ReverseZones, reverse_zones_of
 from dnspanel.zones.values.soa import default_soa, first_serial
 from replication.dns import names, rdtypes, rrset
 from replication.dns.rrset import RRset
-from replication.errors import BadName, ReplicationError
+from replication.errors import ReplicationError
 
 MOST_ZONES_AT_ONCE = 1000
 NS_TTL = 3600
@@ -329,10 +329,8 @@ def mailbox_name(text: str) -> str:
     """
     if not text:
         return ""
-    try:
+    with input_faults():
         return name_rules.mailbox_name(text)
-    except BadName as exc:
-        raise forms.ValidationError(str(exc)) from exc
 
 
 def _errors_of(zones: list[NewZone]) -> Iterator[str]:

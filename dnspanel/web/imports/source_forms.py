@@ -16,7 +16,7 @@ from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, SecretInput, mono_field
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, SecretInput, input_faults, mono_field
 from replication.dns import names
 from replication.errors import BadName
 
@@ -243,7 +243,7 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
         label=gettext_lazy("Server ID"), max_length=100, initial="localhost", widget=forms.TextInput(MONO)
     )
     zones = mono_field(
-        gettext_lazy("Zones"), 300 * MOST_NAMED_ZONES, gettext_lazy("Enter one zone name per line."), rows=4
+        gettext_lazy("Zone names"), 300 * MOST_NAMED_ZONES, gettext_lazy("Enter one zone name per line."), rows=4
     )
 
     @property
@@ -352,10 +352,8 @@ SOURCE_FORMS: dict[str, type[SourceForm]] = {
 def name_or_nothing(text: str) -> str:
     if not text.strip():
         return ""
-    try:
+    with input_faults():
         return names.parse(text)
-    except BadName as exc:
-        raise forms.ValidationError(str(exc)) from exc
 
 
 def names_by_line(text: str) -> list[str]:

@@ -24,7 +24,7 @@ from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm, Part
 from dnspanel.web.frame.confirm import Question, run_confirmed
-from dnspanel.web.frame.forms import MONO, split_list
+from dnspanel.web.frame.forms import MONO, input_faults, split_list
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.settings.freeze_times_form import (
     REPEATS,
@@ -34,7 +34,7 @@ from dnspanel.web.settings.freeze_times_form import (
     next_periods,
     pickers_of,
 )
-from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
+from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
 from dnspanel.zones.governance.publish_rules import (
@@ -48,7 +48,6 @@ from dnspanel.zones.governance.publish_rules import (
 from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
 from dnspanel.zones.rights import access
 from replication.dns import rdtypes
-from replication.errors import BadRdata
 
 Placed = TypeVar("Placed")
 
@@ -124,10 +123,8 @@ class ScopeForm(AllOrSomeForm):
 
     def clean_zone(self) -> Any:
         text = self.cleaned_data["zone"].strip()
-        try:
+        with input_faults():
             return access.zone_for_reading(self.reader, text) if text else None
-        except Unknown as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
     def clean_tag(self) -> str:
         return str(self.cleaned_data["tag"]).strip().lower()
@@ -227,10 +224,8 @@ class ApprovalRuleForm(ScopeForm):
         return _team(self.reader, self.cleaned_data["approver_team"])
 
     def clean_types(self) -> list[int]:
-        try:
+        with input_faults():
             return [rdtypes.type_from_text(word) for word in split_list(self.cleaned_data["types"])]
-        except BadRdata as exc:
-            raise forms.ValidationError(exc.reason) from exc
 
     def clean_tokens(self) -> list[Token]:
         known = tokens_visible_to(self.reader).filter(revoked_at=None)

@@ -13,7 +13,7 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.set_up_primaries import create_transferred_zone
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import allowed_servers
-from dnspanel.web.frame.forms import MONO, PublishingForm
+from dnspanel.web.frame.forms import MONO, PublishingForm, input_faults
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.primaries_form import PrimariesForm
@@ -22,7 +22,6 @@ from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, Na
 from dnspanel.zones.models import Channel
 from dnspanel.zones.rights import access
 from replication.dns import names
-from replication.errors import BadName
 
 
 class NewTransferredZoneForm(PrimariesForm, PublishingForm):
@@ -37,10 +36,8 @@ class NewTransferredZoneForm(PrimariesForm, PublishingForm):
     )
 
     def clean_name(self) -> str:
-        try:
+        with input_faults():
             return names.parse(self.cleaned_data["name"])
-        except BadName as exc:
-            raise forms.ValidationError(str(exc)) from exc
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
