@@ -73,7 +73,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         ({"team": "nobody"}, "Team nobody not found"),
         ({"types": "NOTYPE"}, "NOTYPE"),
         ({"tokens": "dnsp_x"}, "Token dnsp_x not found"),
-        ({"ticket": "(a+)+"}, "Use #"),
+        ({**ALL, "ticket": "(a+)+"}, "Use #"),
         ({"zone": "example.test", "tag": "shop"}, "Choose only one"),
         ({**ALL, "needed": "0"}, "Require an approval"),
         ({}, "Choose one of these options."),
