@@ -142,6 +142,6 @@ def test_the_list_can_be_sent_around_and_stored() -> None:
     found = list(points(KnownWorld(None, {}), differences=2).values())
     text = text_of(ZONE, found)
     assert text.startswith("Delegation checklist for move.test.\n[ ] 2 answers of our nodes differ")
-    assert "\n[x] Our serial 10 is not lower than 9 of the old server.\n" in text
+    assert "\n[x] Our serial 10 is not lower than the old server’s serial 9.\n" in text
     assert "\n[?] The glue at the parent has not been checked.\n    ns2.move.test. 192.0.2.2\n" in text
     assert [Point.from_json(point.to_json()) for point in found] == found
