@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.people.list_looks import ListName, look_of
 from dnspanel.accounts.sign_in.second_factor import second_factors_of
-from dnspanel.fleet.reads.queries import head, watched_statuses
+from dnspanel.fleet.reads.queries import head, watched_statuses, without_ring0
 from dnspanel.texts import gettext
 from dnspanel.web.dashboard.attention import attention_groups
 from dnspanel.web.dashboard.fleet_now import fleet_now
@@ -58,7 +58,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
         "drafted": counts[:MOST_DRAFTED],
         "more_drafted": max(0, len(counts) - MOST_DRAFTED),
         "marks": marked_zones(request.user),
-        "steps": _steps(request.user, has_zones=has_zones, has_nodes=bool(statuses)),
+        "steps": _steps(request.user, has_zones=has_zones, has_nodes=bool(without_ring0(statuses))),
     }
     return render(request, "dashboard/dashboard.html", context)
 
