@@ -38,7 +38,7 @@ def test_what_nothing_limits_is_not_counted_for_ever(
         monkeypatch.setattr(module, "MOST_COUNTED", 2)
     for number in range(3):
         make_zone(name=f"z{number}.test.")
-    assert "at least 2</span> · <span" in browser(alice).get(reverse("account-quotas")).content.decode()
+    assert "at least 2, <span" in browser(alice).get(reverse("account-quotas")).content.decode()
 
 
 def test_an_administrator_sets_and_takes_back_quotas(browser: Browser, alice: User, bob: User, team: Team) -> None:
