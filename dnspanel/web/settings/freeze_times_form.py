@@ -101,8 +101,8 @@ class FreezeTimesForm(PanelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field, name = self.fields["time_zone"], self["time_zone"].value() or ""
-        assert isinstance(field, forms.ChoiceField)
+        field: Any = self.fields["time_zone"]
+        name = self["time_zone"].value() or ""
         self.place: tzinfo = timezone.get_current_timezone()
         with suppress(UnknownTimeZone):
             self.place = time_zone_named(name)
@@ -133,7 +133,7 @@ class FreezeTimesForm(PanelForm):
             return NextDates([])
         faults = [fault for name in FreezeTimesForm.base_fields for fault in self.errors.get(name, ())]
         if faults:
-            return NextDates([], faults[0])
+            return NextDates([], str(faults[0]))
         now = timezone.now()
         try:
             refuse_times(self.times, now)

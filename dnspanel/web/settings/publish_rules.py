@@ -87,17 +87,12 @@ class DisplayFreeze:
         return bool(self.next) and self.next[0][0] <= self.now
 
     @cached_property
-    def _pickers(self) -> dict[str, Any]:
+    def pickers(self) -> dict[str, Any]:
         return pickers_of(self.freeze.repeats)
 
     @property
     def repeat(self) -> str:
-        return str(REPEATS[self._pickers["repeat"]])
-
-    @property
-    def rule(self) -> str:
-        """The repeat rule, if no picker can express it."""
-        return str(self._pickers["repeats"])
+        return str(REPEATS[self.pickers["repeat"]])
 
 
 class ScopeForm(AllOrSomeForm):

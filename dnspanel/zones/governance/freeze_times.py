@@ -1,8 +1,9 @@
 """The times when a freeze is in force: once, or repeatedly by an RFC 5545 rule in a time zone's local time."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -68,51 +69,30 @@ def _fault_of_until(repeats: str, until: str) -> str:
 
 def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
     """Return the end of the freeze in UTC if it is in force now, or None."""
-    begin = _begin_before(freeze, now)
-    if begin is None:
-        return None
-    end = _end_of(freeze, begin)
-    return end if begin <= now < end else None
+    running = takewhile(lambda period: period[0] <= now, periods(freeze, now))
+    return max((end for _, end in running), default=None)
 
 
 def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
     """Return the next start of the freeze after `now`, in UTC, or None if it does not start again."""
-    if not freeze.repeats:
-        return freeze.starts_at.astimezone(UTC) if freeze.starts_at > now else None
-    place = ZoneInfo(freeze.time_zone)
-    found = _rule(freeze, place).after(now.astimezone(place).replace(tzinfo=None))
-    return None if found is None else found.replace(tzinfo=place).astimezone(UTC)
+    return next((begin for begin, _ in periods(freeze, now) if begin > now), None)
 
 
 def periods(freeze: Freeze, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the start and end, in UTC, of each period of the freeze that ends after `now`."""
-    begin = next_begin(freeze, now - (freeze.ends_at - freeze.starts_at) - _CLOCK_CHANGE)
-    while begin is not None:
-        end = _end_of(freeze, begin)
+    """Yield the start and end, in UTC, of each period of the freeze that ends after `now`.
+
+    All periods have the same length on the clocks of the freeze's place.
+    """
+    place = ZoneInfo(freeze.time_zone)
+    first, last = (at.astimezone(place).replace(tzinfo=None) for at in (freeze.starts_at, freeze.ends_at))
+    begins: Iterable[datetime] = [first]
+    if freeze.repeats:
+        rule: Any = rrulestr(re.sub(r"(UNTIL=\d{8})", r"\1T235959", freeze.repeats), dtstart=first)  # includes this day
+        begins = rule.xafter(now.astimezone(place).replace(tzinfo=None) - (last - first) - _CLOCK_CHANGE)
+    for begin in begins:
+        found, end = (at.replace(tzinfo=place).astimezone(UTC) for at in (begin, begin + (last - first)))
         if end > now:
-            yield begin, end
-        begin = next_begin(freeze, begin)
-
-
-def _end_of(freeze: Freeze, begin: datetime) -> datetime:
-    """Return the end of the period with this start. A period has the same length on the clocks of its place."""
-    place = ZoneInfo(freeze.time_zone)
-    first = freeze.starts_at.astimezone(place)
-    return (begin.astimezone(place) + (freeze.ends_at.astimezone(place) - first)).astimezone(UTC)
-
-
-def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the last start of the freeze up to `now`, in UTC, or None if it has not started yet."""
-    if not freeze.repeats:
-        return freeze.starts_at.astimezone(UTC) if freeze.starts_at <= now else None
-    place = ZoneInfo(freeze.time_zone)
-    found = _rule(freeze, place).before(now.astimezone(place).replace(tzinfo=None), inc=True)
-    return None if found is None else found.replace(tzinfo=place).astimezone(UTC)
-
-
-def _rule(freeze: Freeze, place: ZoneInfo) -> Any:
-    repeats = re.sub(r"(UNTIL=\d{8})", r"\1T235959", freeze.repeats)  # the last day belongs to the rule
-    return rrulestr(repeats, dtstart=freeze.starts_at.astimezone(place).replace(tzinfo=None))
+            yield found, end
 
 
 def _is_number(text: str, least: int, most: int) -> bool:
