@@ -16,10 +16,10 @@ from tests.modules_run import modules_run
 __all__ = ["publisher_directory"]
 
 EDITOR = "/zones/example.test./"
-# Per step and in total: the counted number plus two. A change that needs more modules explains this in its message; one
+# Per step and in total: the counted number, plus two at most. A change that needs more modules explains this in its message; one
 # that needs fewer lowers the number.
-MOST = {"opened": 75, "typed": 70, "reviewed": 80, "published": 58, "followed": 52, "encoded": 53}
-MOST_UNTIL_PUBLISHED, MOST_IN_ALL = 103, 162
+MOST = {"opened": 77, "typed": 72, "reviewed": 82, "published": 58, "followed": 54, "encoded": 53}
+MOST_UNTIL_PUBLISHED, MOST_IN_ALL = 106, 166
 
 
 def edit(client: Client, value: str) -> dict[str, set[str]]:
