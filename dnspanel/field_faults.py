@@ -1,5 +1,9 @@
 """The base class of errors about invalid fields, used by all apps. Pure."""
 
+from collections.abc import Mapping, Sequence
+
+from replication.message_texts import joined
+
 INVALID = "invalid"
 NOT_FOUND = "not-found"
 NAME_TAKEN = "name-taken"
@@ -46,6 +50,6 @@ def code_of_message(message: object) -> str:
 class FieldsRefused(Exception):
     """Some fields are invalid. `fields` maps each field to its errors. The exception's message joins all of them."""
 
-    def __init__(self, fields: dict[str, list[str]]) -> None:
-        self.fields = fields
-        super().__init__(" ".join(message for messages in fields.values() for message in messages))
+    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
+        self.fields = {name: list(messages) for name, messages in fields.items()}
+        super().__init__(joined(" ", (message for messages in self.fields.values() for message in messages)))

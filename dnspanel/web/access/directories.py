@@ -97,11 +97,8 @@ def directory_new(request: PanelRequest) -> HttpResponse:
     form = DirectoryForm(request.POST or None)
     if form.is_valid():
         create = partial(verbs.create_directory, terms=form.terms(), by=request.user, now=timezone.now())
-        try:
+        with form.catching(DirectoryRefused):
             directory, made = run_confirmed(request, _ABOUT_DIRECTORY, create)
-        except DirectoryRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             return _page_with_secret(request, directory, made.secret)
     return render(request, "access/directory_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -131,11 +128,8 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
         change = partial(
             verbs.change_directory, directory=directory, terms=form.terms(), by=request.user, now=timezone.now()
         )
-        try:
+        with form.catching(DirectoryRefused):
             run_confirmed(request, _ABOUT_DIRECTORY, change)
-        except DirectoryRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Directory saved. The new rules apply to all people in the directory."))
             return redirect("people-directory", directory.pk)
     context = {

@@ -111,10 +111,8 @@ class GrantForm(AllOrSomeForm):
             names=cleaned["names"],
             types=cleaned["types"],
         )
-        try:
+        with self.catching(GrantRefused):
             grant_edit.refuse_bad_grant(grant)
-        except GrantRefused as exc:
-            self.refuse_all(exc.fields)
         cleaned["grant"] = grant
         return cleaned
 

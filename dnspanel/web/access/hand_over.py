@@ -14,6 +14,7 @@ from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import PanelForm, id_in
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.webhooks.hand_over import hand_over
 from dnspanel.zones.errors import DraftRefused
 from dnspanel.zones.rights import access
@@ -65,7 +66,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
     if to is None:
         messages.error(request, gettext("Choose a new owner."))
         return redirect("person-detail", person.pk)
-    try:
+    with reporting(request, AccountRefused, TokenRefused, DraftRefused, text=gettext("{exc} Nothing was transferred.")):
         count = hand_over(
             person=person,
             to=to,
@@ -76,9 +77,6 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
             by=request.user,
             now=timezone.now(),
         )
-    except (AccountRefused, TokenRefused, DraftRefused) as exc:
-        messages.error(request, gettext("{exc} Nothing was transferred.").format(exc=exc))
-    else:
         what = ngettext("{count} item of {username}", "{count} items of {username}", count).format(
             count=count, username=person.username
         )

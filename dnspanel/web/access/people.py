@@ -28,6 +28,7 @@ from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.frame.people_forms import InviteForm, RoleForm, role_choices
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.rights import access
 
 
@@ -138,11 +139,8 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
     if name and other is None:
         messages.error(request, gettext("Account not found."))
         return redirect("person-detail", person.pk)
-    try:
+    with reporting(request, AccountRefused):
         set_same_person(user=person, other=other, by=request.user, now=timezone.now())
-    except AccountRefused as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(
             request,
             gettext("{username} and {other} are now linked as accounts of the same person.").format(

@@ -84,16 +84,14 @@ def _save_form(request: PanelRequest, form: CommonForm, provider: SignInProvider
     if not form.is_valid():
         return None
     save = partial(form.save, provider, by=request.user, now=timezone.now())
-    try:
+    with form.catching(ProviderRefused):
         saved = run_confirmed(request, _ABOUT_PROVIDER, save)
-    except ProviderRefused as exc:
-        form.refuse_all(exc.fields)
-        return None
-    added = gettext("Provider {name} added.").format(name=saved.name)
-    messages.success(
-        request, added if provider is None else gettext("Provider saved. The changes apply to new sign-ins.")
-    )
-    return redirect("people-provider", saved.pk)
+        added = gettext("Provider {name} added.").format(name=saved.name)
+        messages.success(
+            request, added if provider is None else gettext("Provider saved. The changes apply to new sign-ins.")
+        )
+        return redirect("people-provider", saved.pk)
+    return None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

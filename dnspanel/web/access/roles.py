@@ -22,6 +22,7 @@ from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.confirm import Question, run_confirmed
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.rights import access
 
 # A custom role gets these permissions through its rights over zones.
@@ -74,11 +75,8 @@ def role_new(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     form = OwnRoleForm(request.POST)
     if form.is_valid():
-        try:
+        with form.catching(RoleRefused):
             role = verbs.create_role(**form.cleaned_data, by=request.user, now=timezone.now())
-        except RoleRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(
                 request, gettext("Role {name} created. Assign the role in the list of people.").format(name=role.name)
             )
@@ -94,11 +92,8 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
     initial = {"name": role.name, "rights": role.rights, "permissions": role.permissions}
     form = OwnRoleForm(request.POST or None, initial=initial)
     if form.is_valid():
-        try:
+        with form.catching(RoleRefused):
             verbs.change_role(role=role, **form.cleaned_data, by=request.user, now=timezone.now())
-        except RoleRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Role saved. The change applies to everyone with this role."))
             return redirect("people-roles")
     people = role.people.order_by("username")[:50]
@@ -121,13 +116,11 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
         back=f"/people/roles/{role.pk}/",
     )
     delete = partial(verbs.delete_role, role=role, by=request.user, now=timezone.now())
-    try:
+    with reporting(request, RoleRefused, text=gettext("{exc} Assign another role to these people first.")):
         run_confirmed(request, question, delete)
-    except RoleRefused as exc:
-        messages.error(request, gettext("{exc} Assign another role to these people first.").format(exc=exc))
-        return redirect("people-role-change", role.pk)
-    messages.success(request, gettext("Role {name} deleted.").format(name=role.name))
-    return redirect("people-roles")
+        messages.success(request, gettext("Role {name} deleted.").format(name=role.name))
+        return redirect("people-roles")
+    return redirect("people-role-change", role.pk)
 
 
 def _page(request: PanelRequest, form: OwnRoleForm) -> HttpResponse:

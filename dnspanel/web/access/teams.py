@@ -34,6 +34,7 @@ from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
 from dnspanel.web.access.team_policies import policies_of_team
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.webhooks.hand_over import belongings_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -105,11 +106,9 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
     """Rename the team."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
-    try:
+    with reporting(request, TeamRefused, text=NOTHING_CHANGED):
         verbs.rename_team(team=team, name=request.POST.get("name", ""), by=request.user, now=timezone.now())
         messages.success(request, gettext("Team renamed to {name}.").format(name=team.name))
-    except TeamRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("team-detail", team.pk)
 
 
@@ -136,7 +135,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     person = _person(request.POST.get("person", ""))
     role, now = request.POST.get("role", ""), timezone.now()
     _confirm_member(request, team, person, role)
-    try:
+    with reporting(request, TeamRefused, GrantRefused, text=NOTHING_CHANGED):
         if role:
             verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
             messages.success(
@@ -151,8 +150,6 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
                 request,
                 gettext("{username} removed from {name}.").format(username=person.username, name=team.name),
             )
-    except (TeamRefused, GrantRefused) as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("team-detail", team.pk)
 
 
@@ -299,15 +296,13 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
     """Give the grant and return True. If it is refused, add the errors to the form and return False."""
     if not form.is_valid():
         return False
-    try:
+    with form.catching(GrantRefused):
         grant_edit.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
-    except GrantRefused as exc:
-        form.refuse_all(exc.fields)
-        return False
-    messages.success(
-        request, gettext("Access granted to {name}.").format(name=to.name if isinstance(to, Team) else to.username)
-    )
-    return True
+        messages.success(
+            request, gettext("Access granted to {name}.").format(name=to.name if isinstance(to, Team) else to.username)
+        )
+        return True
+    return False
 
 
 def display_grants(request: PanelRequest, rows: Any) -> list[DisplayGrant]:

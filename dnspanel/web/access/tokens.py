@@ -34,6 +34,7 @@ from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.web.templatetags.panel import moment, spoken_age
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -131,7 +132,7 @@ def _owner(request: PanelRequest) -> User:
 def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: datetime) -> verbs.NewToken | None:
     """Create the token or TSIG key. If it is refused, add the errors to the form and return None."""
     actor, cleaned = _actor(request), form.cleaned_data
-    try:
+    with form.catching(TokenRefused):
         if not form.makes_key:
             return verbs.create_token(owner=owner, terms=form.terms(now), by=actor, now=now)
         return verbs.create_tsig_key(
@@ -143,9 +144,7 @@ def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: date
             algorithm=cleaned["algorithm"] or "hmac-sha256",
             secret=cleaned["key_secret"].strip(),
         )
-    except TokenRefused as exc:
-        form.refuse_all(exc.fields)
-        return None
+    return None
 
 
 def _page_with_secret(
@@ -233,12 +232,10 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     if days not in _OVERLAPS:
         raise Http404
     rotate = partial(verbs.rotate_token, token=token, by=actor, now=timezone.now(), overlap=timedelta(days=int(days)))
-    try:
+    with reporting(request, NotYours, TokenDead, TokenRefused, text=NOTHING_CHANGED):
         made = run_confirmed(request, _about_powers(_terms_of(token), is_key=False), rotate)
-    except (NotYours, TokenDead, TokenRefused) as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("token-detail", token.pk)
-    return _page_with_secret(request, made, old=verbs.token_for(actor, token.pk))
+        return _page_with_secret(request, made, old=verbs.token_for(actor, token.pk))
+    return redirect("token-detail", token.pk)
 
 
 @require_POST

@@ -24,6 +24,7 @@ from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import PublishingForm, id_in, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
@@ -174,11 +175,8 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
         terms = hooks.WebhookTerms(**form.terms())
         is_signed = terms.format == Format.EVENTS
         create = partial(hooks.create_webhook, terms=terms, by=request.user, now=timezone.now(), form_id=form.id)
-        try:
+        with form.catching(WebhookRefused):
             made = run_confirmed(request, _ABOUT_SECRET if is_signed else None, create)
-        except WebhookRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             if is_signed:
                 return _page_with_secret(request, made.webhook, made.secret)
             messages.success(request, gettext("Webhook created. Send a test to see an example."))
@@ -209,11 +207,8 @@ def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     form = WebhookForm(request.POST, person=request.user, webhook=webhook)
     if form.is_valid():
-        try:
+        with form.catching(WebhookRefused):
             hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), **form.terms())
-        except WebhookRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Changes saved."))
             return redirect("webhook-detail", webhook.pk)
     context = {"webhook": webhook, "events": _labels(webhook), "deliveries": [], "form": form}
@@ -224,11 +219,9 @@ def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
 def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Send a test event to the webhook."""
     webhook = webhook_for(request.user, webhook_id)
-    try:
+    with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
         messages.success(request, gettext("Test sent. The delivery is shown below."))
-    except WebhookRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", webhook.pk)
 
 
@@ -237,14 +230,12 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Switch the webhook off, or on again (`active` is no or yes)."""
     webhook = webhook_for(request.user, webhook_id)
     active = request.POST.get("active") == "yes"
-    try:
+    with reporting(request, WebhookRefused, text=NOTHING_CHANGED):
         hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), active=active)
         messages.success(
             request,
             gettext("Webhook enabled.") if active else gettext("Webhook disabled. Events are no longer sent."),
         )
-    except WebhookRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return redirect("webhook-detail", webhook.pk)
 
 
@@ -293,11 +284,9 @@ def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
 def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
     """Send the event of a delivery again."""
     delivery = delivery_for(request.user, delivery_id)
-    try:
+    with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
         messages.success(request, gettext("Event sent again, with the same webhook-id."))
-    except WebhookRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was sent.").format(exc=exc))
     return redirect("webhook-detail", delivery.webhook_id)
 
 

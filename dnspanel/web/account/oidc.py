@@ -35,6 +35,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, Unconfirmed, ask
 from dnspanel.web.frame.layout import PanelRequest, no_store
 from dnspanel.web.frame.people_forms import LdapPasswordForm
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 
 
 @require_POST
@@ -149,16 +150,14 @@ def _links_by_password(request: PanelRequest, provider: SignInProvider, form: Ld
         form.refuse(None, gettext("Too many attempts. Wait a minute, then try again."))
         return False
     now = timezone.now()
-    try:
+    with form.catching(ProviderAway, SignInRefused):
         identity = identity_by_password(provider, now=now, **form.cleaned_data)
         if identity is None:
             form.refuse("password", gettext("Incorrect name or password."))
             return False
         links.link_own_account(provider=provider, identity=identity, user=request.user, now=now)
-    except (ProviderAway, SignInRefused) as exc:
-        form.refuse(None, str(exc))
-        return False
-    return True
+        return True
+    return False
 
 
 @require_POST
@@ -177,12 +176,10 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
         back=reverse("account-providers"),
     )
     ask(request, question)
-    try:
+    with reporting(request, SignInRefused, text=NOTHING_CHANGED):
         links.unlink(link=found[0], by=request.user, now=timezone.now())
-    except SignInRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("account-providers")
-    return redirect("account_login")
+        return redirect("account_login")
+    return redirect("account-providers")
 
 
 def _lead_on(request: HttpRequest, slug: str, process: str, next_url: str | None) -> HttpResponse:

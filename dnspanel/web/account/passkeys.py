@@ -71,11 +71,8 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
     ask(request, _BEFORE_PASSKEY)
     form = NewPasskeyForm(request.POST if "credential" in request.POST else None)
     if form.is_valid():
-        try:
+        with form.catching(PasskeyRefused):
             codes = verbs.add_passkey(user=request.user, now=timezone.now(), **form.cleaned_data)
-        except PasskeyRefused as exc:
-            form.refuse(None, str(exc))
-        else:
             messages.success(request, gettext("Passkey added."))
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct

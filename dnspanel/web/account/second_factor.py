@@ -32,6 +32,7 @@ from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.refusals import reporting
 
 
 class CodeForm(PanelForm):
@@ -146,13 +147,10 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
     ask(request, _BEFORE_APP)
     form = CodeForm(request.POST if "code" in request.POST else None)
     if form.is_valid():
-        try:
+        with form.catching(SecondFactorRefused, at="code"):
             codes = verbs.set_up_app(
                 user=request.user, session=request.session, code=form.cleaned_data["code"], now=timezone.now()
             )
-        except SecondFactorRefused as exc:
-            form.refuse("code", str(exc))
-        else:
             messages.success(
                 request, gettext("Authenticator app set up. Your next sign-in asks for a code from the app.")
             )
@@ -180,12 +178,10 @@ def make_codes(request: PanelRequest) -> HttpResponse:
         messages.error(request, gettext("Set up an authenticator app or a passkey first."))
         return redirect("account-signing-in")
     ask(request, _BEFORE_CODES)
-    try:
+    with reporting(request, SecondFactorRefused):
         codes = verbs.make_recovery_codes(user=request.user, now=timezone.now())
-    except SecondFactorRefused as exc:
-        messages.error(request, str(exc))
-        return redirect("account-signing-in")
-    return page_with_codes(request, codes)
+        return page_with_codes(request, codes)
+    return redirect("account-signing-in")
 
 
 @require_POST

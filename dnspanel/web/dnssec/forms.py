@@ -12,7 +12,7 @@ from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import BadKey, BadPublicKey, DnssecRefused
+from dnspanel.zones.errors import BadKey, BadPublicKey
 from dnspanel.zones.signing.sign import LONGEST_SALT, MOST_ITERATIONS
 from replication.codec.dnssec import Nsec3
 
@@ -41,9 +41,9 @@ class SigningForm(PublishingForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, auto_id=f"{self.name}_%s", **kwargs)
 
-    def refuse_by(self, refusal: DnssecRefused) -> None:
+    def refuse_for(self, refusal: Exception, at: str | None = None) -> None:
         """Add the refusal as an error to the field that caused it."""
-        self.refuse("private_text" if isinstance(refusal, BadKey) else None, str(refusal))
+        super().refuse_for(refusal, "private_text" if isinstance(refusal, BadKey) else at)
 
 
 class DenialForm(SigningForm):
@@ -272,14 +272,14 @@ class AddKeyForm(KeyChoice, SigningForm):
         self.cleaned_data["private_text"], self.cleaned_data["public_text"] = _key_text(private), public
         return texts
 
-    def refuse_by(self, refusal: DnssecRefused) -> None:
+    def refuse_for(self, refusal: Exception, at: str | None = None) -> None:
         """Add the refusal as an error to the field that the key came from."""
         if self.cleaned_data.get("key_files") and isinstance(refusal, BadKey):
             self.refuse("key_files", str(refusal))
         elif isinstance(refusal, BadPublicKey):
             self.refuse("public_text", str(refusal))
         else:
-            super().refuse_by(refusal)
+            super().refuse_for(refusal, at)
 
 
 def _key_text(text: str) -> str | None:
@@ -306,7 +306,7 @@ class OtherKeyForm(SigningForm):
         ),
     )
 
-    def refuse_by(self, refusal: DnssecRefused) -> None:
+    def refuse_for(self, refusal: Exception, at: str | None = None) -> None:
         """Add the refusal as an error to the DNSKEY field."""
         self.refuse("dnskey", str(refusal))
 

@@ -212,11 +212,8 @@ def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[
     If the form is invalid or `act` is refused, return the page with the form's errors.
     """
     if form.is_valid():
-        try:
+        with form.catching(DnssecRefused):
             act()
-        except DnssecRefused as exc:
-            form.refuse_by(exc)
-        else:
             messages.success(request, done)
             return redirect("zone-dnssec", zone.name)
     return page(request, zone, form=form, status=422)
@@ -327,11 +324,8 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = UnsignForm(request.POST or None, zone_name=zone.name)
     if form.is_valid():
-        try:
+        with form.catching(DnssecRefused):
             sign.unsign(zones=[zone], acting=acting(request, form, form.cleaned_data["reason"]))
-        except DnssecRefused as exc:
-            form.refuse_by(exc)
-        else:
             messages.success(request, gettext("{name} is no longer signed.").format(name=zone.name))
             return redirect("zone-dnssec", zone.name)
     state = dnssec.signing_of(zone)

@@ -15,6 +15,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.dnssec.pages import acting, page
 from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.errors import PolicyRefused
@@ -58,7 +59,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
     form = PolicyForm(request.POST or None)
     if form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with form.catching(PolicyRefused):
             policy = verbs.create_policy(
                 name=chosen["policy_name"],
                 terms=form.terms,
@@ -66,9 +67,6 @@ def policy_new(request: PanelRequest) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-        except PolicyRefused as exc:
-            form.refuse_at(exc)
-        else:
             messages.success(
                 request,
                 gettext("Policy {name} created. To apply the policy to zones, start a dry run.").format(
@@ -90,7 +88,7 @@ def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
     form = PolicyForm(request.POST)
     if form.is_valid():
         chosen = form.cleaned_data
-        try:
+        with form.catching(PolicyRefused):
             changed = verbs.change_policy(
                 policy=policy,
                 name=chosen["policy_name"],
@@ -99,9 +97,6 @@ def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-        except PolicyRefused as exc:
-            form.refuse_at(exc)
-        else:
             messages.success(
                 request,
                 gettext("Policy {name} saved. To apply the changes to zones, start a dry run.").format(
@@ -144,11 +139,8 @@ def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
     if form.is_valid():
         chosen = form.cleaned_data
         target = Target(team=chosen["team"]) if chosen["team"] else Target(tag=chosen["tag"])
-        try:
+        with form.catching(PolicyRefused, at="tag"):
             target = verbs.attach(policy=policy, to=target, by=request.user, now=timezone.now())
-        except PolicyRefused as exc:
-            form.refuse("tag", str(exc))
-        else:
             messages.success(
                 request,
                 gettext("Policy {name} assigned to {target}. To apply the policy to zones, start a dry run.").format(
@@ -167,11 +159,8 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
     team = request.POST.get("team", "")
     found = Team.objects.filter(pk=team).first() if team.isdecimal() and len(team) < 10 else None
     target = Target(tag=request.POST.get("tag", "")) if found is None else Target(team=found)
-    try:
+    with reporting(request, PolicyRefused, text=NOTHING_CHANGED):
         verbs.detach(target=target, by=request.user, now=timezone.now())
-    except PolicyRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-    else:
         messages.success(
             request, gettext("Policy removed from {target}. Zones have not changed.").format(target=target)
         )
@@ -186,11 +175,8 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
     form = ReplaceForm(request.POST or None, policy=policy)
     if form.is_valid():
         heir = form.cleaned_data["replaced_by"]
-        try:
+        with form.catching(PolicyRefused, at="replaced_by"):
             verbs.delete_policy(policy=policy, replaced_by=heir, by=request.user, now=timezone.now())
-        except PolicyRefused as exc:
-            form.refuse("replaced_by", str(exc))
-        else:
             messages.success(
                 request, gettext("Policy {name} deleted. Zones have not changed.").format(name=policy.name)
             )

@@ -15,7 +15,6 @@ from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.errors import PolicyRefused
 from dnspanel.zones.models import DnssecPolicy
 from dnspanel.zones.signing.policies import LONGEST_NAME, MOST_DAYS
 
@@ -90,11 +89,9 @@ class PolicyForm(KeyChoice, DenialForm):
         bits = self.key_bits if ALGORITHMS[chosen["algorithm"]].startswith("RSA") else None
         return copy_fields(Terms, chosen, bits=bits, nsec3=self.nsec3)
 
-    def refuse_at(self, refusal: PolicyRefused) -> None:
-        """Add the refusal's errors to the fields that caused them."""
-        for name, messages in refusal.fields.items():
-            for message in messages:
-                self.refuse("policy_name" if name == "name" else _FIELDS.get(name, name), message)
+    def refuse(self, field: str | None, message: str) -> None:
+        """Add an error to the field, which can have another name than in the policy's terms."""
+        super().refuse("policy_name" if field == "name" else _FIELDS.get(field or "", field), message)
 
 
 class AttachForm(SigningForm):

@@ -13,6 +13,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
@@ -80,7 +81,7 @@ def run_list(request: PanelRequest) -> HttpResponse:
     initial = {"policy": request.GET.get("policy"), "q": request.GET.get("q", "")}
     form = RunForm(request.POST or None, person=request.user, initial=initial)
     if form.is_valid():
-        try:
+        with form.catching(RunRefused):
             run = verbs.create_run(
                 by=request.user,
                 now=timezone.now(),
@@ -88,9 +89,6 @@ def run_list(request: PanelRequest) -> HttpResponse:
                 search=form.cleaned_data["q"].strip(),
                 form_id=form.id,
             )
-        except RunRefused as exc:
-            form.refuse(None, str(exc))
-        else:
             return redirect("zone-policy-run", run.pk)
     runs = [DisplayPolicyRun(run) for run in verbs.runs_visible_to(request.user)[:LISTED]]
     return render(request, "dnssec/runs.html", {"form": form, "runs": runs}, status=422 if form.is_bound else 200)
@@ -118,12 +116,10 @@ def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect("zone-policy-run", dry_run.pk)
-    try:
+    with reporting(request, RunRefused, text=NOTHING_CHANGED):
         run = verbs.start_run(dry_run=dry_run, by=request.user, now=timezone.now(), form_id=form.id)
-    except RunRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("zone-policy-run", dry_run.pk)
-    return redirect("zone-policy-run", run.pk)
+        return redirect("zone-policy-run", run.pk)
+    return redirect("zone-policy-run", dry_run.pk)
 
 
 @require_POST
@@ -131,10 +127,7 @@ def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
     """Cancel a run. Changes that the run already published stay."""
     verbs.require_signer(request.user)
     run = verbs.run_for(request.user, run_id)
-    try:
+    with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-    except RunRefused as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(request, gettext("Run cancelled. Changes that the run already published remain."))
     return redirect("zone-policy-run", run.pk)

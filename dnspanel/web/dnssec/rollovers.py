@@ -67,11 +67,8 @@ def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = EmergencyForm(request.POST or None, zone_name=zone.name, kinds=kinds)
     if form.is_valid():
         kind = Kind(form.cleaned_data["kind"])
-        try:
+        with form.catching(DnssecRefused):
             rollovers.begin(zone=zone, kind=kind, acting=acting(request, form), emergency=True)
-        except DnssecRefused as exc:
-            form.refuse_by(exc)
-        else:
             messages.success(request, gettext("Old key removed. Add the new DS at the parent now."))
             return redirect("zone-dnssec", zone.name)
     now = timezone.now()

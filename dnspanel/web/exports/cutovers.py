@@ -41,6 +41,7 @@ from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
 from dnspanel.zones.rights import access
 from replication.dns import names, rdata
@@ -193,7 +194,7 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
     if job is None and not selection.among(access.zones_visible_to(request.user)).exists():
         form.refuse("q", gettext("No zones match."))
         return None
-    try:
+    with form.catching(ServerRefused, WrongState):
         return cutover_check.create_check(
             server=cleaned["server"],
             port=cleaned["port"],
@@ -204,10 +205,6 @@ def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
             resolver=cleaned["resolver"],
             resolver_port=cleaned["resolver_port"],
         )
-    except ServerRefused as exc:
-        form.refuse(exc.field, str(exc))
-    except WrongState as exc:
-        form.refuse(None, str(exc))
     return None
 
 
@@ -306,11 +303,8 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
 def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
     """Cancel the comparison. Its findings so far stay."""
     check = cutover_check.check_for(request.user, check_id)
-    try:
+    with reporting(request, WrongState):
         cutover_check.cancel_check(check=check, by=request.user, now=timezone.now())
-    except WrongState as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(request, gettext("Comparison cancelled. The results so far are shown below."))
     return redirect("import-cutover", check.pk)
 

@@ -30,6 +30,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput, input_faults, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access
@@ -143,10 +144,8 @@ class ExportForm(AllOrSomeForm):
         elif passphrase != again:
             self.refuse("keys_passphrase_again", gettext("The passphrases don’t match."))
         else:
-            try:
+            with self.catching(PassphraseRefused, at="keys_passphrase"):
                 refuse_passphrase(passphrase)
-            except PassphraseRefused as exc:
-                self.refuse("keys_passphrase", str(exc))
         return cleaned
 
     @property
@@ -254,7 +253,7 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
     if not selection.among(access.zones_visible_to(request.user)).exists():
         form.refuse("q", gettext("No zones match."))
         return None
-    try:
+    with form.catching(RightMissing, at="keys_passphrase"), form.catching(WrongState):
         return export_jobs.create_export(
             selection=selection,
             export_format=form.cleaned_data["format"],
@@ -263,12 +262,7 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
             options=form.query_options,
             keys_passphrase=form.cleaned_data["keys_passphrase"],
         )
-    except RightMissing as exc:
-        form.refuse("keys_passphrase", str(exc))
-        return None
-    except WrongState as exc:
-        form.refuse(None, str(exc))
-        return None
+    return None
 
 
 def _export_list_page(request: PanelRequest, form: ExportForm, status: int = 200) -> HttpResponse:
@@ -337,11 +331,8 @@ def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
 def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
     """Cancel the export."""
     job = _job_for(request, export_id)
-    try:
+    with reporting(request, WrongState):
         export_jobs.cancel_export(job=job, now=timezone.now())
-    except WrongState as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(request, gettext("Export cancelled."))
     return redirect("zone-export-job", job.pk)
 

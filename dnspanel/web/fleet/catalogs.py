@@ -24,6 +24,7 @@ from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleFor
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
@@ -71,13 +72,10 @@ def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
     catalog = access.catalog_for(request.user, catalog_id)
     form = CatalogForm(request.POST)
     if form.is_valid():
-        try:
+        with form.catching(CatalogRefused):
             set_up_catalogs.change_catalog(
                 catalog=catalog, terms=form.catalog_terms, author=request.user, now=timezone.now()
             )
-        except CatalogRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Changes saved."))
             return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog.html", {**_context(request, catalog), "form": form}, status=422)
@@ -91,21 +89,15 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
     there = list(catalog.rules.order_by("pk"))
     if (drop := request.POST.get("drop")) is not None:
         left = [terms_of_rule(rule) for rule in there if rule.pk != id_in(drop)]
-        try:
+        with reporting(request, CatalogRefused):  # another rule can have become invalid
             set_up_catalogs.set_rules(catalog=catalog, rules=left, author=request.user, now=timezone.now())
-        except CatalogRefused as exc:  # another rule can have become invalid
-            messages.error(request, str(exc))
-        else:
             messages.success(request, gettext("Rule deleted."))
         return redirect("catalog-detail", catalog.pk)
     form = RuleForm(request.POST, auto_id="rule_%s")
     if form.is_valid():
         rules = _with([terms_of_rule(rule) for rule in there], form.rule_terms)
-        try:
+        with form.catching(CatalogRefused):
             set_up_catalogs.set_rules(catalog=catalog, rules=rules, author=request.user, now=timezone.now())
-        except CatalogRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Rule for group {group} saved.").format(group=form.rule_terms.group))
             return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog.html", {**_context(request, catalog), "rule_form": form}, status=422)
@@ -119,11 +111,8 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
     if catalog.kept_since is not None:
         ask(request, _about_removing(catalog))
     revision = id_in(request.POST.get("revision", "")) or 0
-    try:
+    with reporting(request, NothingKept, level=messages.WARNING):
         set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
-    except NothingKept as exc:
-        messages.warning(request, str(exc))
-    else:
         messages.success(request, gettext("Removal of members started."))
     return redirect("catalog-detail", catalog.pk)
 
@@ -151,17 +140,13 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
     """Follow the catalog. If it is refused, add the reason to the form and return None."""
-    try:
+    with form.catching(PrimariesRefused, CatalogRefused, NameRefused, NamesRefused, QuotaExceeded):
         return set_up_catalogs.follow_catalog(
             name=form.cleaned_data["name"],
             primaries_terms=form.terms,
             terms=form.catalog_terms,
             acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
         )
-    except (PrimariesRefused, CatalogRefused) as exc:
-        form.refuse_all(exc.fields)
-    except (NameRefused, NamesRefused, QuotaExceeded) as exc:
-        form.refuse_name(exc)
     return None
 
 

@@ -128,11 +128,8 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
         messages.error(request, gettext("Someone else has already decided. Nothing was changed."))
         return redirect("node-hold")
     if form.is_valid():
-        try:
+        with form.catching(WrongDecision):
             unknown_history.decide(report=report, by=request.user, now=timezone.now(), **form.cleaned_data)
-        except WrongDecision as exc:
-            form.refuse(exc.field, str(exc))
-        else:
             messages.success(request, gettext("Decision saved. Publishing resumes after all changes are written."))
             return redirect("node-hold")
     return _page(request, form, status=422)

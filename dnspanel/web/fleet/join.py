@@ -1,7 +1,5 @@
 """Views that enroll a node: its description, the join command, the fingerprint to compare, and its first snapshot."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +20,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.rights import access
 
 
@@ -59,7 +58,7 @@ def node_new(request: PanelRequest) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     form = NewNodeForm(request.POST or None)
     if form.is_valid():
-        with _faults_in(form):
+        with form.catching(BadNode), form.catching(NameTaken, at="name"):
             fields = dict(form.cleaned_data)
             is_front = fields.pop("is_front")
             described = node_lifecycle.NodeDescription(**fields)
@@ -77,33 +76,18 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
     del form.fields["is_front"]
     if form.is_valid():
         try:
-            with _faults_in(form):
+            with form.catching(BadNode), form.catching(NameTaken, at="name"):
                 described = node_lifecycle.NodeDescription(**form.cleaned_data)
                 changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=request.user)
-                messages.success(
-                    request,
-                    gettext("{name} saved. Generate a new code, because earlier codes are no longer valid.").format(
-                        name=changed.name
-                    ),
-                )
+                saved = gettext("{name} saved. Generate a new code, because earlier codes are no longer valid.")
+                messages.success(request, saved.format(name=changed.name))
                 return redirect("node-enrolment", changed.name)
         except WrongState as exc:
-            messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+            messages.error(request, NOTHING_CHANGED.format(exc=exc))
             return redirect("node-detail", node.name)
     if unjoined.has_joined(node):
         return redirect("node-detail", node.name)
     return render(request, "fleet/change.html", {"form": form, "node": node}, status=422 if form.is_bound else 200)
-
-
-@contextmanager
-def _faults_in(form: NewNodeForm) -> Iterator[None]:
-    """Turn errors about the node into errors of the form's fields."""
-    try:
-        yield
-    except BadNode as exc:
-        form.refuse(exc.field, str(exc))
-    except NameTaken as exc:
-        form.refuse("name", str(exc))
 
 
 def _initial_values(node: Node) -> dict[str, Any]:
@@ -119,11 +103,9 @@ def node_enrollment(request: PanelRequest, name: str) -> HttpResponse:
     if request.method != "POST":
         return _enrollment(request, node)
     access.require(request.user, Permission.NODES)
-    try:
+    with reporting(request, WrongState):
         return _with_code(request, node)
-    except WrongState as exc:
-        messages.error(request, str(exc))
-        return redirect("node-detail", node.name)
+    return redirect("node-detail", node.name)
 
 
 def _with_code(request: PanelRequest, node: Node) -> HttpResponse:

@@ -30,6 +30,7 @@ from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
 from dnspanel.web.fleet.top import log_for, top_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication import __version__
@@ -142,16 +143,14 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
     verb, message = _ACTS[act]
-    try:
+    with (
+        reporting(request, FleetError, text=NOTHING_CHANGED),
+        reporting(request, ReplicationError, text=gettext("The agent couldn’t complete the action: {exc}.")),
+    ):
         verb(request, node, timezone.now())
-    except FleetError as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("node-detail", node.slug)
-    except ReplicationError as exc:
-        messages.error(request, gettext("The agent couldn’t complete the action: {exc}.").format(exc=exc))
-        return redirect("node-detail", node.slug)
-    messages.success(request, message.format(node.name))
-    return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.slug)
+        messages.success(request, message.format(node.name))
+        return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.slug)
+    return redirect("node-detail", node.slug)
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:

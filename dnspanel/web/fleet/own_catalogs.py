@@ -23,6 +23,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, TsigAct, Zone
@@ -55,15 +56,11 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
     catalog = _to_change(request, zone_name)
     form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
     if form.is_valid():
-        try:
+        # Forbidden: the person can't change the catalog that a zone would leave.
+        with form.catching(CatalogRefused), form.catching(Forbidden, at="zones"):
             count = producer.put_in(
                 catalog=catalog.zone, chosen=form.chosen_zones, author=request.user, now=timezone.now()
             )
-        except CatalogRefused as exc:
-            form.refuse_all(exc.fields)
-        except Forbidden as exc:  # the person can't change the catalog that a zone would leave
-            form.refuse("zones", str(exc))
-        else:
             said = ngettext("{count} zone added.", "{count} zones added.", count)
             messages.success(request, said.format(count=f"{count:,}"))
             return redirect("catalog-ours", catalog.zone.name)
@@ -74,16 +71,13 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
 def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Remove the selected zones from a produced catalog."""
     catalog = _to_change(request, zone_name)
-    try:
+    with reporting(request, CatalogRefused):
         count = producer.take_out(
             catalog=catalog.zone,
             zones=request.POST.getlist("zone")[: MOST_LISTED + 1],
             author=request.user,
             now=timezone.now(),
         )
-    except CatalogRefused as exc:
-        messages.error(request, str(exc))
-    else:
         said = ngettext("{count} zone removed.", "{count} zones removed.", count)
         messages.success(request, said.format(count=f"{count:,}"))
     return redirect("catalog-ours", catalog.zone.name)
@@ -95,11 +89,8 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
     catalog = _to_change(request, zone_name)
     form = GroupsForm(request.POST)
     if form.is_valid():
-        try:
+        with form.catching(CatalogRefused):
             producer.set_groups(catalog=catalog.zone, group_tags=form.groups, author=request.user, now=timezone.now())
-        except CatalogRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Changes saved."))
             return redirect("catalog-ours", catalog.zone.name)
     return _page(request, catalog, groups=form)
@@ -107,17 +98,13 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
     """Create the produced catalog. If it is refused, add the reason to the form and return None."""
-    try:
+    with form.catching(CatalogRefused, NameRefused, NamesRefused, QuotaExceeded):
         return producer.create_catalog(
             name=form.cleaned_data["name"],
             team=form.cleaned_data["team"],
             group_tags=form.groups,
             acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
         )
-    except CatalogRefused as exc:
-        form.refuse_all(exc.fields)
-    except (NameRefused, NamesRefused, QuotaExceeded) as exc:
-        form.refuse_name(exc)
     return None
 
 

@@ -17,6 +17,7 @@ from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver_groups, rollout_groups
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.rights import access
 
 _MOST_DIGITS = 18
@@ -122,11 +123,8 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
 
 def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> HttpResponse:
     """Call `verb`, add a message about its success or refusal, and redirect to the delivery page."""
-    try:
+    with reporting(request, FleetError, text=NOTHING_CHANGED):
         verb()
-    except FleetError as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-    else:
         messages.success(request, message)
     return redirect("node-delivery")
 

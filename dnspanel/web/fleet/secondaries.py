@@ -56,11 +56,8 @@ def secondary_new(request: PanelRequest) -> HttpResponse:
             now=timezone.now(),
             form_id=form.id,
         )
-        try:
+        with form.catching(SecondaryRefused):
             made = run_confirmed(request, _ABOUT_SECRET, create)
-        except SecondaryRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             return _page_with_secret(request, made.secondary, made.secret)
     return render(request, "fleet/secondary_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -80,13 +77,10 @@ def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
     secondary = access.secondary_for(request.user, secondary_id)
     form = SecondaryForm(request.POST)
     if form.is_valid():
-        try:
+        with form.catching(SecondaryRefused):
             set_up_secondaries.change_secondary(
                 secondary=secondary, terms=form.terms(), by=request.user, now=timezone.now()
             )
-        except SecondaryRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
             messages.success(request, gettext("Changes saved."))
             return redirect("secondary-detail", secondary.pk)
     return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form}, status=422)

@@ -16,6 +16,7 @@ from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys.segment_signing import ensure_signing_key, new_key, short
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.rights import access
 
 
@@ -46,11 +47,8 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
         raise Http404
     access.require(request.user, Permission.NODES)
     verb, message = _ACTS[act]
-    try:
+    with reporting(request, KeyRefused, text=NOTHING_CHANGED):
         done = verb(now=timezone.now(), by=request.user)
-    except KeyRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-    else:
         messages.success(request, message) if done else messages.error(request, gettext("No former keys to retire."))
     return redirect("node-keys")
 

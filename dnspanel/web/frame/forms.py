@@ -12,9 +12,11 @@ from django.utils.functional import lazy
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
+from dnspanel.field_faults import FieldsRefused
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.refusals import RefusalBlock
 from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded, SettingsRefused, Unknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search.terms import parse
@@ -86,9 +88,18 @@ class PanelForm(forms.Form):
         """Add an error to its field, or to the whole form if the field is unknown."""
         self.add_error(field if field in self.fields else None, message)
 
-    def refuse_name(self, refusal: NameRefused | NamesRefused | QuotaExceeded) -> None:
-        """Add a refusal as an error to the name field."""
-        self.refuse("name", str(refusal.first if isinstance(refusal, NamesRefused) else refusal))
+    def refuse_for(self, refusal: Exception, at: str | None = None) -> None:
+        """Add the refusal as an error to the field `at`. By default, the refusal decides which fields have errors."""
+        if at is None and isinstance(refusal, FieldsRefused):
+            self.refuse_all(refusal.fields)
+        elif at is None and isinstance(refusal, NameRefused | NamesRefused | QuotaExceeded):
+            self.refuse("name", str(refusal.first if isinstance(refusal, NamesRefused) else refusal))
+        else:
+            self.refuse(at or getattr(refusal, "field", None), str(refusal))
+
+    def catching(self, *kinds: type[Exception], at: str | None = None) -> RefusalBlock:
+        """Return a block that adds a refusal of these kinds to the form, as `refuse_for` does."""
+        return RefusalBlock(lambda refusal: self.refuse_for(refusal, at), kinds)
 
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
         """Add all errors in `faults`, which are grouped by field."""

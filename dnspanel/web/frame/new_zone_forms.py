@@ -256,10 +256,8 @@ class NewZoneForm(ApexForm, PublishingForm):
                     cleaned.pop(name, None)
         if not {"names", "nameservers", "hostmaster"} <= cleaned.keys():
             return cleaned
-        try:
+        with self.catching(ReplicationError, at="nameservers"):
             cleaned["zones"] = [NewZone(name=name, rrsets=self._apex(name)) for name in cleaned["names"]]
-        except ReplicationError as exc:
-            self.refuse("nameservers", str(exc))
         for message in dict.fromkeys(_errors_of(cleaned["zones"])):
             self.refuse("nameservers", message)
         return cleaned

@@ -109,11 +109,8 @@ def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
     form = ViewForm(request.POST or None, person=request.user, initial=initial)
     if form.is_valid():
         given = {"name": form.cleaned_data["name"], "team": form.chosen_team}
-        try:
+        with form.catching(ViewRefused, at="name"):
             saved_views.change_view(person=request.user, view=view, now=timezone.now(), **given)
-        except ViewRefused as exc:
-            form.refuse("name", str(exc))
-        else:
             messages.success(request, gettext("View “{given}” saved.").format(given=given["name"]))
             return redirect("zone-views")
     context = {"listed": _listed_view(request, view, None), "form": form}
@@ -169,7 +166,7 @@ def _save(
 ) -> SavedView | None:
     given = form.cleaned_data
     look = look_of(request.user, _LISTS[page]) if given.get("columns") else None
-    try:
+    with form.catching(ViewRefused, at="name"):
         return saved_views.save_view(
             person=request.user,
             page=page,
@@ -180,9 +177,7 @@ def _save(
             look=look,
             now=timezone.now(),
         )
-    except ViewRefused as exc:
-        form.refuse("name", str(exc))
-        return None
+    return None
 
 
 def _listed_view(request: PanelRequest, view: SavedView, zone: Zone | None) -> ListedView:

@@ -20,6 +20,7 @@ from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import CHANGING_ACTIONS, ENDED_STATES, Action, ImportJob, ImportZone, State
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of
@@ -208,7 +209,7 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
     if not form.is_valid():
         context = _page_context(request, job, form)
         return render(request, "imports/detail.html", context, status=422)
-    try:
+    with reporting(request, WrongState, level=messages.WARNING):
         if form.options != Options.from_json(job.options):
             import_jobs.set_options(job=job, options=form.options, now=timezone.now())
         if request.POST.get("then") == "plan" and job.state == State.CHOOSING:
@@ -219,8 +220,6 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
             )
         else:
             messages.success(request, gettext("Options saved."))
-    except WrongState as exc:
-        messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 
 
@@ -243,18 +242,16 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
         messages.warning(request, gettext("Select at least one zone. No options were changed."))
         return redirect(_back(job, search, show))
     narrowed = {"search": search, **_BEFORE.get(show, _BEFORE[""])[1]} if of_all else {"ids": ids}
-    try:
+    with reporting(request, WrongState, level=messages.WARNING):
         count = import_jobs.choose(job=job, choice=choice, now=timezone.now(), **narrowed)
-    except WrongState as exc:
-        messages.warning(request, str(exc))
-        return redirect("import-detail", job.pk)
-    message = ngettext("{count:,} zone: {value}", "{count:,} zones: {value}", count).format(
-        count=count, value=choice or gettext("use import options")
-    )
-    if one and request.htmx:
-        return say(_one_row(request, job, ids), speak=message)
-    messages.success(request, f"{message}.")
-    return redirect(_back(job, search, show))
+        message = ngettext("{count:,} zone: {value}", "{count:,} zones: {value}", count).format(
+            count=count, value=choice or gettext("use import options")
+        )
+        if one and request.htmx:
+            return say(_one_row(request, job, ids), speak=message)
+        messages.success(request, f"{message}.")
+        return redirect(_back(job, search, show))
+    return redirect("import-detail", job.pk)
 
 
 def _ids(texts: Sequence[str]) -> list[int]:

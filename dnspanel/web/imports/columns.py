@@ -20,6 +20,7 @@ from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
 from dnspanel.web.frame.forms import PanelForm, mono_field, switch_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
 from dnspanel.web.imports.steps import badge_of, steps_of
 
@@ -153,11 +154,9 @@ def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
 
 def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpResponse:
     now = timezone.now()
-    try:
+    with reporting(request, WrongState, level=messages.WARNING):
         import_jobs.set_parameters(job=job, parameters={**job.parameters, "mapping": asdict(mapping)}, now=now)
         import_jobs.start_scan(job=job, now=now)
-    except WrongState as exc:
-        messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 
 

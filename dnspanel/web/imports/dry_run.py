@@ -13,6 +13,7 @@ from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.frame.row_diffs import display_diffs
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm
@@ -51,10 +52,8 @@ def _confirmation(plan: queries.PlanSummary) -> str:
 def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
     """Start the dry run of the import."""
     job = queries.job_for(request.user, job_id)
-    try:
+    with reporting(request, WrongState, level=messages.WARNING):
         import_jobs.start_plan(job=job, now=timezone.now())
-    except WrongState as exc:
-        messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 
 
@@ -79,10 +78,8 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
         head = {"job": job, "badge": badge_of(job), "steps": steps_of(job), "part": "plan", "may_cancel": True}
         context = head | plan_context(request, job, form)
         return render(request, "imports/detail.html", context, status=422)
-    try:
+    with reporting(request, TransferError, level=messages.WARNING):
         import_jobs.start_apply(job=job, author=request.user, now=timezone.now())
-    except TransferError as exc:
-        messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 
 
@@ -90,10 +87,8 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
     """Repeat the dry run for the zones that have changed since the last dry run."""
     job = queries.job_for(request.user, job_id)
-    try:
+    with reporting(request, TransferError, level=messages.WARNING):
         import_jobs.replan_waiting(job=job, now=timezone.now())
-    except TransferError as exc:
-        messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)
 
 

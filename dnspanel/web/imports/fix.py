@@ -16,6 +16,7 @@ from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.imports.report import DisplayFault
 
 ZONES_PER_PAGE = 20
@@ -82,12 +83,10 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
     if not texts or not form.is_valid():
         messages.warning(request, gettext("Select the zones to import again."))
         return None
-    try:
+    with reporting(request, TransferError):
         again = import_jobs.retry_failed(job=job, texts=texts, author=request.user, now=timezone.now(), form_id=form.id)
-    except TransferError as exc:
-        messages.error(request, str(exc))
-        return None
-    return redirect("import-detail", again.pk)
+        return redirect("import-detail", again.pk)
+    return None
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:

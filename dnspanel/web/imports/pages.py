@@ -16,6 +16,7 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.imports.choose import choose_context
 from dnspanel.web.imports.dry_run import plan_context
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
@@ -154,11 +155,8 @@ def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
         raise Http404
     job = queries.job_for(request.user, job_id)
     verb, message = _ACTS[act]
-    try:
+    with reporting(request, WrongState, level=messages.WARNING):
         verb(job=job, now=timezone.now())
-    except WrongState as exc:
-        messages.warning(request, str(exc))
-    else:
         messages.success(request, message)
     return redirect("import-detail", job.pk)
 
@@ -168,11 +166,11 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
     """Ask for confirmation. A POST deletes the import and its files, but not the zones that it published."""
     job = queries.job_for(request.user, job_id)
     if request.method == "POST":
-        try:
+        with reporting(request, WrongState, level=messages.WARNING):
             import_jobs.delete_job(job=job)
-        except WrongState as exc:
-            messages.warning(request, str(exc))
-            return redirect("import-detail", job.pk)
-        messages.success(request, gettext("Import “{title}” deleted. Published zones stay.").format(title=job.title))
-        return redirect("import-list")
+            messages.success(
+                request, gettext("Import “{title}” deleted. Published zones stay.").format(title=job.title)
+            )
+            return redirect("import-list")
+        return redirect("import-detail", job.pk)
     return render(request, "imports/delete.html", {"job": job, "report": queries.report(job, now=timezone.now())})

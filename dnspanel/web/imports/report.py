@@ -20,6 +20,7 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportFault, ImportJob, SourceKind, State
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_NAMES, SEVERITY_TONES, fault_kinds_for_display
 from dnspanel.web.imports.option_forms import TypedForm
@@ -134,8 +135,6 @@ def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
     if not form.is_valid():
         context = {"job": job, "report": report, "form": form}
         return render(request, "imports/undo.html", context, status=422 if form.is_bound else 200)
-    try:
+    with reporting(request, WrongState, level=messages.WARNING):
         import_jobs.start_undo(job=job, author=request.user, now=timezone.now(), confirmed=True)
-    except WrongState as exc:
-        messages.warning(request, str(exc))
     return redirect("import-detail", job.pk)

@@ -65,7 +65,7 @@ def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
     initial = {"networks": "\n".join(found.networks), "addresses": "\n".join(found.addresses)}
     form = KeylessForm(request.POST or None, initial=initial)
     if form.is_valid():
-        try:
+        with form.catching(KeylessRefused):
             keyless.change(
                 zone=zone,
                 networks=form.words("networks"),
@@ -73,9 +73,6 @@ def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-        except KeylessRefused as exc:
-            form.refuse(exc.field, str(exc))
-        else:
             messages.success(request, gettext("Transfer settings of {name} saved.").format(name=zone.name))
             return redirect("zone-transfers", zone.name)
     status = 422 if form.is_bound else 200

@@ -18,6 +18,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import MONO
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -88,7 +89,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
     form = lock_form(request, zone, request.POST or None)
     if form.is_valid():
         given = form.cleaned_data
-        try:
+        with form.catching(LockRefused):
             lock = add_lock(
                 zone=zone,
                 name=given["name"],
@@ -98,9 +99,6 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
                 author=request.user,
                 now=timezone.now(),
             )
-        except LockRefused as exc:
-            form.refuse(exc.field, str(exc))
-        else:
             messages.success(request, gettext("Lock created for {what}.").format(what=lock.what))
             return redirect("zone-locks", zone.name)
     status = 422 if form.is_bound else 200
@@ -111,10 +109,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
 def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpResponse:
     """Remove the lock from the zone."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
-    try:
+    with reporting(request, LockUnknown, level=messages.WARNING):
         lift_lock(zone=zone, lock_id=lock_id, author=request.user, now=timezone.now())
-    except LockUnknown as exc:
-        messages.warning(request, str(exc))
-    else:
         messages.success(request, gettext("Lock deleted."))
     return redirect("zone-locks", zone.name)

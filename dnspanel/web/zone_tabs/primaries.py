@@ -22,6 +22,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.primaries_form import PastRulesForm, PrimariesForm, initial_of
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked
 from dnspanel.zones.governance import publish_guards
@@ -39,13 +40,8 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         form.keep_secret_of(row)
     if form.is_valid():
         set_now = partial(set_up_primaries.set_primaries, zone=zone, terms=form.terms, **_acting(request))
-        try:
+        with form.catching(PrimariesRefused, KeptBack, Locked, HookRefused):
             run_confirmed(request, _about_setting(zone) if not zone.transferred_from else None, set_now)
-        except PrimariesRefused as exc:
-            form.refuse_all(exc.fields)
-        except (KeptBack, Locked, HookRefused) as exc:
-            form.refuse(None, str(exc))
-        else:
             messages.success(
                 request,
                 gettext("{name} is now transferred from {transferred_from}.").format(
@@ -113,13 +109,11 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], said: str) -> HttpResponse:
-    try:
+    with (
+        reporting(request, PrimariesRefused, KeptBack, Locked, HookRefused),
+        reporting(request, NotTransferred, TakeOverRefused, level=messages.WARNING),
+    ):
         act()
-    except (NotTransferred, TakeOverRefused) as exc:
-        messages.warning(request, str(exc))
-    except (PrimariesRefused, KeptBack, Locked, HookRefused) as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(request, said)
     return redirect("zone-primaries", zone.name)
 

@@ -26,13 +26,8 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
     if form.is_valid():
-        try:
+        with form.catching(SettingsRefused), form.catching(QuotaExceeded, at="team"):
             change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
-        except SettingsRefused as exc:
-            form.refuse(exc.field, str(exc))
-        except QuotaExceeded as exc:
-            form.refuse("team", str(exc))
-        else:
             messages.success(request, gettext("Tags and team of {name} saved.").format(name=zone.name))
             # A person who saw the zone only because of its old tag or team can't see the zone now.
             if not access.has_right(request.user, zone, Right.READ):

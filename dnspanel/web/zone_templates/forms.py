@@ -1,6 +1,6 @@
 """Forms for templates: their name and team, and the contents of a version."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,11 +72,8 @@ class HeadForm(PanelForm):
         """Return the form's initial values for this template."""
         return {"template_name": template.name, "description": template.description, "team": template.team_id}
 
-    def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add the refusal's errors to the fields that caused them."""
-        for name, messages in refusal.fields.items():
-            for message in messages:
-                self.refuse("template_name" if name == "name" else name, message)
+    def refuse(self, field: str | None, message: str) -> None:
+        super().refuse("template_name" if field == "name" else field, message)
 
 
 class NewTemplateForm(HeadForm):
@@ -157,9 +154,9 @@ class TextForm(PanelForm):
         variables = [Variable(row.name, row.label, VariableKind(row.kind), row.default) for row in rows]
         return Text(self.cleaned_data["text"], variables, self.cleaned_data["note"])
 
-    def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add the refusal's errors to the text, the note or the variable that caused them."""
-        for name, messages in refusal.fields.items():
+    def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
+        """Add all errors to the text, the note or the variable that caused them."""
+        for name, messages in faults.items():
             if name.startswith("variables/"):
                 self._faults[name.removeprefix("variables/")] = list(messages)
                 messages = [f"{name.removeprefix('variables/')}: {message}" for message in messages]
@@ -227,11 +224,8 @@ class ServersForm(PanelForm):
         servers = Servers(typed["hosts"], typed["primary"], typed["hostmaster"], typed["ttl"])
         return content_of(servers, typed["note"])
 
-    def refuse_at(self, refusal: TemplateRefused) -> None:
-        """Add the refusal's errors to the fields that caused them."""
-        for name, messages in refusal.fields.items():
-            for message in messages:
-                self.refuse("hosts" if name == "text" else name, message)
+    def refuse(self, field: str | None, message: str) -> None:
+        super().refuse("hosts" if field == "text" else field, message)
 
 
 def _name(text: str) -> str:

@@ -17,7 +17,7 @@ def publish_newer_version(
     request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
 ) -> HttpResponse | None:
     """Publish a valid form's contents and redirect to the template. If that is refused, add errors and return None."""
-    try:
+    with form.catching(TemplateRefused, TemplateMoved):
         published = edit_template.publish_version(
             template=template,
             content=form.content,
@@ -25,15 +25,10 @@ def publish_newer_version(
             by=request.user,
             now=timezone.now(),
         )
-    except TemplateRefused as exc:
-        form.refuse_at(exc)
-        return None
-    except TemplateMoved as exc:
-        form.refuse(None, str(exc))
-        return None
-    if published.number == newest:
-        messages.info(request, gettext("No changes to publish. The latest version has the same content."))
-    else:
-        message = gettext("Published version {number} of {name}.")
-        messages.success(request, message.format(number=published.number, name=template.name))
-    return redirect("template-detail", template.pk)
+        if published.number == newest:
+            messages.info(request, gettext("No changes to publish. The latest version has the same content."))
+        else:
+            message = gettext("Published version {number} of {name}.")
+            messages.success(request, message.format(number=published.number, name=template.name))
+        return redirect("template-detail", template.pk)
+    return None

@@ -112,16 +112,14 @@ def template_new(request: PanelRequest) -> HttpResponse:
 
 def _check_text(text: TextForm) -> None:
     """Add the errors in the text to the form, even if the form already has other errors."""
-    try:
+    with text.catching(TemplateRefused):
         edit_template.check_text(text.content)
-    except TemplateRefused as exc:
-        text.refuse_at(exc)
 
 
 def _refuse(head: HeadForm, text: TextForm, refusal: TemplateRefused) -> None:
     of_head = {name: found for name, found in refusal.fields.items() if name in ("name", "description", "kind")}
-    head.refuse_at(TemplateRefused(of_head))
-    text.refuse_at(TemplateRefused({name: found for name, found in refusal.fields.items() if name not in of_head}))
+    head.refuse_all(of_head)
+    text.refuse_all({name: found for name, found in refusal.fields.items() if name not in of_head})
 
 
 def _new_page(request: PanelRequest, head: HeadForm, text: TextForm, status: int = 200) -> HttpResponse:
@@ -213,11 +211,8 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
     template = _changeable(request, template_id)
     form = HeadForm(request.POST or None, author=request.user, initial=HeadForm.initial_of(template))
     if form.is_valid():
-        try:
+        with form.catching(TemplateRefused):
             edit_template.change_template(template=template, head=form.head, by=request.user, now=timezone.now())
-        except TemplateRefused as exc:
-            form.refuse_at(exc)
-        else:
             messages.success(request, gettext("Template updated. No versions were changed."))
             return redirect("template-detail", template.pk)
     status = 422 if form.is_bound else 200

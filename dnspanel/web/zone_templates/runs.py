@@ -20,6 +20,7 @@ from dnspanel.transfer.zone_templates.template_content import variables_stored, 
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import RunRefused, TemplateRefused
@@ -175,7 +176,7 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
     if not form.is_valid():
         messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect("template-run", dry_run.pk)
-    try:
+    with reporting(request, RunRefused, text=NOTHING_CHANGED):
         run = verbs.start_run(
             dry_run=dry_run,
             by=request.user,
@@ -183,10 +184,8 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
             overwrite=form.cleaned_data["overwrite"],
             form_id=form.id,
         )
-    except RunRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("template-run", dry_run.pk)
-    return redirect("template-run", run.pk)
+        return redirect("template-run", run.pk)
+    return redirect("template-run", dry_run.pk)
 
 
 @require_POST
@@ -194,10 +193,7 @@ def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResp
     """Cancel a run. Changes that the run already published stay."""
     require(request.user, Permission.EDIT)
     run = verbs.run_for(request.user, template_run_id)
-    try:
+    with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-    except RunRefused as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(request, gettext("Run cancelled. Changes that the run already published remain."))
     return redirect("template-run", run.pk)

@@ -44,8 +44,8 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
             )
         except TemplateRefused as exc:
             fields = head.fields.keys() | {"name"}
-            head.refuse_at(TemplateRefused({name: found for name, found in exc.fields.items() if name in fields}))
-            form.refuse_at(TemplateRefused({name: found for name, found in exc.fields.items() if name not in fields}))
+            head.refuse_all({name: found for name, found in exc.fields.items() if name in fields})
+            form.refuse_all({name: found for name, found in exc.fields.items() if name not in fields})
         else:
             messages.success(
                 request, gettext("Name server set {name} created. No zones were changed.").format(name=template.name)

@@ -16,6 +16,7 @@ from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.errors import Locked, RightMissing, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.rights import access
@@ -84,7 +85,7 @@ def _act(request: PanelRequest, template: ZoneTemplate) -> None:
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     now, act = timezone.now(), request.POST.get("act")
     kept = next((place.kept for place in places_of(template, request.user) if place.zone == zone), None)
-    try:
+    with reporting(request, TemplateRefused, RightMissing, Locked, Busy):
         if act == "keep":
             refusal = keep_addresses(template=template, zone=zone, by=request.user, now=now).refusal
             if refusal:
@@ -109,5 +110,3 @@ def _act(request: PanelRequest, template: ZoneTemplate) -> None:
             )
         elif act == "ask" and kept is not None:
             ask_parent(kept=kept, by=request.user, now=now)
-    except (TemplateRefused, RightMissing, Locked, Busy) as exc:
-        messages.error(request, str(exc))

@@ -14,6 +14,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
@@ -161,14 +162,12 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
             request, gettext("Enter {to_change} to confirm. Nothing was changed.").format(to_change=display.to_change)
         )
         return redirect(display.url)
-    try:
+    with reporting(request, RunRefused, text=NOTHING_CHANGED):
         run = verbs.start_run(
             dry_run=dry_run, by=request.user, now=timezone.now(), confirmed=display.deletes, form_id=form.id
         )
-    except RunRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect(display.url)
-    return redirect("zone-change-run", run.pk)
+        return redirect("zone-change-run", run.pk)
+    return redirect(display.url)
 
 
 @require_POST
@@ -180,12 +179,10 @@ def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, gettext("The form is invalid. Nothing was changed."))
         return redirect("zone-change-run", run.pk)
-    try:
+    with reporting(request, RunRefused, text=NOTHING_CHANGED):
         undo = verbs.undo_run(run=run, by=request.user, now=timezone.now(), form_id=form.id)
-    except RunRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("zone-change-run", run.pk)
-    return redirect("zone-change-run", undo.pk)
+        return redirect("zone-change-run", undo.pk)
+    return redirect("zone-change-run", run.pk)
 
 
 @require_POST
@@ -193,11 +190,8 @@ def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse
     """Cancel a run. Changes that the run already made stay."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
-    try:
+    with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-    except RunRefused as exc:
-        messages.error(request, str(exc))
-    else:
         messages.success(request, gettext("Run cancelled. Changes already made stay, and you can undo them."))
     return redirect("zone-change-run", run.pk)
 

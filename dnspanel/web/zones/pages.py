@@ -289,11 +289,9 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
             return edit.create_zones(**terms)
         return use.create_zones_from(use=using, keep=form.cleaned_data["keep"], **terms)
 
-    try:
+    with form.catching(RuleViolations, at="template"):
         return created_or_refused(form, create)
-    except RuleViolations as exc:
-        form.refuse("template", str(exc))
-        return None
+    return None
 
 
 def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publication) -> HttpResponse:

@@ -17,6 +17,7 @@ from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.lists.selection import TooMany
@@ -85,14 +86,12 @@ def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
             ),
         )
         return redirect(_back(given))
-    try:
+    with reporting(request, RunRefused):
         run = change_runs.create_run(
             alike=Alike(ZoneAct.RESTORE), by=request.user, now=timezone.now(), search=selection.search
         )
-    except RunRefused as exc:
-        messages.error(request, str(exc))
-        return redirect(_back(given))
-    return redirect("zone-change-run", run.pk)
+        return redirect("zone-change-run", run.pk)
+    return redirect(_back(given))
 
 
 def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone]) -> HttpResponse:

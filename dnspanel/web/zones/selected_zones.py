@@ -303,16 +303,14 @@ def _export(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection
 
 
 def _mark(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> HttpResponse:
-    try:
+    with form.catching(QuotaExceeded, at="team"):
         done = many_settings.change_marks(
             zones=seen.changed, marks=form.marks(), author=request.user, now=timezone.now()
         )
-    except QuotaExceeded as exc:
-        form.refuse("team", str(exc))
-        return _ask(request, form, status=422)
-    messages.success(request, gettext("{value} changed.").format(value=_zones_text(len(done.changed))))
-    _say_what_stays(request, done)
-    return redirect(_back(request))
+        messages.success(request, gettext("{value} changed.").format(value=_zones_text(len(done.changed))))
+        _say_what_stays(request, done)
+        return redirect(_back(request))
+    return _ask(request, form, status=422)
 
 
 def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> HttpResponse:

@@ -57,18 +57,14 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
 
 def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
     """Create the zone and return True. If it is refused, add the reason to the form and return False."""
-    try:
+    with (
+        form.catching(PrimariesRefused, NameRefused, NamesRefused, QuotaExceeded),
+        form.catching(KeptBack, Locked, HookRefused, at="name"),
+    ):
         create_transferred_zone(
             name=form.cleaned_data["name"],
             terms=form.terms,
             acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
         )
-    except PrimariesRefused as exc:
-        form.refuse_all(exc.fields)
-    except (NameRefused, NamesRefused, QuotaExceeded) as exc:
-        form.refuse_name(exc)
-    except (KeptBack, Locked, HookRefused) as exc:
-        form.refuse("name", str(exc))
-    else:
         return True
     return False

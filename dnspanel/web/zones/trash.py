@@ -109,11 +109,8 @@ def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
     zone = access.trashed_zone_for_restoring(request.user, zone_id)
     form = GoneForm(request.POST, zone_name=zone.name)
     if form.is_valid():
-        try:
+        with form.catching(NotInTrash, StillOnItsWay, at="typed"):
             delete_for_good(zone=zone, author=request.user, now=timezone.now())
-        except (NotInTrash, StillOnItsWay) as exc:
-            form.refuse("typed", str(exc))
-        else:
             messages.success(request, gettext("{name} deleted permanently.").format(name=zone.name))
             return redirect("zone-trash")
     return _trashed_page(request, zone, form, status=422)

@@ -1,9 +1,8 @@
 """Errors about keys, signing and DNSSEC policies."""
 
-from collections.abc import Mapping, Sequence
-
 from dnspanel.accounts.errors import NotFound
-from dnspanel.texts import gettext, joined
+from dnspanel.field_faults import FieldsRefused
+from dnspanel.texts import gettext
 from dnspanel.zones.errors.zone import ZoneError
 
 
@@ -36,12 +35,8 @@ class KeyUnknown(DnssecRefused, NotFound):
         )
 
 
-class PolicyRefused(ZoneError):
+class PolicyRefused(ZoneError, FieldsRefused):
     """A DNSSEC policy has invalid terms. `fields` has messages by field name."""
-
-    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
-        self.fields = {name: list(messages) for name, messages in fields.items()}
-        super().__init__(joined(" ", (message for messages in self.fields.values() for message in messages)))
 
 
 class PolicyUnknown(ZoneError, NotFound):

@@ -1,9 +1,8 @@
 """Errors about templates and their runs."""
 
-from collections.abc import Mapping, Sequence
-
 from dnspanel.accounts.errors import NotFound
-from dnspanel.texts import gettext, joined
+from dnspanel.field_faults import FieldsRefused
+from dnspanel.texts import gettext
 from dnspanel.zones.errors.zone import ZoneError
 
 
@@ -14,15 +13,11 @@ class TemplateUnknown(ZoneError, NotFound):
         super().__init__(gettext("Template not found."))
 
 
-class TemplateRefused(ZoneError):
+class TemplateRefused(ZoneError, FieldsRefused):
     """A template, or its result, is invalid. `fields` has messages by field name.
 
     A message about the text begins with the line and column.
     """
-
-    def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
-        self.fields = {name: list(messages) for name, messages in fields.items()}
-        super().__init__(joined(" ", (message for messages in self.fields.values() for message in messages)))
 
 
 class TemplateMoved(ZoneError):

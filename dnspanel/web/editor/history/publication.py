@@ -27,6 +27,7 @@ from dnspanel.publish.models import FirstSealing
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
+from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from dnspanel.zones.names import nesting
@@ -354,12 +355,10 @@ def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
     """
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
-    try:
+    with reporting(request, CannotUndo, RightMissing):
         failed.draft_again(publication=found, author=request.user, now=timezone.now())
-    except (CannotUndo, RightMissing) as exc:
-        messages.error(request, str(exc))
-        return redirect("publication", sequence)
-    messages.success(
-        request, gettext("The changes are in your draft again. Before you publish, fix the cause of the failure.")
-    )
-    return redirect("changes")
+        messages.success(
+            request, gettext("The changes are in your draft again. Before you publish, fix the cause of the failure.")
+        )
+        return redirect("changes")
+    return redirect("publication", sequence)

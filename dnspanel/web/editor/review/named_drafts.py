@@ -18,6 +18,7 @@ from dnspanel.web.editor.review.review import publish_seen, review_page
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.read_once import draft_counts_of
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
@@ -56,7 +57,7 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
     """Put the person's current draft aside, under its own name or, if it has none, the name in the form."""
     access.require(request.user, Permission.EDIT)
     now, in_hand = timezone.now(), named_drafts.draft_in_hand(request.user)
-    try:
+    with reporting(request, DraftRefused, text=NOTHING_CHANGED):
         if in_hand is not None and in_hand.name:
             named = named_drafts.named_draft(request.user, in_hand.key)
             named_drafts.put_back(by=request.user, named=named, now=now)
@@ -64,10 +65,8 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
         else:
             made = named_drafts.put_aside(author=request.user, name=request.POST.get("name", ""), now=now)
             messages.success(request, gettext("Your draft was saved as “{name}”.").format(name=made.name))
-    except DraftRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("changes")
-    return redirect("draft-list")
+        return redirect("draft-list")
+    return redirect("changes")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -89,11 +88,9 @@ def draft_act(request: PanelRequest, draft_key: UUID, act: str) -> HttpResponse:
     if act not in _ACTS:
         raise Http404
     named = named_drafts.named_draft(request.user, draft_key)
-    try:
+    with reporting(request, DraftRefused, text=NOTHING_CHANGED):
         return _ACTS[act](request, named)
-    except DraftRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-        return redirect("draft-detail", draft_key)
+    return redirect("draft-detail", draft_key)
 
 
 def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:

@@ -26,6 +26,7 @@ from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.frame.layout import PanelRequest, is_in_drawer
 from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
@@ -312,10 +313,8 @@ def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
         form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=3600)
         if not form.is_valid() or form.rrset is None:
             return review_page(request, zone, resolving=form, resolving_id=operation_id, status=422)
-    try:
+    with reporting(request, CannotResolve):
         draft.resolve(author=request.user, operation_id=operation_id, choice=_choice(choice), now=now)
-    except CannotResolve as exc:
-        messages.error(request, str(exc))
     if form is not None and form.rrset is not None:
         draft.replace_rrset(author=request.user, zone=zone, rrset=form.rrset, now=now)
     return redirect(_next(request, zone))
@@ -349,11 +348,8 @@ def draft_discard(request: PanelRequest) -> HttpResponse:
 def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
     """Restore discarded changes to the draft."""
     access.require(request.user, Permission.EDIT)
-    try:
+    with reporting(request, DraftRefused, text=NOTHING_CHANGED):
         count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())
-    except DraftRefused as exc:
-        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
-    else:
         messages.success(
             request,
             ngettext("{count} change restored to your draft.", "{count} changes restored to your draft.", count).format(
