@@ -22,7 +22,7 @@ from dnspanel.accounts.scim.scim_people import closed_people, people_count
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
-from dnspanel.web.frame.forms import PanelForm, switch_field
+from dnspanel.web.frame.forms import PanelForm, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights import access
@@ -31,10 +31,7 @@ from dnspanel.zones.rights import access
 class DirectoryForm(PanelForm):
     """The form for a directory: the rights that its groups give, and the people that the directory can manage."""
 
-    name = forms.CharField(
-        max_length=verbs.LONGEST_NAME,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Okta"}),
-    )
+    name = text_field(None, verbs.LONGEST_NAME, required=True, autocomplete="off", placeholder="Okta")
     rules = RulesField()
     team_role = forms.ChoiceField(
         label=gettext_lazy("Groups without a rule"),

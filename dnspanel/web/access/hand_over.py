@@ -12,7 +12,7 @@ from dnspanel.accounts.errors import AccountRefused, GrantRefused, TokenRefused
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.frame.forms import PanelForm, id_in
+from dnspanel.web.frame.forms import PanelForm, id_in, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.refusals import reporting
 from dnspanel.webhooks.hand_over import hand_over
@@ -25,11 +25,7 @@ MOST_RECEIVERS = 1000
 class ServiceAccountForm(PanelForm):
     """The form for a service account: its name and its role. Teams and grants can be added later."""
 
-    username = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=150,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "terraform"}),
-    )
+    username = text_field(gettext_lazy("Name"), 150, required=True, autocomplete="off", placeholder="terraform")
     service_role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices, initial=Role.MEMBER)
 
 

@@ -20,7 +20,7 @@ from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, PanelForm, mono_field, split_list, switch_field, text_field
+from dnspanel.web.frame.forms import MONO, PanelForm, mono_field, number_field, split_list, switch_field, text_field
 
 _GROUPS = [
     (Groups.SEARCH, gettext_lazy("Groups list their members")),
@@ -97,15 +97,16 @@ class CommonForm(AllOrSomeForm):
         gettext_lazy("Enter the domains allowed at first sign-in, separated by commas."),
         required=False,
     )
-    session_hours = forms.IntegerField(
-        label=gettext_lazy("Session length (hours)"),
-        min_value=1,
-        max_value=rows.LONGEST_SESSION,
-        initial=12,
-        help_text=gettext_lazy(
+    session_hours = number_field(
+        gettext_lazy("Session length (hours)"),
+        1,
+        rows.LONGEST_SESSION,
+        gettext_lazy(
             "People must sign in again after this time. Changes of groups at the provider take effect at the "
             "next sign-in."
         ),
+        required=True,
+        initial=12,
     )
 
     def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:

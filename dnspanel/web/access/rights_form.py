@@ -20,7 +20,7 @@ from dnspanel.accounts.tokens.tokens import refuse_dead, tokens_visible_to
 from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, input_faults
+from dnspanel.web.frame.forms import OwnClockField, PanelForm, input_faults, mono_field
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import subject_of
@@ -46,17 +46,8 @@ class AboutRRsetForm(PanelForm):
     """The base class of forms that check rights over an RRset, existing or not. A subclass chooses the zone."""
 
     without_type: int | None = rdtypes.A  # the type if the field is empty
-    name = forms.CharField(
-        required=False,
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "www"}),
-    )
-    type = forms.CharField(
-        label=gettext_lazy("Type"),
-        required=False,
-        max_length=20,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "A"}),
-    )
+    name = mono_field(None, 1100, placeholder="www")
+    type = mono_field(gettext_lazy("Type"), 20, placeholder="A")
 
     def zone_meant(self) -> Zone | None:
         """Return the zone that the form asks about, or None if the input names no zone."""
@@ -85,7 +76,7 @@ class AboutRRsetForm(PanelForm):
 class ExplainRightsForm(AboutRRsetForm):
     """The form for a zone, a name and a type, to show a person's rights over them and the reasons."""
 
-    zone = forms.CharField(max_length=1100, widget=forms.TextInput(attrs=MONO))
+    zone = mono_field(None, 1100, required=True)
     field_order = ("zone", "name", "type")
 
     def __init__(self, *args: Any, reader: access.Person, **kwargs: Any) -> None:
@@ -107,12 +98,11 @@ class ExplainRightsForm(AboutRRsetForm):
 class WhoMayForm(AboutRRsetForm):
     """A form for a person or token, and an RRset in one zone. An empty `who` means the signed-in person."""
 
-    who = forms.CharField(
-        label=gettext_lazy("Person or token"),
-        required=False,
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("you")}),
-        help_text=gettext_lazy("Enter a user name, the visible start of a token, or the name of a TSIG key."),
+    who = mono_field(
+        gettext_lazy("Person or token"),
+        1100,
+        gettext_lazy("Enter a user name, the visible start of a token, or the name of a TSIG key."),
+        placeholder=gettext_lazy("you"),
     )
     at = OwnClockField(label=gettext_lazy("Time"), required=False)
     field_order = ("who", "name", "type", "at")

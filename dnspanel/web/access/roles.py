@@ -20,7 +20,7 @@ from dnspanel.accounts.rights import own_roles as verbs
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.confirm import Question, run_confirmed
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.rights import access
@@ -33,10 +33,7 @@ _OFFERED = [each for each in Permission if each in verbs.GIVEABLE - _BY_RIGHTS]
 class OwnRoleForm(PanelForm):
     """The form for a custom role: its name, rights and permissions."""
 
-    name = forms.CharField(
-        max_length=verbs.LONGEST_NAME,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("Auditor")}),
-    )
+    name = text_field(None, verbs.LONGEST_NAME, required=True, autocomplete="off", placeholder=gettext_lazy("Auditor"))
     rights = forms.MultipleChoiceField(
         label=gettext_lazy("Rights in all zones"),
         required=False,

@@ -11,7 +11,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.sign_in.second_factor_rules import MOST_GRACE, MOST_LISTED, people_without, rules, set_rules
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, number_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.people_forms import role_choices
 from dnspanel.zones.rights import access
@@ -32,15 +32,16 @@ class RulesForm(PanelForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
-    grace = forms.IntegerField(
-        label=gettext_lazy("Grace period (days)"),
-        min_value=0,
-        max_value=MOST_GRACE,
-        initial=14,
-        help_text=gettext_lazy(
+    grace = number_field(
+        gettext_lazy("Grace period (days)"),
+        0,
+        MOST_GRACE,
+        gettext_lazy(
             "The period starts with the rule, or later with a new account. Enter 0 to require a second factor "
             "immediately."
         ),
+        required=True,
+        initial=14,
     )
 
 

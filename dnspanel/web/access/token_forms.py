@@ -17,7 +17,7 @@ from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, input_faults, mono_field, split_list, switch_field
+from dnspanel.web.frame.forms import input_faults, mono_field, number_field, split_list, switch_field, text_field
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -72,32 +72,23 @@ class TokenForm(AllOrSomeForm):
             "Enter an existing key in Base64, with at least 128 bits. Leave empty to create a key, except for hmac-md5."
         ),
     )
-    purpose = forms.CharField(
-        label=gettext_lazy("Purpose"),
-        required=False,
-        max_length=100,
-        help_text=gettext_lazy("The list of tokens and the history show the purpose."),
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    purpose = text_field(
+        gettext_lazy("Purpose"),
+        100,
+        gettext_lazy("The list of tokens and the history show the purpose."),
+        autocomplete="off",
     )
     expires = forms.ChoiceField(
         label=gettext_lazy("Expires after"), required=False, choices=_LIFETIMES, initial=str(LIFETIME.days)
     )
-    unused_days = forms.IntegerField(
-        label=gettext_lazy("Expire if unused for (days)"),
-        required=False,
-        min_value=1,
-        max_value=3650,
-        help_text=gettext_lazy("Leave empty for no limit."),
+    unused_days = number_field(
+        gettext_lazy("Expire if unused for (days)"), 1, 3650, gettext_lazy("Leave empty for no limit.")
     )
     networks = mono_field(
         gettext_lazy("Allowed networks"), 4000, gettext_lazy("Enter networks, such as 192.0.2.0/24 2001:db8::1"), rows=2
     )
-    requests_per_minute = forms.IntegerField(
-        label=gettext_lazy("Requests per minute"),
-        required=False,
-        min_value=1,
-        max_value=1_000_000,
-        help_text=gettext_lazy("Leave empty to use the panel’s limit."),
+    requests_per_minute = number_field(
+        gettext_lazy("Requests per minute"), 1, 1_000_000, gettext_lazy("Leave empty to use the panel’s limit.")
     )
     needs_if_match = switch_field(
         gettext_lazy("Require If-Match"), gettext_lazy("API v2 refuses writes that don’t state the expected revision.")
@@ -165,7 +156,7 @@ class _HostForm(TokenForm):
 
     own = ("name",)
 
-    name = forms.CharField(max_length=1100, widget=forms.TextInput(attrs={**MONO, "autofocus": True}))
+    name = mono_field(None, 1100, required=True, autofocus=True)
 
     def clean_name(self) -> str:
         with input_faults():
@@ -216,12 +207,12 @@ class CiForm(TokenForm):
     preset = Preset.CI
     own = ("zone",)
 
-    zone = forms.CharField(
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy(
-            "The token can edit all records of the zone, but can’t change settings or delete the zone."
-        ),
+    zone = mono_field(
+        None,
+        1100,
+        gettext_lazy("The token can edit all records of the zone, but can’t change settings or delete the zone."),
+        required=True,
+        autofocus=True,
     )
 
     def clean_zone(self) -> Zone:

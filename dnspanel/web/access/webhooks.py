@@ -96,12 +96,7 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
     quiet_until = forms.TimeField(
         label=gettext_lazy("until"), required=False, widget=forms.TimeInput(attrs=_TIME, format="%H:%M")
     )
-    description = forms.CharField(
-        label=gettext_lazy("Description"),
-        required=False,
-        max_length=100,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
+    description = text_field(gettext_lazy("Description"), 100, autocomplete="off")
 
     def __init__(self, *args: object, person: User | Actor, webhook: Webhook | None = None, **kwargs: object) -> None:
         super().__init__(*args, counted_for=person, stored=webhook is not None, **kwargs)

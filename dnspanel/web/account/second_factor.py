@@ -8,7 +8,6 @@ from allauth.account.internal.stagekit import clear_login
 from allauth.account.utils import get_login_redirect_url
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.internal.flows import post_authentication
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -30,7 +29,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.account.passkeys import CredentialForm, lead_on, options_json
 from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.layout import PanelRequest, no_store
 from dnspanel.web.frame.refusals import reporting
 
@@ -38,18 +37,8 @@ from dnspanel.web.frame.refusals import reporting
 class CodeForm(PanelForm):
     """The form for a code from an authenticator app, or a recovery code."""
 
-    code = forms.CharField(
-        label=gettext_lazy("Code"),
-        max_length=40,
-        widget=forms.TextInput(
-            attrs={
-                "class": "input input-mono",
-                "inputmode": "numeric",
-                "autocomplete": "one-time-code",
-                "autofocus": True,
-                "spellcheck": "false",
-            }
-        ),
+    code = mono_field(
+        gettext_lazy("Code"), 40, required=True, inputmode="numeric", autocomplete="one-time-code", autofocus=True
     )
 
 

@@ -7,7 +7,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, PublishingForm, TypedNameForm, mono_field, switch_field
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, TypedNameForm, mono_field, switch_field, text_field
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
@@ -323,8 +323,4 @@ class UnsignForm(SigningForm, TypedNameForm):
 
     name = "unsign"
     typed = mono_field(gettext_lazy("Type the zone name to confirm"), 1100, required=True)
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Optional. Shown in the history."),
-    )
+    reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))

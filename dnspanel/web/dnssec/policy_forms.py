@@ -10,7 +10,7 @@ from dnspanel.database.field_copies import copy_fields
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, number_field, switch_field, text_field
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 from dnspanel.zones.dnssec.policy import Terms
@@ -25,11 +25,7 @@ class PolicyForm(KeyChoice, DenialForm):
     """The form for the name and terms of a DNSSEC policy."""
 
     name = "policy"
-    policy_name = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=LONGEST_NAME,
-        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
-    )
+    policy_name = text_field(gettext_lazy("Name"), LONGEST_NAME, required=True, autocomplete="off")
     split = switch_field(gettext_lazy("Separate KSK and ZSK"))
     cds = forms.ChoiceField(
         label=gettext_lazy("CDS records"),
@@ -38,19 +34,11 @@ class PolicyForm(KeyChoice, DenialForm):
         help_text=gettext_lazy("Parent zones that check CDS records can update the DS automatically."),
     )
     cdnskey = switch_field(gettext_lazy("CDNSKEY records"))
-    ksk_days = forms.IntegerField(
-        label=gettext_lazy("KSK or CSK lifetime (days)"),
-        required=False,
-        min_value=1,
-        max_value=MOST_DAYS,
-        help_text=gettext_lazy("Leave empty for an unlimited lifetime."),
+    ksk_days = number_field(
+        gettext_lazy("KSK or CSK lifetime (days)"), 1, MOST_DAYS, gettext_lazy("Leave empty for an unlimited lifetime.")
     )
-    zsk_days = forms.IntegerField(
-        label=gettext_lazy("ZSK lifetime (days)"),
-        required=False,
-        min_value=1,
-        max_value=MOST_DAYS,
-        help_text=gettext_lazy("Only used with separate KSK and ZSK."),
+    zsk_days = number_field(
+        gettext_lazy("ZSK lifetime (days)"), 1, MOST_DAYS, gettext_lazy("Only used with separate KSK and ZSK.")
     )
     automatic = switch_field(
         gettext_lazy("Start due rollovers automatically"),
@@ -98,12 +86,7 @@ class AttachForm(SigningForm):
     """The form that attaches a policy to all zones of a tag or a team."""
 
     name = "attach"
-    tag = forms.CharField(
-        label=gettext_lazy("Zones with tag"),
-        required=False,
-        max_length=40,
-        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
-    )
+    tag = text_field(gettext_lazy("Zones with tag"), 40, autocomplete="off", spellcheck="false")
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"),
         label=gettext_lazy("Zones of team"),
@@ -164,12 +147,12 @@ class RunForm(AllOrSomeForm, PublishingForm):
         required=False,
         empty_label=gettext_lazy("any policy"),
     )
-    q = forms.CharField(
-        label=gettext_lazy("Zone filter"),
-        required=False,
-        max_length=LONGEST_SEARCH,
-        widget=forms.TextInput(attrs={"type": "search", "spellcheck": "false"}),
-        help_text=gettext_lazy("Search terms as in the zone list. Examples: tag:shop, dnssec:unsigned"),
+    q = text_field(
+        gettext_lazy("Zone filter"),
+        LONGEST_SEARCH,
+        gettext_lazy("Search terms as in the zone list. Examples: tag:shop, dnssec:unsigned"),
+        type="search",
+        spellcheck="false",
     )
 
     def __init__(self, *args: Any, person: Person, **kwargs: Any) -> None:

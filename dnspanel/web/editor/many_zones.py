@@ -16,7 +16,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.selected_rrsets import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
-from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search
+from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
 from dnspanel.zones.rights import access
@@ -27,8 +27,8 @@ from replication.dns import names, rdata
 class ManyZonesForm(ManyForm):
     """The form for a bulk change to all RRsets that match a search, or to the selected RRsets."""
 
-    q = forms.CharField(max_length=LONGEST_SEARCH, required=False)
-    seen = forms.CharField(max_length=64, required=False)
+    q = text_field(None, LONGEST_SEARCH)
+    seen = text_field(None, 64)
 
     def clean_q(self) -> str:
         text = checked_search(self.cleaned_data["q"])

@@ -20,7 +20,7 @@ from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.rows.blocking import blocking_of
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import PanelForm, split_list
+from dnspanel.web.frame.forms import PanelForm, split_list, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.drafts import draft
@@ -65,13 +65,13 @@ class ManyForm(PanelForm):
         ("delete", gettext_lazy("Delete")),
     )
     act = forms.ChoiceField(choices=ACTS)
-    ttl = forms.CharField(max_length=20, required=False)
-    comment = forms.CharField(max_length=LONGEST_COMMENT, required=False)
+    ttl = text_field(None, 20)
+    comment = text_field(None, LONGEST_COMMENT)
     find = forms.CharField(max_length=many_rrsets.LONGEST_TEXT, required=False, strip=False)
     replacement = forms.CharField(max_length=many_rrsets.LONGEST_TEXT, required=False, strip=False)
     pattern = forms.BooleanField(required=False)
-    lines = forms.CharField(max_length=LONGEST_VALUES, required=False)
-    tags = forms.CharField(max_length=LONGEST_TAGS, required=False)
+    lines = text_field(None, LONGEST_VALUES)
+    tags = text_field(None, LONGEST_TAGS)
     preview = forms.BooleanField(required=False)
 
     @property

@@ -39,7 +39,7 @@ from dnspanel.transfer.models import (
 )
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, text_field
+from dnspanel.web.frame.forms import LONGEST_SEARCH, mono_field, number_field, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
@@ -61,23 +61,20 @@ class CutoverForm(AllOrSomeForm):
         LONGEST_SEARCH,
         gettext_lazy("Enter part of a zone name, or has:192.0.2.7 to search values."),
     )
-    server = forms.CharField(
-        label=gettext_lazy("Old server"),
-        max_length=100,
-        help_text=gettext_lazy("IPv4 or IPv6 address of the old server."),
-        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false", "placeholder": "192.0.2.53"}),
+    server = mono_field(
+        gettext_lazy("Old server"),
+        100,
+        gettext_lazy("IPv4 or IPv6 address of the old server."),
+        required=True,
+        placeholder="192.0.2.53",
     )
-    port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
-    resolver = forms.CharField(
-        label=gettext_lazy("Resolver"),
-        required=False,
-        max_length=100,
-        help_text=gettext_lazy(
-            "Finds the parent servers for the delegation checklist. Leave empty to use the panel’s resolver."
-        ),
-        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
+    port = number_field(gettext_lazy("Port"), 1, 65535, required=True, initial=53)
+    resolver = mono_field(
+        gettext_lazy("Resolver"),
+        100,
+        gettext_lazy("Finds the parent servers for the delegation checklist. Leave empty to use the panel’s resolver."),
     )
-    resolver_port = forms.IntegerField(label=gettext_lazy("Resolver port"), min_value=1, max_value=65535, initial=53)
+    resolver_port = number_field(gettext_lazy("Resolver port"), 1, 65535, required=True, initial=53)
 
     def clean_server(self) -> str:
         return _address(self.cleaned_data["server"])

@@ -28,7 +28,7 @@ from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, SecretInput, input_faults, switch_field
+from dnspanel.web.frame.forms import LONGEST_SEARCH, input_faults, number_field, secret_field, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.errors import RightMissing
@@ -81,49 +81,34 @@ class ExportForm(AllOrSomeForm):
         help_text=gettext_lazy("Enter part of a zone name, or has:192.0.2.7 to search values."),
     )
     format = forms.ChoiceField(choices=ExportFormat.choices, widget=forms.RadioSelect, initial=ExportFormat.BIND)
-    keys_passphrase = forms.CharField(
-        label=gettext_lazy("Passphrase for private keys"),
-        required=False,
-        strip=False,
-        max_length=MOST_CHARACTERS,
-        help_text=gettext_lazy(
+    keys_passphrase = secret_field(
+        gettext_lazy("Passphrase for private keys"),
+        MOST_CHARACTERS,
+        gettext_lazy(
             "At least 12 characters. The file then also contains the private DNSSEC keys, encrypted with this "
             "passphrase. The panel doesn’t store the passphrase. You need the right to export keys."
         ),
-        widget=SecretInput(),
-    )
-    keys_passphrase_again = forms.CharField(
-        label=gettext_lazy("Repeat passphrase"),
-        required=False,
         strip=False,
-        max_length=MOST_CHARACTERS,
-        widget=SecretInput(),
     )
-    sample = forms.IntegerField(
-        label=gettext_lazy("Queries"),
-        required=False,
-        min_value=0,
-        max_value=MOST_SAMPLED,
-        help_text=gettext_lazy(
+    keys_passphrase_again = secret_field(gettext_lazy("Repeat passphrase"), MOST_CHARACTERS, strip=False)
+    sample = number_field(
+        gettext_lazy("Queries"),
+        0,
+        MOST_SAMPLED,
+        gettext_lazy(
             "Number of names and types to pick at random. Leave empty to include all names and types in order."
         ),
     )
     each_zone_alike = switch_field(gettext_lazy("Sample zones equally regardless of size"))
-    random_percent = forms.IntegerField(
-        label=gettext_lazy("Nonexistent names (%)"),
-        required=False,
+    random_percent = number_field(
+        gettext_lazy("Nonexistent names (%)"),
+        0,
+        MOST_RANDOM_PERCENT,
+        gettext_lazy("Percentage of random names that don’t exist in the zones."),
         initial=0,
-        min_value=0,
-        max_value=MOST_RANDOM_PERCENT,
-        help_text=gettext_lazy("Percentage of random names that don’t exist in the zones."),
     )
-    seed = forms.IntegerField(
-        label=gettext_lazy("Seed"),
-        required=False,
-        initial=1,
-        min_value=0,
-        max_value=2**31 - 1,
-        help_text=gettext_lazy("The same seed always produces the same file."),
+    seed = number_field(
+        gettext_lazy("Seed"), 0, 2**31 - 1, gettext_lazy("The same seed always produces the same file."), initial=1
     )
 
     def clean_zone(self) -> str:

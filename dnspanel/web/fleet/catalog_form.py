@@ -11,7 +11,7 @@ from dnspanel.catalogs.set_up_catalogs import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up_primaries as primaries
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, input_faults, mono_field
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, input_faults, mono_field, number_field
 from dnspanel.web.frame.primaries_form import PrimariesForm
 from replication.dns import names
 
@@ -22,12 +22,7 @@ class TeamAndTagsForm(PanelForm):
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("No team")
     )
-    tags = forms.CharField(
-        required=False,
-        max_length=1000,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Separate tags with spaces."),
-    )
+    tags = mono_field(None, 1000, gettext_lazy("Separate tags with spaces."))
 
     def _team_and_tags(self) -> tuple[int | None, list[str]]:
         given = self.cleaned_data
@@ -56,18 +51,19 @@ class CatalogForm(AllOrSomeForm, TeamAndTagsForm):
         ),
         rows=2,
     )
-    most_members = forms.IntegerField(
-        label=gettext_lazy("Member limit"), initial=1_000, min_value=1, max_value=set_up_catalogs.MOST_MEMBERS
+    most_members = number_field(
+        gettext_lazy("Member limit"), 1, set_up_catalogs.MOST_MEMBERS, required=True, initial=1_000
     )
-    most_lost = forms.IntegerField(
-        label=gettext_lazy("Removal limit"),
-        initial=20,
-        min_value=0,
-        max_value=100,
-        help_text=gettext_lazy(
+    most_lost = number_field(
+        gettext_lazy("Removal limit"),
+        0,
+        100,
+        gettext_lazy(
             "Enter a percentage of the members. If more members leave at once, they are only removed after "
             "confirmation."
         ),
+        required=True,
+        initial=20,
     )
 
     @property
@@ -82,11 +78,12 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
 
     field_order = ("form_id", "name", *PrimariesForm.base_fields)
 
-    name = forms.CharField(
-        label=gettext_lazy("Catalog zone"),
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("Enter the name that the primaries use."),
+    name = mono_field(
+        gettext_lazy("Catalog zone"),
+        1100,
+        gettext_lazy("Enter the name that the primaries use."),
+        required=True,
+        autofocus=True,
     )
 
     def clean_name(self) -> str:

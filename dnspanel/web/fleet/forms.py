@@ -8,7 +8,7 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, split_list, text_field
+from dnspanel.web.frame.forms import PanelForm, number_field, split_list, text_field
 
 SCHEMA_LABELS = {
     4: gettext_lazy("4.7 (schema 4)"),
@@ -76,9 +76,7 @@ class NodeDescriptionForm(PanelForm):
 class DrainForm(PanelForm):
     """The form that drains nodes: the reason and the duration."""
 
-    reason = forms.CharField(
-        max_length=200, required=False, widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Reason")})
-    )
+    reason = text_field(None, 200, placeholder=gettext_lazy("Reason"))
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
@@ -90,10 +88,14 @@ class DrainForm(PanelForm):
 class NewNodeForm(PanelForm):
     """The form for a new node: its name, role, schema, group, tags and addresses."""
 
-    name = forms.CharField(
-        max_length=63,
-        help_text=gettext_lazy("Enter a short, permanent name, such as ns3."),
-        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off", "spellcheck": "false"}),
+    name = text_field(
+        None,
+        63,
+        gettext_lazy("Enter a short, permanent name, such as ns3."),
+        required=True,
+        autofocus=True,
+        autocomplete="off",
+        spellcheck="false",
     )
     is_front = forms.ChoiceField(
         label=gettext_lazy("Type"),
@@ -114,14 +116,14 @@ class NewNodeForm(PanelForm):
     dns_address = forms.GenericIPAddressField(
         label=gettext_lazy("DNS address"), help_text=gettext_lazy("Enter the address on which PowerDNS answers.")
     )
-    dns_port = forms.IntegerField(label=gettext_lazy("DNS port"), min_value=1, max_value=65535, initial=53)
+    dns_port = number_field(gettext_lazy("DNS port"), 1, 65535, required=True, initial=53)
     agent_host = text_field(
         gettext_lazy("Agent host"),
         253,
         gettext_lazy("Enter the name or address at which the panel reaches the agent."),
         required=True,
     )
-    agent_port = forms.IntegerField(label=gettext_lazy("Agent port"), min_value=1, max_value=65535, initial=8533)
+    agent_port = number_field(gettext_lazy("Agent port"), 1, 65535, required=True, initial=8533)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

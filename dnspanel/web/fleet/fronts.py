@@ -14,7 +14,7 @@ from dnspanel.fleet.errors import BadFront
 from dnspanel.fleet.nodes import fronts, node_lifecycle
 from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, number_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 from replication.wire.front_messages import MOST_WEIGHT, RANGES
@@ -25,10 +25,12 @@ _OF_NODE = "weight-"
 class FrontForm(PanelForm):
     """The form for a front: its nodes with their weights, and its limits. `fronts` checks the values."""
 
-    minimum = forms.IntegerField(
-        label=gettext_lazy("Minimum nodes"),
-        min_value=1,
-        help_text=gettext_lazy("Enter how many answering nodes must stay in rotation, even if they are behind."),
+    minimum = number_field(
+        gettext_lazy("Minimum nodes"),
+        1,
+        None,
+        gettext_lazy("Enter how many answering nodes must stay in rotation, even if they are behind."),
+        required=True,
     )
     behind_seconds = forms.FloatField(
         label=gettext_lazy("Lag limit (seconds)"),
@@ -39,23 +41,29 @@ class FrontForm(PanelForm):
             "of a group."
         ),
     )
-    most_behind = forms.IntegerField(
-        label=gettext_lazy("Lag limit (changes)"),
-        min_value=0,
-        help_text=gettext_lazy("Enter how many changes a node can be behind without leaving rotation."),
+    most_behind = number_field(
+        gettext_lazy("Lag limit (changes)"),
+        0,
+        None,
+        gettext_lazy("Enter how many changes a node can be behind without leaving rotation."),
+        required=True,
     )
-    cache_entries = forms.IntegerField(
-        label=gettext_lazy("Cached answers"),
-        min_value=0,
-        help_text=gettext_lazy("Enter 0 for no cache. dnsdist restarts if you change this number."),
+    cache_entries = number_field(
+        gettext_lazy("Cached answers"),
+        0,
+        None,
+        gettext_lazy("Enter 0 for no cache. dnsdist restarts if you change this number."),
+        required=True,
     )
-    queries_per_second = forms.IntegerField(
-        label=gettext_lazy("Client rate limit"),
-        min_value=0,
-        help_text=gettext_lazy(
+    queries_per_second = number_field(
+        gettext_lazy("Client rate limit"),
+        0,
+        None,
+        gettext_lazy(
             "Enter the UDP queries per second above which a client must use TCP, or 0 for no limit. dnsdist "
             "restarts if you change this number."
         ),
+        required=True,
     )
 
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:

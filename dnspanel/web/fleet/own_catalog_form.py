@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, PanelForm, PublishingForm, input_faults, mono_field, offer_teams, split_list
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, input_faults, mono_field, offer_teams, split_list
 from replication.dns import names
 
 
@@ -35,13 +35,12 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 
     field_order = ("form_id", "name", "team", "group_tags")
 
-    name = forms.CharField(
-        label=gettext_lazy("Catalog zone"),
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy(
-            "Enter a name that isn’t used by another zone. Only secondaries of the catalog query this name."
-        ),
+    name = mono_field(
+        gettext_lazy("Catalog zone"),
+        1100,
+        gettext_lazy("Enter a name that isn’t used by another zone. Only secondaries of the catalog query this name."),
+        required=True,
+        autofocus=True,
     )
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")

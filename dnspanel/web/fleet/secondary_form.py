@@ -11,28 +11,38 @@ from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, mono_field, split_list, switch_field
+from dnspanel.web.frame.forms import (
+    PublishingForm,
+    mono_field,
+    number_field,
+    split_list,
+    switch_field,
+    text_field,
+)
 
 
 class SecondaryForm(PublishingForm):
     """The form for a secondary's settings. `set_up_secondaries` checks the values."""
 
-    name = forms.CharField(
-        max_length=set_up_secondaries.LONGEST_NAME,
-        help_text=gettext_lazy("Enter letters, digits and hyphens. The TSIG key gets the same name."),
-        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    name = text_field(
+        None,
+        set_up_secondaries.LONGEST_NAME,
+        gettext_lazy("Enter letters, digits and hyphens. The TSIG key gets the same name."),
+        required=True,
+        autocomplete="off",
+        spellcheck="false",
     )
     kind = forms.ChoiceField(
         label=gettext_lazy("Software"),
         choices=Kind.choices,
         help_text=gettext_lazy("Choose the software for the configuration example."),
     )
-    addresses = forms.CharField(
-        max_length=1000,
-        help_text=gettext_lazy(
-            "Enter addresses for NOTIFY, one per line, with the port if it isn’t 53: 192.0.2.53:5300."
-        ),
-        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
+    addresses = mono_field(
+        None,
+        1000,
+        gettext_lazy("Enter addresses for NOTIFY, one per line, with the port if it isn’t 53: 192.0.2.53:5300."),
+        required=True,
+        rows=2,
     )
     networks = mono_field(
         gettext_lazy("Transfers from"),
@@ -59,12 +69,11 @@ class SecondaryForm(PublishingForm):
         ),
         rows=3,
     )
-    tls_port = forms.IntegerField(
-        label=gettext_lazy("TLS port"),
-        required=False,
-        min_value=1,
-        max_value=set_up_secondaries.LAST_PORT,
-        help_text=gettext_lazy("Enter the port for SOA queries over TLS, or leave empty to use UDP: 853."),
+    tls_port = number_field(
+        gettext_lazy("TLS port"),
+        1,
+        set_up_secondaries.LAST_PORT,
+        gettext_lazy("Enter the port for SOA queries over TLS, or leave empty to use UDP: 853."),
     )
     choice = forms.ChoiceField(
         label=gettext_lazy("Zones"),
@@ -72,12 +81,7 @@ class SecondaryForm(PublishingForm):
         widget=forms.RadioSelect,
         initial=ZoneChoice.ALL,
     )
-    tag = forms.CharField(
-        required=False,
-        max_length=60,
-        help_text=gettext_lazy("Choose the zones with this tag."),
-        widget=forms.TextInput(attrs=MONO),
-    )
+    tag = mono_field(None, 60, gettext_lazy("Choose the zones with this tag."))
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"),
         required=False,
@@ -92,12 +96,13 @@ class SecondaryForm(PublishingForm):
             "Enter tags. The first of these tags on a zone is its group in the catalog, such as a Knot DNS template."
         ),
     )
-    lag_bound = forms.IntegerField(
-        label=gettext_lazy("Alert after"),
+    lag_bound = number_field(
+        gettext_lazy("Alert after"),
+        set_up_secondaries.LEAST_BOUND,
+        set_up_secondaries.MOST_BOUND,
+        gettext_lazy("Enter how many seconds the secondary can be behind before an alert is raised."),
+        required=True,
         initial=300,
-        min_value=set_up_secondaries.LEAST_BOUND,
-        max_value=set_up_secondaries.MOST_BOUND,
-        help_text=gettext_lazy("Enter how many seconds the secondary can be behind before an alert is raised."),
     )
     active = switch_field(gettext_lazy("Allow transfers and send NOTIFY"), initial=True)
 

@@ -54,16 +54,47 @@ MONO_LINES = {"class": "textarea input-mono", **_AS_TYPED}
 
 
 def mono_field(
-    label: str, max_length: int, help_text: str = "", *, required: bool = False, rows: int = 0
+    label: str | None, max_length: int, help_text: str = "", *, required: bool = False, rows: int = 0, **attrs: object
 ) -> forms.CharField:
-    """Return a field for names, addresses, keys or values: one line, or a text area with this number of rows."""
-    widget = forms.Textarea(attrs={"rows": rows, **MONO_LINES}) if rows else forms.TextInput(attrs=MONO)
+    """Return a field for names, addresses, keys or values: one line, or a text area with this number of rows.
+
+    `attrs` are attributes of the element, such as a placeholder.
+    """
+    lines = forms.Textarea(attrs={"rows": rows, **MONO_LINES, **attrs})
+    widget = lines if rows else forms.TextInput(attrs={**MONO, **attrs})
     return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text, widget=widget)
 
 
-def text_field(label: str, max_length: int, help_text: str = "", *, required: bool = False) -> forms.CharField:
-    """Return a field for one line of prose, such as a reason."""
-    return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text)
+def text_field(
+    label: str | None, max_length: int, help_text: str = "", *, required: bool = False, **attrs: object
+) -> forms.CharField:
+    """Return a field for one line of prose, such as a reason. `attrs` are attributes of the element."""
+    widget = forms.TextInput(attrs=attrs)
+    return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text, widget=widget)
+
+
+def secret_field(
+    label: str | None, max_length: int, help_text: str = "", *, required: bool = False, strip: bool = True
+) -> forms.CharField:
+    """Return a field for a secret, which is never shown again."""
+    return forms.CharField(
+        label=label, required=required, strip=strip, max_length=max_length, help_text=help_text, widget=SecretInput()
+    )
+
+
+def number_field(
+    label: str | None,
+    least: int,
+    most: int | None,
+    help_text: str = "",
+    *,
+    required: bool = False,
+    initial: int | None = None,
+) -> forms.IntegerField:
+    """Return a field for a whole number from `least` to `most`."""
+    return forms.IntegerField(
+        label=label, required=required, min_value=least, max_value=most, initial=initial, help_text=help_text
+    )
 
 
 def switch_field(label: str, help_text: str = "", *, initial: bool = False) -> forms.BooleanField:
@@ -198,12 +229,7 @@ class PublishingForm(PanelForm):
 class ZoneSettingsForm(PanelForm):
     """The form for the tags and the team of a zone."""
 
-    tags = forms.CharField(
-        required=False,
-        max_length=4000,
-        help_text=gettext_lazy("Use lowercase letters, digits, dots, hyphens and underscores."),
-        widget=forms.TextInput(attrs=MONO),
-    )
+    tags = mono_field(None, 4000, gettext_lazy("Use lowercase letters, digits, dots, hyphens and underscores."))
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
     )
@@ -243,11 +269,7 @@ class DeleteZoneForm(TypedNameForm):
     """The form that deletes a zone with all its RRsets. The typed zone name is the confirmation."""
 
     typed = mono_field(gettext_lazy("Enter the zone name to delete the zone"), 1100, required=True)
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Optional. Shown in the history."),
-    )
+    reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
     typed_count = forms.IntegerField(
         label=gettext_lazy("Number of deleted zones"),
         required=False,
@@ -271,15 +293,9 @@ class DecisionForm(PanelForm):
     """The form that chooses the data to keep after lost publications. A page has two forms, with different ids."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Optional. Shown in the audit log."),
-    )
+    reason = text_field(None, 500, gettext_lazy("Optional. Shown in the audit log."))
     accepts_breaks = switch_field(gettext_lazy("Accept that these zones can break, for the reason above"))
-    typed = forms.CharField(
-        max_length=60, required=False, widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
-    )
+    typed = text_field(None, 60, autocomplete="off", spellcheck="false")
 
     def __init__(self, *args: Any, choice: Choice | None = None, **kwargs: Any) -> None:
         sent = args[0].get("choice", "") if args else choice

@@ -15,7 +15,15 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, PublishingForm, input_faults, offer_teams, switch_field
+from dnspanel.web.frame.forms import (
+    PanelForm,
+    PublishingForm,
+    input_faults,
+    mono_field,
+    offer_teams,
+    switch_field,
+    text_field,
+)
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.rules import name_rules, rules, violations
@@ -36,17 +44,18 @@ _NO_NAME = gettext_lazy("Enter at least one name.")
 class ApexForm(PanelForm):
     """A form with the fields of a new zone's NS and SOA records."""
 
-    nameservers = forms.CharField(
-        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
-        label=gettext_lazy("Name servers"),
-        help_text=gettext_lazy("Enter one name per line. The first name server is also the primary in the SOA record."),
-        max_length=4000,
+    nameservers = mono_field(
+        gettext_lazy("Name servers"),
+        4000,
+        gettext_lazy("Enter one name per line. The first name server is also the primary in the SOA record."),
+        required=True,
+        rows=3,
     )
-    hostmaster = forms.CharField(
-        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
-        label=gettext_lazy("Hostmaster"),
-        help_text=gettext_lazy("Enter the contact for the SOA record, as an email address or a domain name."),
-        max_length=300,
+    hostmaster = mono_field(
+        gettext_lazy("Hostmaster"),
+        300,
+        gettext_lazy("Enter the contact for the SOA record, as an email address or a domain name."),
+        required=True,
     )
 
     def clean_nameservers(self) -> tuple[str, ...]:
@@ -106,13 +115,13 @@ class NewZoneForm(ApexForm, PublishingForm):
 
     field_order = ("form_id", "names")
 
-    names = forms.CharField(
-        widget=forms.Textarea(
-            attrs={"rows": 3, "class": "textarea input-mono", "autofocus": True, "spellcheck": "false"}
-        ),
-        label=gettext_lazy("Name"),
-        help_text=gettext_lazy("Enter one zone per line. Unicode names are allowed."),
-        max_length=300 * MOST_ZONES_AT_ONCE,
+    names = mono_field(
+        gettext_lazy("Name"),
+        300 * MOST_ZONES_AT_ONCE,
+        gettext_lazy("Enter one zone per line. Unicode names are allowed."),
+        required=True,
+        rows=3,
+        autofocus=True,
     )
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
@@ -151,11 +160,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         gettext_lazy("Add NS and glue records to the parent zones"),
         gettext_lazy("If you can edit a parent zone, the records for the delegation are added to your draft."),
     )
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Optional. Shown in the history."),
-    )
+    reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
 
     def __init__(
         self,

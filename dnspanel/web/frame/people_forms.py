@@ -6,7 +6,7 @@ from dnspanel.accounts.models import OwnRole, Role
 from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME, LONGEST_PASSWORD
 from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, text_field
 
 
 class InviteForm(PanelForm):
@@ -37,10 +37,13 @@ class RoleForm(PanelForm):
 class LdapPasswordForm(PanelForm):
     """The form for a person's name and password on an LDAP server."""
 
-    typed = forms.CharField(
-        label=gettext_lazy("LDAP user name"),
-        max_length=LONGEST_NAME,
-        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+    typed = text_field(
+        gettext_lazy("LDAP user name"),
+        LONGEST_NAME,
+        required=True,
+        autocomplete="username",
+        autocapitalize="none",
+        spellcheck="false",
     )
     password = forms.CharField(
         label=gettext_lazy("LDAP password"),
@@ -53,10 +56,8 @@ class LdapPasswordForm(PanelForm):
 class WelcomeForm(PanelForm):
     """The form for an account that an invitation creates."""
 
-    username = forms.CharField(
-        label=gettext_lazy("Name"),
-        max_length=150,
-        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username", "spellcheck": "false"}),
+    username = text_field(
+        gettext_lazy("Name"), 150, required=True, autofocus=True, autocomplete="username", spellcheck="false"
     )
     email = forms.EmailField(
         label=gettext_lazy("Email address"), widget=forms.EmailInput(attrs={"autocomplete": "email"})

@@ -8,7 +8,7 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM
 from dnspanel.primaries.set_up_primaries import MOST_PRIMARIES, Terms
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, SecretInput, mono_field, switch_field
+from dnspanel.web.frame.forms import PanelForm, mono_field, secret_field, switch_field, text_field
 
 
 class PrimariesForm(PanelForm):
@@ -56,13 +56,7 @@ class PrimariesForm(PanelForm):
         choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         initial="hmac-sha256",
     )
-    tsig_secret = forms.CharField(
-        label=gettext_lazy("Secret"),
-        required=False,
-        max_length=1000,
-        widget=SecretInput(),
-        help_text=gettext_lazy("Base64. Stored encrypted."),
-    )
+    tsig_secret = secret_field(gettext_lazy("Secret"), 1000, gettext_lazy("Base64. Stored encrypted."))
 
     def keep_secret_of(self, row: TransferredZone) -> None:
         """Explain in the help text that an empty secret keeps the stored key."""
@@ -81,7 +75,7 @@ class PrimariesForm(PanelForm):
 class PastRulesForm(PanelForm):
     """The form to change the primaries of a governed or frozen zone despite its rules, with a reason."""
 
-    reason = forms.CharField(required=False, max_length=500)
+    reason = text_field(None, 500)
     past_rules = switch_field(
         gettext_lazy("Bypass rules"),
         gettext_lazy("The zone has approval rules or freezes. Administrators are notified."),

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.people.list_looks import ListLook, ListName, look_of
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, id_in, switch_field
+from dnspanel.web.frame.forms import PanelForm, id_in, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.lists import saved_views
@@ -48,7 +48,7 @@ class ListedView:
 class ViewForm(PanelForm):
     """The form for the name of a saved view, and for the team that it is shared with."""
 
-    name = forms.CharField(max_length=LONGEST_NAME)
+    name = text_field(None, LONGEST_NAME, required=True)
     team = forms.ChoiceField(label=gettext_lazy("Share with"), required=False)
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:

@@ -50,12 +50,11 @@ class ColumnsForm(PanelForm):
         1100,
         gettext_lazy("For a table without a zone column. Names are relative to this zone."),
     )
-    zones = forms.CharField(
-        label=gettext_lazy("Multiple zones"),
-        required=False,
-        max_length=300 * MOST_NAMED_ZONES,
-        help_text=gettext_lazy("For a table with full names. Enter one zone per line."),
-        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+    zones = mono_field(
+        gettext_lazy("Multiple zones"),
+        300 * MOST_NAMED_ZONES,
+        gettext_lazy("For a table with full names. Enter one zone per line."),
+        rows=3,
     )
     header = switch_field(gettext_lazy("First row is a header"))
 

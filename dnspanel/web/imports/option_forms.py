@@ -6,7 +6,7 @@ from django import forms
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.documents import Options
-from dnspanel.web.frame.forms import MONO, PanelForm, switch_field
+from dnspanel.web.frame.forms import PanelForm, mono_field, number_field, switch_field
 
 MOST_TTL = 2**31 - 1
 _APEX_CHOICES = [
@@ -49,9 +49,9 @@ class OptionsForm(PanelForm):
         required=False,
         initial="drop",
     )
-    ttl = forms.IntegerField(label=gettext_lazy("TTL for all records"), required=False, min_value=0, max_value=MOST_TTL)
-    ttl_least = forms.IntegerField(label=gettext_lazy("Minimum TTL"), required=False, min_value=0, max_value=MOST_TTL)
-    ttl_most = forms.IntegerField(label=gettext_lazy("Maximum TTL"), required=False, min_value=0, max_value=MOST_TTL)
+    ttl = number_field(gettext_lazy("TTL for all records"), 0, MOST_TTL)
+    ttl_least = number_field(gettext_lazy("Minimum TTL"), 0, MOST_TTL)
+    ttl_most = number_field(gettext_lazy("Maximum TTL"), 0, MOST_TTL)
     comments = switch_field(gettext_lazy("Keep comments"))
 
     def clean(self) -> dict[str, Any]:
@@ -72,10 +72,7 @@ class OptionsForm(PanelForm):
 class TypedForm(PanelForm):
     """A form that is confirmed by typing the text `confirmation`."""
 
-    typed = forms.CharField(
-        max_length=300,
-        widget=forms.TextInput(attrs=MONO),
-    )
+    typed = mono_field(None, 300, required=True)
 
     def __init__(self, *args: Any, confirmation: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -16,7 +16,15 @@ from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, SecretInput, input_faults, mono_field
+from dnspanel.web.frame.forms import (
+    MONO,
+    MONO_LINES,
+    PublishingForm,
+    input_faults,
+    mono_field,
+    number_field,
+    secret_field,
+)
 from replication.dns import names
 from replication.errors import BadName
 
@@ -76,16 +84,14 @@ class JsonForm(SourceForm):
     takes_files = True
     accept = ".json,.jsonl,.ndjson,.gz,application/json"
 
-    keys_passphrase = forms.CharField(
-        label=gettext_lazy("Key passphrase"),
-        required=False,
-        strip=False,
-        max_length=MOST_CHARACTERS,
-        help_text=gettext_lazy(
+    keys_passphrase = secret_field(
+        gettext_lazy("Key passphrase"),
+        MOST_CHARACTERS,
+        gettext_lazy(
             "Decrypts the private DNSSEC keys in the export, so that new zones keep their keys. Stored "
             "encrypted, and deleted after the scan."
         ),
-        widget=SecretInput(),
+        strip=False,
     )
 
     @property
@@ -160,7 +166,7 @@ class AxfrForm(SourceForm):
     kind = SourceKind.AXFR
 
     server = mono_field(gettext_lazy("Server"), 253, gettext_lazy("Host name or IP address."), required=True)
-    port = forms.IntegerField(label=gettext_lazy("Port"), min_value=1, max_value=65535, initial=53)
+    port = number_field(gettext_lazy("Port"), 1, 65535, required=True, initial=53)
     zones = mono_field(gettext_lazy("Zones"), 300 * MOST_NAMED_ZONES, gettext_lazy("One per line."), rows=5)
     catalog = mono_field(
         gettext_lazy("Catalog zone"), 1100, gettext_lazy("Transfers all members of the catalog zone (RFC 9432).")
@@ -171,12 +177,8 @@ class AxfrForm(SourceForm):
     tsig_algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig_secrets.ALGORITHMS]
     )
-    tsig_secret = forms.CharField(
-        label=gettext_lazy("Secret"),
-        required=False,
-        max_length=1000,
-        help_text=gettext_lazy("In Base64. Stored encrypted, and deleted after the scan."),
-        widget=SecretInput(),
+    tsig_secret = secret_field(
+        gettext_lazy("Secret"), 1000, gettext_lazy("In Base64. Stored encrypted, and deleted after the scan.")
     )
 
     def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
@@ -227,17 +229,11 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
     kind = SourceKind.POWERDNS_API
     all_or_some = (AllOrSome(("zones",), all=gettext_lazy("All zones of the server"), default=ALL),)
 
-    url = forms.CharField(
-        label=gettext_lazy("Address"),
-        max_length=500,
-        help_text=gettext_lazy("Example: http://192.0.2.53:8081"),
-        widget=forms.TextInput(attrs={**MONO, "inputmode": "url"}),
+    url = mono_field(
+        gettext_lazy("Address"), 500, gettext_lazy("Example: http://192.0.2.53:8081"), required=True, inputmode="url"
     )
-    key = forms.CharField(
-        label=gettext_lazy("API key"),
-        max_length=1000,
-        help_text=gettext_lazy("Stored encrypted, and deleted after the scan."),
-        widget=SecretInput(),
+    key = secret_field(
+        gettext_lazy("API key"), 1000, gettext_lazy("Stored encrypted, and deleted after the scan."), required=True
     )
     server_id = forms.CharField(
         label=gettext_lazy("Server ID"), max_length=100, initial="localhost", widget=forms.TextInput(MONO)
@@ -285,12 +281,8 @@ class PowerdnsSqlForm(SourceForm):
         label=gettext_lazy("Kind"), choices=[("postgresql", "PostgreSQL"), ("mysql", gettext_lazy("MySQL, MariaDB"))]
     )
     host = mono_field(gettext_lazy("Host"), 253, required=True)
-    port = forms.IntegerField(
-        label=gettext_lazy("Port"),
-        required=False,
-        min_value=1,
-        max_value=65535,
-        help_text=gettext_lazy("Leave empty for the default port (5432 or 3306)."),
+    port = number_field(
+        gettext_lazy("Port"), 1, 65535, gettext_lazy("Leave empty for the default port (5432 or 3306).")
     )
     database = forms.CharField(
         label=gettext_lazy("Database"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=MONO)
@@ -298,14 +290,11 @@ class PowerdnsSqlForm(SourceForm):
     user = forms.CharField(
         label=gettext_lazy("User"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=MONO)
     )
-    password = forms.CharField(
-        required=False,
+    password = secret_field(
+        None,
+        1000,
+        gettext_lazy("Use a read-only account. The password is stored encrypted, and deleted after the scan."),
         strip=False,
-        max_length=1000,
-        help_text=gettext_lazy(
-            "Use a read-only account. The password is stored encrypted, and deleted after the scan."
-        ),
-        widget=SecretInput(),
     )
 
     def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:

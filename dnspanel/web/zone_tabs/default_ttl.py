@@ -16,7 +16,7 @@ from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import read_ttl
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.rrset_pages import RRsetFilter
@@ -30,12 +30,7 @@ from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 class DefaultTtlForm(PanelForm):
     """The form for the TTL of new records, with an option to change records that have the old default."""
 
-    default_ttl = forms.CharField(
-        label=gettext_lazy("TTL of new records"),
-        required=False,
-        max_length=20,
-        widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "list": "ttls"}),
-    )
+    default_ttl = mono_field(gettext_lazy("TTL of new records"), 20, list="ttls")
     others = forms.BooleanField(required=False)
 
     def __init__(self, *args: Any, present: int, **kwargs: Any) -> None:

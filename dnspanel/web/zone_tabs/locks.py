@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -16,7 +15,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import MONO
+from dnspanel.web.frame.forms import mono_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.errors import LockRefused, LockUnknown
@@ -39,18 +38,18 @@ class LockForm(AllOrSomeForm, AboutRRsetForm):
         ),
     )
     without_type = None
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=LONGEST_REASON,
-        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Managed by Terraform")}),
-        help_text=gettext_lazy("Shown to people who try to change locked records."),
+    reason = text_field(
+        gettext_lazy("Why"),
+        LONGEST_REASON,
+        gettext_lazy("Shown to people who try to change locked records."),
+        required=True,
+        placeholder=gettext_lazy("Managed by Terraform"),
     )
-    who = forms.CharField(
-        label=gettext_lazy("Exceptions"),
-        required=False,
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": gettext_lazy("no one")}),
-        help_text=gettext_lazy("Enter a user name, the visible start of a token, or the name of a TSIG key."),
+    who = mono_field(
+        gettext_lazy("Exceptions"),
+        1100,
+        gettext_lazy("Enter a user name, the visible start of a token, or the name of a TSIG key."),
+        placeholder=gettext_lazy("no one"),
     )
 
     def __init__(self, *args: Any, zone: Zone, reader: Actor, **kwargs: Any) -> None:

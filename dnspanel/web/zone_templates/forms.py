@@ -20,7 +20,7 @@ from dnspanel.transfer.zone_templates.server_set_text import (
     read_name,
 )
 from dnspanel.transfer.zone_templates.try_text import infer_kinds
-from dnspanel.web.frame.forms import PanelForm, mono_field, text_field
+from dnspanel.web.frame.forms import PanelForm, mono_field, number_field, text_field
 from dnspanel.web.frame.new_zone_forms import mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
@@ -167,16 +167,15 @@ class TextForm(PanelForm):
 class ServersForm(PanelForm):
     """The form for one version of a set of name servers."""
 
-    hosts = forms.CharField(
-        label=gettext_lazy("Name servers"),
-        max_length=8000,
-        widget=forms.Textarea(
-            attrs={"rows": 5, "class": "textarea input-mono", "spellcheck": "false", "autocapitalize": "off"}
-        ),
-        help_text=gettext_lazy(
+    hosts = mono_field(
+        gettext_lazy("Name servers"),
+        8000,
+        gettext_lazy(
             "One name per line. You can add glue addresses (ns1.example.net 192.0.2.1) or nodes that provide "
             "the addresses (ns1.example.net node:fra1)."
         ),
+        required=True,
+        rows=5,
     )
     primary = mono_field(
         gettext_lazy("SOA primary"),
@@ -191,7 +190,7 @@ class ServersForm(PanelForm):
             "panel’s address. Existing zones do not change."
         ),
     )
-    ttl = forms.IntegerField(label=gettext_lazy("NS TTL"), min_value=LEAST_TTL, max_value=MOST_TTL, initial=DEFAULT_TTL)
+    ttl = number_field(gettext_lazy("NS TTL"), LEAST_TTL, MOST_TTL, required=True, initial=DEFAULT_TTL)
     note = text_field(gettext_lazy("Change note"), LONGEST_NOTE, gettext_lazy("Optional. Saved with the version."))
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 

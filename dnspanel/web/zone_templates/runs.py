@@ -18,7 +18,7 @@ from dnspanel.transfer.zone_templates import runs as verbs
 from dnspanel.transfer.zone_templates.compare_template import Outcome
 from dnspanel.transfer.zone_templates.template_content import variables_stored, version_of
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
@@ -53,12 +53,12 @@ class RunForm(AllOrSomeForm, PublishingForm):
         ),
     )
 
-    q = forms.CharField(
-        label=gettext_lazy("Search"),
-        required=False,
-        max_length=LONGEST_SEARCH,
-        help_text=gettext_lazy("Same syntax as in the zone list, for example: shop tag:eu."),
-        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off", "spellcheck": "false"}),
+    q = text_field(
+        gettext_lazy("Search"),
+        LONGEST_SEARCH,
+        gettext_lazy("Same syntax as in the zone list, for example: shop tag:eu."),
+        autocomplete="off",
+        spellcheck="false",
     )
     keep = switch_field(gettext_lazy("Link matching zones to the template"))
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.acting import Acting
@@ -38,13 +38,9 @@ _LARGEST_ID, _LARGEST_SEQUENCE = 2**31, 2**63
 class RestoreZonesForm(PublishingForm):
     """The form that confirms restoring the zones on the page, with the reason."""
 
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Optional. Shown in the history."),
-    )
+    reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
     preview = forms.BooleanField(required=False)
-    seen = forms.CharField(max_length=64, required=False)
+    seen = text_field(None, 64)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -29,7 +29,7 @@ from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
-from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, checked_search, mono_field, split_list
+from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search, mono_field, split_list, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
@@ -79,13 +79,10 @@ class ManyZonesForm(AllOrSomeForm):
         gettext_lazy("Enter words from zone names, or filters such as tag:shop."),
     )
     act = forms.ChoiceField(choices=ACTS, label=gettext_lazy("Action"))
-    tags = forms.CharField(
-        required=False,
-        max_length=4000,
-        help_text=gettext_lazy(
-            "Enter lowercase letters, digits, dots, hyphens and underscores. Separate tags with spaces."
-        ),
-        widget=forms.TextInput(attrs=MONO),
+    tags = mono_field(
+        None,
+        4000,
+        gettext_lazy("Enter lowercase letters, digits, dots, hyphens and underscores. Separate tags with spaces."),
     )
     team = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the action Assign team."))
     policy = forms.ChoiceField(
@@ -100,18 +97,14 @@ class ManyZonesForm(AllOrSomeForm):
         help_text=gettext_lazy("Used by the action Apply template. A dry run compares the template with each zone."),
     )
     format = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the action Export."))
-    reason = forms.CharField(
-        required=False,
-        max_length=500,
-        help_text=gettext_lazy("Optional. Shown in the history."),
-    )
+    reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
     typed_count = forms.IntegerField(
         label=gettext_lazy("Number of deleted zones"),
         required=False,
         widget=forms.TextInput(attrs={"class": "input input-mono", "autocomplete": "off", "inputmode": "numeric"}),
     )
     preview = forms.BooleanField(required=False)
-    seen = forms.CharField(max_length=64, required=False)
+    seen = text_field(None, 64)
 
     def __init__(self, *args: Any, author: User, **kwargs: Any) -> None:
         super().__init__(*args, counted_for=author, **kwargs)

@@ -1,6 +1,5 @@
 """The view that creates a zone transferred from primaries elsewhere."""
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -13,7 +12,7 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.set_up_primaries import create_transferred_zone
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import allowed_servers
-from dnspanel.web.frame.forms import MONO, PublishingForm, input_faults
+from dnspanel.web.frame.forms import PublishingForm, input_faults, mono_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.primaries_form import PrimariesForm
@@ -29,10 +28,12 @@ class NewTransferredZoneForm(PrimariesForm, PublishingForm):
 
     field_order = ("form_id", "name")
 
-    name = forms.CharField(
-        max_length=1100,
-        widget=forms.TextInput(attrs={**MONO, "autofocus": True}),
-        help_text=gettext_lazy("Enter the zone name used by the primaries. Unicode names are allowed."),
+    name = mono_field(
+        None,
+        1100,
+        gettext_lazy("Enter the zone name used by the primaries. Unicode names are allowed."),
+        required=True,
+        autofocus=True,
     )
 
     def clean_name(self) -> str:

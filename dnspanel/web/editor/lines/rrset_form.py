@@ -12,7 +12,7 @@ from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.lines.fields import Unreadable, part_comment
 from dnspanel.web.editor.lines.quick_add import TXT_TYPES, AmbiguousName, Reading, read_owner, read_rdata, read_ttl
-from dnspanel.web.frame.forms import PanelForm, split_list
+from dnspanel.web.frame.forms import PanelForm, number_field, split_list, text_field
 from dnspanel.web.frame.rows import capitalize, row_id, row_order
 from dnspanel.zones.values import soa
 from dnspanel.zones.values.rrset_notes import notes_in, notes_of
@@ -40,18 +40,18 @@ class RRsetForm(PanelForm):
 
     name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
     type = forms.CharField(max_length=20, error_messages={"required": gettext_lazy("Enter a type, such as A.")})
-    ttl = forms.CharField(max_length=20, required=False)
+    ttl = text_field(None, 20)
     values = forms.CharField(
         max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False, error_messages={"required": VALUES_MISSING}
     )
-    comment = forms.CharField(max_length=2000, required=False)
-    tags = forms.CharField(max_length=1000, required=False)
-    notes = forms.CharField(max_length=LONGEST_NOTES, required=False)  # `replication.dns.notes`
+    comment = text_field(None, 2000)
+    tags = text_field(None, 1000)
+    notes = text_field(None, LONGEST_NOTES)  # `replication.dns.notes`
     means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Reading], required=False)
-    base_revision = forms.IntegerField(required=False, min_value=0)
-    old_name = forms.CharField(max_length=1100, required=False)
-    old_type = forms.CharField(max_length=20, required=False)
-    seen = forms.CharField(max_length=32, required=False)
+    base_revision = number_field(None, 0, None)
+    old_name = text_field(None, 1100)
+    old_type = text_field(None, 20)
+    seen = text_field(None, 32)
 
     def __init__(self, *args: Any, zone_name: str, default_ttl: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,7 +7,7 @@ from django import forms
 from django.http import QueryDict
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import OwnClockField, PublishingForm, mono_field
+from dnspanel.web.frame.forms import OwnClockField, PublishingForm, mono_field, text_field
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.plan import ZonePlan
@@ -21,19 +21,16 @@ class PublishForm(PublishingForm):
     `accept` has the codes of accepted warnings. `confirm-<zone id>` has the typed name of a zone to confirm.
     """
 
-    reason = forms.CharField(
-        max_length=500,
-        required=False,
-        help_text=gettext_lazy("Shown in the history. Enter a reason or a ticket number."),
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    reason = text_field(
+        None, 500, gettext_lazy("Shown in the history. Enter a reason or a ticket number."), autocomplete="off"
     )
 
     # For drafts that wait for an approval or a time: the draft's name, and the time.
-    name = forms.CharField(
-        max_length=LONGEST_NAME,
-        required=False,
-        help_text=gettext_lazy("Name for the saved draft. Default: your name and the time"),
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    name = text_field(
+        None,
+        LONGEST_NAME,
+        gettext_lazy("Name for the saved draft. Default: your name and the time"),
+        autocomplete="off",
     )
     publish_at = OwnClockField(required=False, label=gettext_lazy("Publish time"))
 
