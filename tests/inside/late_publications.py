@@ -22,7 +22,7 @@ def look() -> Any:
     return {
         "place": (waiting.place, waiting.name, waiting.has_own_alert) if waiting else None,
         "alerts": {a.key: str(a.sentence) for a in Alert.objects.filter(over_at=None)},
-        "pill": (pill.live, str(pill.message)),
+        "pill": (pill.counts.in_sync, str(pill.message)),
         "metrics": exposition(now).decode(),
     }
 

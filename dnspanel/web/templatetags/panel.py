@@ -61,7 +61,7 @@ _UNITS = (
 )
 # Starts of lines that need no space before them.
 _NEEDS_NO_BLANK = (">", *(f"<{end}{tag}" for tag in ("td", "th", "tr", "tbody", "ul", "li") for end in ("", "/")))
-_HYPHENATED = re.compile(r"""[^\s&;"'()<>,=-]+(?:-[^\s&;"'()<>,=-]*)+""")
+_HYPHENATED = re.compile(r"""(?<![^\s&;"'()<>,=-])[^\s&;"'()<>,=-]+(?:-[^\s&;"'()<>,=-]*)+""")
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 
 

@@ -5,7 +5,7 @@ Edit boxes, zone files and the APIs have the canonical text of a value, with all
 
 import re
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 # Another escape, such as an escaped backslash; or the first byte of a non-ASCII character, and the bytes after it.
 _ESCAPES = re.compile(r"\\\D|\\(?:19[2-9]|2\d\d)(?:\\(?:12[89]|1[3-8]\d|19[01]))+")
 

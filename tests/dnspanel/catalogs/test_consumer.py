@@ -166,8 +166,8 @@ def test_what_was_kept_and_is_named_again_stays_as_it_is(producer: Producer, ali
         ([("replace", ("version", 0, "TXT", '"1"'))], 'it states "1"'),
         ([("add", ("version", 0, "TXT", '"3"'))], "it states"),
         ([("add", ("again.zones", 0, "PTR", ONE))], f"lists {ONE} twice"),
-        ([("add", ("member0.zones", 0, "PTR", TWO))], "leads to 2 zones"),
-        ([("add", ("coo.member0.zones", 0, "PTR", n)) for n in ("a.test.", "b.test.")], "leads to 2 zones"),
+        ([("add", ("member0.zones", 0, "PTR", TWO))], "points to 2 zones"),
+        ([("add", ("coo.member0.zones", 0, "PTR", n)) for n in ("a.test.", "b.test.")], "points to 2 zones"),
     ],
     ids=["no-version", "version-1", "two-versions", "twice", "two-zones", "two-coo"],
 )

@@ -224,7 +224,7 @@ def test_an_export_holds_what_its_author_sees(mia: User, alice: User, estate: di
     assert zones(give(mia, estate["a.test."])) == {"a.test."}
     read = frozenset({Right.READ})
     assert zones(token_actor(alice, Grant(read, zones=frozenset({estate["b.test."].pk})))) == {"b.test."}
-    with pytest.raises(Forbidden, match="only parts of zones"):
+    with pytest.raises(Forbidden, match="only see parts of zones"):
         zones(token_actor(alice, Grant(read, everywhere=True, types=frozenset({16}))))
 
 

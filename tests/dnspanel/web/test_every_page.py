@@ -271,6 +271,18 @@ def test_every_url_that_a_person_opens_is_a_page_a_file_or_leads_to_a_page(answe
     assert set(parts) == {"/livez", "/readyz", "/healthz"}, parts
 
 
+@pytest.fixture(scope="module", autouse=True)
+def translated(answers: dict[str, Answer], sample: Sample) -> dict[tuple[str, str], Answer]:
+    """Return the responses whose widths are checked, by path and language.
+
+    It is created before Chromium, whose event loop hides Django's connection to the database.
+    """
+    return {
+        (path, language): answer_of(answers[path].endpoint, path, Client(headers={"accept-language": language}))
+        for path, language in in_languages(answers, sample)
+    }
+
+
 def in_languages(answers: Mapping[str, Answer], sample: Sample) -> list[tuple[str, str]]:
     """Return paths with the language in which to check their widths: each page in each language within weeks."""
     if sample.full:
@@ -290,16 +302,13 @@ def widths_of(window: Page, path: str) -> list[str]:
 
 
 def test_no_number_or_name_breaks_and_nothing_is_cut(
-    answers: dict[str, Answer], chromium: Browser, sample: Sample, monkeypatch: pytest.MonkeyPatch
+    answers: dict[str, Answer], translated: dict[tuple[str, str], Answer], chromium: Browser
 ) -> None:
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright runs a loop in this thread
     context = chromium.new_context(reduced_motion="reduce")
     present = dict(answers)
     serve(context, present)
     window, found = context.new_page(), []
-    for path, language in in_languages(answers, sample):
-        client = Client(headers={"accept-language": language})
-        present[path] = answer_of(answers[path].endpoint, path, client)
+    for (path, language), present[path] in translated.items():
         found += [f"{language} {fault}" for fault in widths_of(window, path)]
     context.close()
     assert not found, "\n".join(found)

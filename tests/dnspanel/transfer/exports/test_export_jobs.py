@@ -202,7 +202,7 @@ def test_a_full_disk_is_explained(zones: None, alice: User, settings: Any, tmp_p
 def test_one_person_cannot_take_all_workers(zones: None, alice: User, bob: User) -> None:
     for _ in range(export_jobs.MOST_UNFINISHED):
         make_export(alice)
-    with pytest.raises(WrongState, match="not finished"):
+    with pytest.raises(WrongState, match="unfinished exports"):
         make_export(alice)
     make_export(bob)
 

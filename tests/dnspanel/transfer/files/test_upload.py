@@ -54,7 +54,7 @@ def test_a_chunk_that_does_not_begin_where_the_file_ends_is_told_where_to_go_on(
 
 def test_a_chunk_that_breaks_off_leaves_the_file_as_it_was(job: ImportJob) -> None:
     send(job, "a", 0, b"123")
-    with pytest.raises(UploadRefused, match="broke off after 2 of 5 bytes"):
+    with pytest.raises(UploadRefused, match="Only 2 of 5 bytes"):
         send(job, "a", 3, b"45", size=5)
 
     assert upload.offset_of(job, "a") == 3

@@ -81,7 +81,7 @@ def test_a_german_reads_how_a_zone_is_signed_and_what_its_changes_were(
     User.objects.filter(pk=bob.pk).update(language="de")
     page = " ".join(browser(bob).get(PAGE).content.decode().split())
     assert "NSEC3 mit Opt-out, Narrow" in page
-    assert "Eine Elternzone, die nach CDS oder CDNSKEY sucht, ersetzt ihren DS" in page
+    assert "ersetzt ihren DS durch den DS dieser Schlüssel" in page
     history = browser(bob).get("/zones/example.test./history/").content.decode()
     assert "signiert mit ECDSAP256SHA256" in history
     assert "NSEC3 an mit Opt-out, Narrow" in history

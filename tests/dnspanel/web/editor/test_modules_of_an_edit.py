@@ -16,8 +16,8 @@ from tests.modules_run import modules_run
 __all__ = ["publisher_directory"]
 
 EDITOR = "/zones/example.test./"
-# Per step and in total: the counted number, plus two at most. A change that needs more modules explains this in its message; one
-# that needs fewer lowers the number.
+# Per step and in total: the counted number, plus two at most. A change that needs more modules explains this in its
+# message; one that needs fewer lowers the number.
 MOST = {"opened": 77, "typed": 72, "reviewed": 82, "published": 58, "followed": 54, "encoded": 53}
 MOST_UNTIL_PUBLISHED, MOST_IN_ALL = 106, 166
 

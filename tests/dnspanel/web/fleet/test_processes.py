@@ -33,7 +33,7 @@ def test_silent_and_missing_processes_come_first_with_what_does_not_work(browser
     page = browser(alice).get(PAGE, headers=HTMX).content.decode()
     assert page.lstrip().startswith("<div")
     assert "<h1>" not in page
-    assert page.index("nodes get no updates") < page.index("at work")
+    assert page.index("nodes get no updates") < page.index("working")
     for text in ("silent", "not running", "panel.test", "process 4711", "3 of 16 slots in use", "push_node"):
         assert text in page
     PanelProcess.objects.filter(name="push").update(at=now, task_since=now - timedelta(hours=2))
@@ -51,5 +51,5 @@ def test_periodic_work_that_fails_or_is_overdue_comes_first(browser: Browser, al
     page = browser(alice).get(PAGE).content.decode()
     assert page.index("emptying the trash") < page.index("chaining audit log entries")
     assert page.index("creating snapshots and pruning segments") < page.index("chaining audit log entries")
-    for text in ("overdue", "fails", "on time", "not yet", "OSError: &lt;full&gt;"):
+    for text in ("overdue", "failing", "on time", "not yet", "OSError: &lt;full&gt;"):
         assert text in page

@@ -70,7 +70,7 @@ def test_query_files_have_their_options(tmp_path: Path) -> None:
         (["a.test", "c.test"], {}, "One of these zones does not exist."),
         (["a..test"], {}, "empty label"),
         (["a.test"], {"search": "b"}, "not both"),
-        ([], {"random": 99}, "at most 95 %"),
+        ([], {"random": 99}, "must not exceed 95 %"),
     ],
 )
 def test_what_cannot_be_is_explained_and_leaves_no_file(

@@ -196,7 +196,7 @@ def test_a_draft_is_published_at_a_time_shown_and_cancelled(bob: User, browser: 
     request = PublishRequest.objects.get()
     assert "planned" in page
     assert "Schedule cancelled" in act(client, request, "plan", when="never")
-    assert "Enter a valid time" in act(client, request, "plan", publish_at="soon")
+    assert "Choose a publish time." in act(client, request, "plan", publish_at="soon")
     assert "The request will be published on" in act(client, request, "plan", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
     assert publish_due(now=soon) == 1
     assert "published" in client.get(LIST).content.decode()

@@ -45,5 +45,5 @@ def test_each_row_is_judged_by_its_name_and_type(zone: Zone, mia: User, bob: Use
 def test_the_page_offers_only_what_would_be_done(zone: Zone, mia: User, browser: Browser) -> None:
     page = browser(mia).get("/zones/example.test./").content.decode()
     assert page.count("data-edit>") == 1
-    assert "permission to delete mail A" in page
+    assert "permission to delete this record" in page
     assert "data-delete" not in page
