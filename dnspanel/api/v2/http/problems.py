@@ -8,7 +8,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -119,6 +120,15 @@ def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
 def bad_value(pointer: str, detail: str, code: str = INVALID) -> Problem:
     """Return the problem for an invalid value in the body."""
     return invalid([RequestFault(code, detail, pointer=pointer)])
+
+
+@contextmanager
+def faults_at(pointer: str, code: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of these kinds inside the block into the problem for an invalid value in the body."""
+    try:
+        yield
+    except kinds as exc:
+        raise bad_value(pointer, str(exc), code) from exc
 
 
 def needs_confirmation(

@@ -28,16 +28,16 @@ def refuse_unexpected_body(request: Request, view: APIView) -> None:
     if known:
         detail += f" Send these parameters in the query: {join_limited(sorted(known))}."
     members = list(sent)[:_MOST] if isinstance(sent, dict) else []
-    raise Problem("invalid", detail, [_fault(str(name), known, detail) for name in members] or [_fault_of_all(detail)])
+    raise Problem(
+        "invalid",
+        detail,
+        [_fault(str(name), known, detail) for name in members] or [RequestFault("unknown", detail, pointer="")],
+    )
 
 
 def _fault(name: str, known: frozenset[str], detail: str) -> RequestFault:
     text = f"`{name}` belongs in the query: `?{name}=…`." if name in known else f"{quote_text(name)}: {detail}"
     return RequestFault("unknown", text, pointer=f"/{name.replace('~', '~0').replace('/', '~1')}")
-
-
-def _fault_of_all(detail: str) -> RequestFault:
-    return RequestFault("unknown", detail, pointer="")
 
 
 def _has_body(request: Request) -> bool:

@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.many_rrsets import refuse_members
 from dnspanel.api.v2.resources.many_zones import marks_in, selection_in
@@ -238,10 +238,8 @@ def _begin_run(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> C
 
 
 def _run_in_body(body: Mapping[str, Any], name: str, actor: Actor) -> ChangeRun:
-    try:
+    with faults_at(f"/{name}", NOT_FOUND, ChangeRunUnknown):
         return change_run_queries.run_for(actor, body[name])
-    except ChangeRunUnknown as exc:
-        raise bad_value(f"/{name}", str(exc), NOT_FOUND) from exc
 
 
 def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
@@ -251,10 +249,8 @@ def _alike(body: Mapping[str, Any], actor: Actor) -> Alike:
     if act["op"] == RESTORE:
         return Alike(ZoneAct.RESTORE, reason=body["reason"])
     if act["op"] == SET_POLICY:
-        try:
+        with faults_at("/act/policy", NOT_FOUND, PolicyUnknown):
             return Alike(ZoneAct.POLICY, policy=None if act["policy"] is None else policy_for(actor, act["policy"]))
-        except PolicyUnknown as exc:
-            raise bad_value("/act/policy", str(exc), NOT_FOUND) from exc
     marks = marks_in(act, actor)
     if act["op"] == SET_TEAM:
         return Alike(ZoneAct.TEAM, team=marks.team)

@@ -1,7 +1,6 @@
 """Resources that read and change how zones are signed, for one zone or many."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from django.http import HttpResponse
@@ -17,7 +16,7 @@ from dnspanel.api.v2.http.accepted import answer_publication, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of
-from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, needs_confirmation, problem_of
+from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, faults_at, needs_confirmation, problem_of
 from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
@@ -101,7 +100,7 @@ class ZoneDnssec(V2View):
             dropped = drop_signatures(zones=[zone], acting=by, in_transaction=in_transaction)
             publications = [dropped] if dropped else []
         else:
-            with bad_size("/new_keys/bits"):
+            with faults_at("/new_keys/bits", "bad-key", BadKey):
                 publications = sign.settle(
                     zone=zone, requested=requested_signing(values), acting=by, in_transaction=in_transaction
                 )
@@ -156,7 +155,7 @@ class BulkDnssec(V2View):
         if drops:
             dropped = drop_signatures(zones=zones, acting=acting(request, body["reason"]))
             return answer_publications(request, [dropped] if dropped else [], {})
-        with bad_size("/new_keys/bits"):
+        with faults_at("/new_keys/bits", "bad-key", BadKey):
             publications = sign.settle_zones(zones=zones, requested=requested, acting=acting(request, body["reason"]))
         if "signalling" in body:
             set_signalling(zones=zones, signals=body["signalling"], acting=acting(request, body["reason"]))
@@ -215,15 +214,6 @@ def answer_publications(
     last = publications[-1] if publications else None
     zones = [] if last is None else moved_by(last, actor_in(request))
     return answer_publication(request, last, {"zones": zones, "warnings": [], **more}, status=status, headers=headers)
-
-
-@contextmanager
-def bad_size(pointer: str) -> Iterator[None]:
-    """Turn BadKey inside the block into a Problem that points at the key size in the body."""
-    try:
-        yield
-    except BadKey as exc:
-        raise bad_value(pointer, str(exc), "bad-key") from exc
 
 
 def state_tag(state: SigningState) -> str:

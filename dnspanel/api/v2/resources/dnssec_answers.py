@@ -21,7 +21,7 @@ from dnspanel.api.v2.schema.fields import PAGED, page_of, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.fleet.ask_parent import ask_parent
-from dnspanel.fleet.dnssec.node_answers import NodeAnswer, ask_nodes
+from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.models import ParentState, UnprovenZone
 from dnspanel.fleet.reads.parent_check import may_know_parent, parent_view
@@ -76,7 +76,12 @@ class DnssecNodes(V2View):
         statuses = node_statuses(now=now)
         having = {status.node.name for status in statuses if last and status.has_acked(last.publication_id)}
         found = [
-            _node_json(each, has_last_change=None if last is None else each.node in having)
+            row_json(
+                DnssecNodeSerializer,
+                each,
+                has_last_change=None if last is None else each.node in having,
+                key_tags=list(each.tags),
+            )
             for each in ask_nodes(zone, now=now)
         ]
         return page_answer(request, found, None)
@@ -128,7 +133,3 @@ def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:
         "silent_since": stamp(check.silent_since) if check else None,
         "waiting": view.is_waiting,
     }
-
-
-def _node_json(found: NodeAnswer, *, has_last_change: bool | None) -> dict[str, Any]:
-    return row_json(DnssecNodeSerializer, found, has_last_change=has_last_change, key_tags=list(found.tags))

@@ -11,7 +11,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import fresh_enough
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
@@ -163,12 +163,11 @@ def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
     """Add the key in the body to the zone and return its id. Raise Problem with a pointer if the key is refused."""
     texts = sign.KeyTexts(body.get("private_key"), body.get("public_key"))
     others = {name: value for name, value in body.items() if name not in ("private_key", "public_key")}
-    try:
+    with (
+        faults_at("/private_key" if "private_key" in body else "/bits", "bad-key", BadKey),
+        faults_at("/public_key", "bad-key", BadPublicKey),
+    ):
         return sign.add_key(zone=zone, acting=by, texts=texts, **others).pk
-    except BadPublicKey as exc:
-        raise bad_value("/public_key", str(exc), "bad-key") from exc
-    except BadKey as exc:
-        raise bad_value("/private_key" if "private_key" in body else "/bits", str(exc), "bad-key") from exc
 
 
 def _key(zone: Zone, key_id: int) -> KeyView:

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
@@ -61,10 +61,8 @@ class OtherKeys(V2View):
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewOtherKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
-        try:
+        with faults_at("/dnskey", "bad-key", BadPublicKey):
             publication = other_signers.add_other_key(zone=zone, text=body["dnskey"], acting=by)
-        except BadPublicKey as exc:
-            raise bad_value("/dnskey", str(exc), "bad-key") from exc
         return answer_publications(request, [publication] if publication else [], {})
 
 

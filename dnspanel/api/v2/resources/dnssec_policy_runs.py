@@ -13,7 +13,7 @@ from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id
-from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
@@ -98,7 +98,7 @@ class PolicyRuns(V2View):
         now, form_id = timezone.now(), form_id_of(request)
         access.require(self.actor, Permission.READ)
         values = read(PolicyRunSerializer, request.data)
-        try:
+        with faults_at("/dry_run_of", NOT_FOUND, RunUnknown), faults_at("/policy", NOT_FOUND, PolicyUnknown):
             if (dry := values.get("dry_run_of")) is not None:
                 dry_run = policy_runs.run_for(self.actor, dry)
                 run = policy_runs.start_run(dry_run=dry_run, by=self.actor, now=now, form_id=form_id)
@@ -111,10 +111,6 @@ class PolicyRuns(V2View):
                     search=values["q"].strip(),
                     form_id=form_id,
                 )
-        except PolicyUnknown as exc:
-            raise bad_value("/policy", str(exc), NOT_FOUND) from exc
-        except RunUnknown as exc:
-            raise bad_value("/dry_run_of", str(exc), NOT_FOUND) from exc
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
         return answer(policy_run_json(run), 202, headers=headers)
 

@@ -14,9 +14,10 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
+from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.representation import code_of, zone_url
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.dnssec import acting, answer_publications, bad_size
+from dnspanel.api.v2.resources.dnssec import acting, answer_publications
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
@@ -33,7 +34,7 @@ from dnspanel.database.first_rows import first_or
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries, rollover_queries
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
-from dnspanel.zones.errors import RolloverUnknown
+from dnspanel.zones.errors import BadKey, RolloverUnknown
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import rollovers
@@ -118,7 +119,7 @@ class ZoneRollovers(V2View):
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewRolloverSerializer, request.data)
         by = _findable(acting(request, terms_of_query(request).reason))
-        with bad_size("/bits"):
+        with faults_at("/bits", "bad-key", BadKey):
             row = rollovers.begin(
                 zone=zone,
                 kind=Kind(body["kind"]),

@@ -31,7 +31,7 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.transfer.imports import import_jobs, queries
-from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
+from dnspanel.transfer.models import Action, ImportJob, ImportZone
 
 SEVERITIES = ("error", "warning", "note")
 CHOICES = [("default", "use import options"), *((choice, choice) for choice in import_jobs.CHOICES if choice)]
@@ -187,7 +187,9 @@ class ImportFaults(V2View):
             limit=requested.limit + 1,
         )
         rows, more = cut(faults, requested.limit)
-        return page_answer(request, [_fault_json(fault) for fault in rows], (rows[-1].pk,) if more else None)
+        return page_answer(
+            request, [row_json(FaultSerializer, fault) for fault in rows], (rows[-1].pk,) if more else None
+        )
 
 
 class ImportFaultsCsv(V2View):
@@ -218,7 +220,3 @@ def _ids(job: ImportJob, names: list[str]) -> "QuerySet[ImportZone, int]":
 
 def _zone_json(row: ImportZone) -> dict[str, Any]:
     return row_json(ImportZoneSerializer, row, choice=row.choice or "default", action=row.action or "undecided")
-
-
-def _fault_json(fault: ImportFault) -> dict[str, Any]:
-    return row_json(FaultSerializer, fault)

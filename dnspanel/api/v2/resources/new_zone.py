@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.problems import bad_value, faults_at
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
@@ -24,10 +24,8 @@ def new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
     """Return a new zone's RRsets (None if not given) and the body without them. Raise Problem for an invalid body."""
     given = request.data.get("rrsets") if isinstance(request.data, dict) else None
     body = read(NewZoneSerializer, request.data if given is None else {**request.data, "rrsets": []})
-    try:
+    with faults_at("/name", "bad-name", BadName):
         zone_name = names.parse(body["name"])
-    except BadName as exc:
-        raise bad_value("/name", str(exc), "bad-name") from exc
     if given is None:
         return None, body
     faults = Faults()
@@ -65,7 +63,5 @@ def mailbox_in(body: Mapping[str, Any]) -> str | None:
 
 def host_of(text: str | None, pointer: str) -> str | None:
     """Return the canonical name, or None for None. Raise Problem with this pointer if the name is invalid."""
-    try:
+    with faults_at(pointer, "bad-name", BadName):
         return None if text is None else names.parse(text)
-    except BadName as exc:
-        raise bad_value(pointer, str(exc), "bad-name") from exc

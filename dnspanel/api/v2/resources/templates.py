@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.answers import actor_in, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, each_as, page_answer, page_by_id, page_request
-from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.http.problems import bad_value, faults_at
 from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -379,10 +379,8 @@ def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:
 
 
 def _name(body: Mapping[str, Any], zone_name: str) -> str:
-    try:
+    with faults_at("/name", "bad-name", BadName):
         name = names.parse(body["name"], zone_name)
-    except BadName as exc:
-        raise bad_value("/name", str(exc), "bad-name") from exc
     if not names.is_within(name, zone_name):
         raise bad_value("/name", str(NameOutside(text=name, zone_name=zone_name)), "bad-name")
     return name

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework import serializers
@@ -87,7 +86,7 @@ class TsigKeys(OneSecretView):
         """
         return page_by_id(
             request,
-            _visible_to(self.actor),
+            verbs.tokens_visible_to(self.actor).filter(kind=TokenKind.TSIG),
             lambda rows: _keys_json(self.actor, rows, timezone.now()),
             newest_first=True,
         )
@@ -135,10 +134,6 @@ class OneTsigKey(V2View):
         with conditional_write(request, f"token/{key_id}", lambda: _key_json(self.actor, key_id)):
             verbs.revoke_token(token=key, by=self.actor, now=timezone.now())
         return no_content()
-
-
-def _visible_to(actor: Actor) -> "QuerySet[Token]":
-    return verbs.tokens_visible_to(actor).filter(kind=TokenKind.TSIG)
 
 
 def _keys_json(actor: Actor, keys: Sequence[Token], now: datetime) -> list[dict[str, Any]]:
