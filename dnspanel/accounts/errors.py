@@ -54,11 +54,19 @@ NotFound.
 from datetime import datetime
 
 from dnspanel.field_faults import FieldsRefused, name_taken
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 
 class NotFound(Exception):
-    """Base class of errors about objects that don't exist, or that a person isn't allowed to know about."""
+    """Base class of errors about objects that don't exist, or that a person isn't allowed to know about.
+
+    `text` is the message, unless one is given.
+    """
+
+    text = ""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or gettext(self.text))
 
 
 class AccountError(Exception):
@@ -102,8 +110,7 @@ class AccountRefused(AccountError, FieldsRefused):
 class PersonUnknown(AccountError, NotFound):
     """No person has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Person not found."))
+    text = gettext_noop("Person not found.")
 
 
 class LastAdministrator(AccountError):
@@ -121,8 +128,7 @@ class LastAdministrator(AccountError):
 class TeamUnknown(AccountError, NotFound):
     """No team has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Team not found."))
+    text = gettext_noop("Team not found.")
 
 
 class TeamRefused(AccountError, FieldsRefused):
@@ -140,8 +146,7 @@ class TeamNameTaken(TeamRefused):
 class RoleUnknown(AccountError, NotFound):
     """No custom role has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Role not found."))
+    text = gettext_noop("Role not found.")
 
 
 class RoleRefused(AccountError, FieldsRefused):
@@ -151,8 +156,7 @@ class RoleRefused(AccountError, FieldsRefused):
 class GrantUnknown(AccountError, NotFound):
     """No grant has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Grant not found."))
+    text = gettext_noop("Grant not found.")
 
 
 class GrantRefused(AccountError, FieldsRefused):
@@ -208,15 +212,13 @@ class PasskeyRefused(SecondFactorRefused):
 class PasskeyUnknown(SecondFactorRefused, NotFound):
     """The person doesn't have this passkey."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Passkey not found."))
+    text = gettext_noop("Passkey not found.")
 
 
 class SessionUnknown(AccountError, NotFound):
     """The person has no session with this id, or it has ended."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("This session has ended."))
+    text = gettext_noop("This session has ended.")
 
 
 class LinkDead(AccountError):
@@ -231,8 +233,7 @@ class LinkDead(AccountError):
 class ProviderUnknown(AccountError, NotFound):
     """No provider has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Provider not found."))
+    text = gettext_noop("Provider not found.")
 
 
 class ProviderRefused(AccountError, FieldsRefused):
@@ -250,8 +251,7 @@ class SignInRefused(AccountError):
 class DirectoryUnknown(AccountError, NotFound):
     """No directory has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Directory not found."))
+    text = gettext_noop("Directory not found.")
 
 
 class DirectoryRefused(AccountError, FieldsRefused):
@@ -362,8 +362,7 @@ class BadToken(AccountError):
 class TokenUnknown(BadToken, NotFound):
     """No token has this secret or id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Token not found."))
+    text = gettext_noop("Token not found.")
 
 
 class TokenDead(BadToken):

@@ -7,7 +7,7 @@ AlertError
 
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext_noop
 
 
 class AlertError(Exception):
@@ -17,8 +17,7 @@ class AlertError(Exception):
 class RouteUnknown(AlertError, NotFound):
     """The route doesn't exist."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Alert route not found."))
+    text = gettext_noop("Alert route not found.")
 
 
 class RouteRefused(AlertError, FieldsRefused):

@@ -8,7 +8,7 @@ CatalogError
 
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 
 
 class CatalogError(Exception):
@@ -18,8 +18,7 @@ class CatalogError(Exception):
 class CatalogUnknown(CatalogError, NotFound):
     """The catalog does not exist."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Catalog not found."))
+    text = gettext_noop("Catalog not found.")
 
 
 class CatalogRefused(CatalogError, FieldsRefused):

@@ -13,7 +13,7 @@ SeesTooLittle is a zones.errors.Forbidden: only people who see every zone are al
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, ZoneError
 
 
@@ -24,8 +24,7 @@ class SecondaryError(Exception):
 class SecondaryUnknown(SecondaryError, NotFound):
     """The secondary doesn't exist, or this person isn't allowed to see it."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Secondary not found."))
+    text = gettext_noop("Secondary not found.")
 
 
 class SecondaryRefused(SecondaryError, FieldsRefused):

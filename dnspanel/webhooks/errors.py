@@ -13,7 +13,7 @@ TooNarrow is a zones.errors.Forbidden, for a token that is limited to some names
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, ZoneError
 
 
@@ -24,8 +24,7 @@ class WebhookError(Exception):
 class WebhookUnknown(WebhookError, NotFound):
     """The webhook or delivery doesn't exist, or the person isn't allowed to see it."""
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(message or gettext("Webhook not found."))
+    text = gettext_noop("Webhook not found.")
 
 
 class WebhookRefused(WebhookError, FieldsRefused):

@@ -8,7 +8,7 @@ EvidenceError
 
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext_noop
 
 
 class EvidenceError(Exception):
@@ -22,8 +22,7 @@ class DestinationRefused(EvidenceError, FieldsRefused):
 class DestinationUnknown(EvidenceError, NotFound):
     """No destination has this id."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Destination not found."))
+    text = gettext_noop("Destination not found.")
 
 
 class NotSent(EvidenceError):

@@ -72,10 +72,11 @@ ZoneError
 └── NotOnHold             publishing is not on hold, so there is nothing to decide
 """
 
-from dnspanel.zones.errors.drafts import DraftRefused, DraftUnknown
 from dnspanel.zones.errors.governance import (
     ApprovalNeeded,
     Attempt,
+    DraftRefused,
+    DraftUnknown,
     Frozen,
     HookRefused,
     HookUnasked,
@@ -85,7 +86,6 @@ from dnspanel.zones.errors.governance import (
     RuleRefused,
     RuleUnknown,
 )
-from dnspanel.zones.errors.lists import ViewRefused, ViewUnknown
 from dnspanel.zones.errors.names import (
     BreaksBelow,
     NameOfOthers,
@@ -128,7 +128,6 @@ from dnspanel.zones.errors.rights import (
     transferred_reason,
     unserved_reason,
 )
-from dnspanel.zones.errors.runs import ChangeRunUnknown, RunRefused, RunUnknown
 from dnspanel.zones.errors.signing import (
     BadKey,
     BadPublicKey,
@@ -139,16 +138,24 @@ from dnspanel.zones.errors.signing import (
     PolicyUnknown,
     RolloverUnknown,
 )
-from dnspanel.zones.errors.templates import TemplateMoved, TemplateRefused, TemplateRunUnknown, TemplateUnknown
-from dnspanel.zones.errors.typed import BadFields
 from dnspanel.zones.errors.zone import (
+    BadFields,
+    ChangeRunUnknown,
     DefaultsFixed,
     DefaultsMoved,
     InTrash,
     NotInTrash,
     RevisionMoved,
+    RunRefused,
+    RunUnknown,
     SettingsRefused,
     StillOnItsWay,
+    TemplateMoved,
+    TemplateRefused,
+    TemplateRunUnknown,
+    TemplateUnknown,
     Unknown,
+    ViewRefused,
+    ViewUnknown,
     ZoneError,
 )

@@ -1,4 +1,4 @@
-"""Errors about approval rules, freezes, publish hooks and requests."""
+"""Errors about named drafts, approval rules, freezes, publish hooks and requests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.errors import NotFound
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors.rights import RightMissing
 from dnspanel.zones.errors.zone import ZoneError
 
@@ -65,8 +65,7 @@ class HookUnasked(HookRefused):
 class RequestUnknown(ZoneError, NotFound):
     """There is no such request for approval, or this person is not allowed to see it."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Request not found."))
+    text = gettext_noop("Request not found.")
 
 
 class RequestRefused(ZoneError):
@@ -84,5 +83,14 @@ class RuleRefused(ZoneError):
 class RuleUnknown(ZoneError, NotFound):
     """There is no such approval rule, freeze or publish hook, or this person is not allowed to see it."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Rule not found."))
+    text = gettext_noop("Rule not found.")
+
+
+class DraftUnknown(ZoneError, NotFound):
+    """There is no such draft, or this person is not allowed to see it."""
+
+    text = gettext_noop("Draft not found.")
+
+
+class DraftRefused(ZoneError):
+    """A draft cannot get this name, or cannot be saved or resumed in its state. Nothing was changed."""

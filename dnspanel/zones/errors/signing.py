@@ -2,7 +2,7 @@
 
 from dnspanel.accounts.errors import NotFound
 from dnspanel.field_faults import FieldsRefused
-from dnspanel.texts import gettext
+from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors.zone import ZoneError
 
 
@@ -42,12 +42,10 @@ class PolicyRefused(ZoneError, FieldsRefused):
 class PolicyUnknown(ZoneError, NotFound):
     """There is no such DNSSEC policy, or this person is not allowed to see it."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("DNSSEC policy not found."))
+    text = gettext_noop("DNSSEC policy not found.")
 
 
 class RolloverUnknown(ZoneError, NotFound):
     """The zone has no such rollover."""
 
-    def __init__(self) -> None:
-        super().__init__(gettext("Rollover not found."))
+    text = gettext_noop("Rollover not found.")

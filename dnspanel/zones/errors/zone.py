@@ -1,9 +1,11 @@
-"""Errors about zones and their settings, and the base class of all zone errors."""
+"""The base class of all zone errors, and errors about zones, their settings, views, runs and templates."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from dnspanel.accounts.errors import NotFound
-from dnspanel.texts import gettext
+from dnspanel.field_faults import FieldsRefused
+from dnspanel.texts import gettext, gettext_noop, joined
 
 
 class ZoneError(Exception):
@@ -86,3 +88,68 @@ class StillOnItsWay(ZoneError):
         super().__init__(
             gettext("The deletion of {name} is still being processed. Try again in a few seconds.").format(name=name)
         )
+
+
+class ViewUnknown(ZoneError, NotFound):
+    """There is no such saved view, or this person is not allowed to see it."""
+
+    text = gettext_noop("View not found.")
+
+
+class ViewRefused(ZoneError):
+    """A view is empty or has an invalid name or team, or the person has too many views. Nothing was changed."""
+
+
+class ChangeRunUnknown(ZoneError, NotFound):
+    """There is no such run over many zones, or this person is not allowed to see it."""
+
+    text = gettext_noop("Run not found.")
+
+
+class RunUnknown(ZoneError, NotFound):
+    """There is no such DNSSEC policy run, or this person is not allowed to see it."""
+
+    text = gettext_noop("Policy run not found.")
+
+
+class RunRefused(ZoneError):
+    """A DNSSEC policy run cannot begin, or cannot be canceled."""
+
+
+class BadFields(ZoneError):
+    """Some fields of a value are invalid. `faults` has a message by field ("": the whole value)."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        self.faults = dict(faults)
+        super().__init__(joined(" ", self.faults.values()))
+
+
+class TemplateUnknown(ZoneError, NotFound):
+    """There is no such template, or this person is not allowed to see it."""
+
+    text = gettext_noop("Template not found.")
+
+
+class TemplateRefused(ZoneError, FieldsRefused):
+    """A template, or its result, is invalid. `fields` has messages by field name.
+
+    A message about the text begins with the line and column.
+    """
+
+
+class TemplateMoved(ZoneError):
+    """Another version of the template was published after this one was displayed."""
+
+    def __init__(self, *, found: int) -> None:
+        self.found = found
+        super().__init__(
+            gettext(
+                "The template is already at version {found}. Compare that version with yours before you publish."
+            ).format(found=found)
+        )
+
+
+class TemplateRunUnknown(ZoneError, NotFound):
+    """There is no such template run, or this person is not allowed to see it."""
+
+    text = gettext_noop("Template run not found.")
