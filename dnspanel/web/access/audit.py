@@ -8,7 +8,6 @@ from io import TextIOWrapper
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -23,6 +22,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.audit.audit_chain import PUBLICATION
 from dnspanel.zones.audit.audit_trail import (
@@ -37,7 +37,7 @@ from dnspanel.zones.audit.audit_trail import (
     row_of,
     rrset_changes,
 )
-from dnspanel.zones.models import AuditChain, AuditLink, Change
+from dnspanel.zones.models import AuditChain, AuditLink
 from dnspanel.zones.search.terms import split_search, unknown_filters
 from replication.dns import names
 
@@ -113,7 +113,10 @@ def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
         "act": act,
         "details": _details(replace(act, details=act.other_details)),
         "changes": [(value.name.replace("_", " "), _text(value.before), _text(value.after)) for value in act.changes],
-        "rrsets": [_display_rrset(change) for change in changes[:MOST_CHANGES]],
+        "rrsets": [
+            DisplayRRset(names.display(change.name), change.type, _lines(change.before), _lines(change.after))
+            for change in changes[:MOST_CHANGES]
+        ],
         "has_more": len(changes) > MOST_CHANGES,
     }
     return render(request, "access/audit_act.html", context)
@@ -139,7 +142,7 @@ def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
 def audit_check(request: PanelRequest) -> HttpResponse:
     """Request a check of the whole hash chain, from its first link."""
     audit_links.ask_for_check(by=request.user, now=timezone.now())
-    messages.success(request, gettext("Checking the chain. The result will be shown on this page."))
+    say_done(request, gettext("Checking the chain. The result will be shown on this page."))
     return redirect("audit-log")
 
 
@@ -224,10 +227,6 @@ class DisplayRRset:
     type: int
     before: tuple[str, ...]
     after: tuple[str, ...]
-
-
-def _display_rrset(change: Change) -> DisplayRRset:
-    return DisplayRRset(names.display(change.name), change.type, _lines(change.before), _lines(change.after))
 
 
 def _lines(rrset: Mapping[str, Any] | None) -> tuple[str, ...]:

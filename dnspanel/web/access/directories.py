@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -25,6 +24,7 @@ from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import PanelForm, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights import access
 
 
@@ -127,7 +127,7 @@ def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
         )
         with form.catching(DirectoryRefused):
             run_confirmed(request, _ABOUT_DIRECTORY, change)
-            messages.success(request, gettext("Directory saved. The new rules apply to all people in the directory."))
+            say_done(request, gettext("Directory saved. The new rules apply to all people in the directory."))
             return redirect("people-directory", directory.pk)
     context = {
         "directory": directory,
@@ -179,7 +179,7 @@ def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
     )
     ask(request, question)
     verbs.delete_directory(directory=directory, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} deleted.").format(name=directory.name))
+    say_done(request, gettext("{name} deleted."), name=directory.name)
     return redirect("people-directories")
 
 

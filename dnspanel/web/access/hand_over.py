@@ -14,7 +14,7 @@ from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import PanelForm, id_in, text_field
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.webhooks.hand_over import hand_over
 from dnspanel.zones.errors import DraftRefused
 from dnspanel.zones.rights import access
@@ -43,11 +43,10 @@ def service_account(request: PanelRequest) -> HttpResponse:
     except (AccountRefused, GrantRefused) as exc:
         messages.error(request, f"{name[:150]}: {exc}")
         return redirect("people")
-    messages.success(
+    say_done(
         request,
-        gettext("Service account {username} created. Add teams or grants, then create tokens.").format(
-            username=made.username
-        ),
+        gettext("Service account {username} created. Add teams or grants, then create tokens."),
+        username=made.username,
     )
     return redirect("person-detail", made.pk)
 
@@ -76,7 +75,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
         what = ngettext("{count} item of {username}", "{count} items of {username}", count).format(
             count=count, username=person.username
         )
-        messages.success(
+        say_done(
             request,
             gettext("Transferred to {username}: {what}.").format(username=to.username, what=what)
             if count

@@ -27,8 +27,8 @@ from dnspanel.web.access.hand_over import ServiceAccountForm
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.frame.people_forms import InviteForm, RoleForm, role_choices
-from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.rights import access
 
 
@@ -141,7 +141,7 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
         return redirect("person-detail", person.pk)
     with reporting(request, AccountRefused):
         set_same_person(user=person, other=other, by=request.user, now=timezone.now())
-        messages.success(
+        say_done(
             request,
             gettext("{username} and {other} are now linked as accounts of the same person.").format(
                 username=person.username, other=other.username
@@ -161,12 +161,13 @@ def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
     person = get_object_or_404(User, pk=person_id)
     ask(request, _about_second_factor(person))
     reset(user=person, by=request.user, now=timezone.now())
-    messages.success(
+    say_done(
         request,
         gettext(
             "Second factor of {username} reset. This person can sign in with only the password, and set up a "
             "new second factor."
-        ).format(username=person.username),
+        ),
+        username=person.username,
     )
     return redirect("person-detail", person.pk)
 
@@ -187,9 +188,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
     )
     ask(request, question)
     ended = end_all_sessions(user=person, by=request.user, now=timezone.now())
-    messages.success(
-        request, gettext("{ended} sessions of {username} revoked.").format(ended=ended, username=person.username)
-    )
+    say_done(request, gettext("{ended} sessions of {username} revoked."), ended=ended, username=person.username)
     return redirect("person-detail", person.pk)
 
 
@@ -300,7 +299,7 @@ def _about_closing(person: User) -> Question:
 def _answer(request: PanelRequest, *, done: str = "", refusal: str = "") -> HttpResponse:
     """Redirect to the list of people with a message."""
     if done:
-        messages.success(request, done)
+        say_done(request, done)
     else:
         messages.error(request, refusal)
     return redirect("people")

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -20,6 +19,7 @@ from dnspanel.web.access.provider_forms import FORMS, CommonForm, TryForm
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights import access
 
 LINKS_PER_PAGE = 50
@@ -87,9 +87,7 @@ def _save_form(request: PanelRequest, form: CommonForm, provider: SignInProvider
     with form.catching(ProviderRefused):
         saved = run_confirmed(request, _ABOUT_PROVIDER, save)
         added = gettext("Provider {name} added.").format(name=saved.name)
-        messages.success(
-            request, added if provider is None else gettext("Provider saved. The changes apply to new sign-ins.")
-        )
+        say_done(request, added if provider is None else gettext("Provider saved. The changes apply to new sign-ins."))
         return redirect("people-provider", saved.pk)
     return None
 
@@ -127,10 +125,7 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     )
     ask(request, _ABOUT_PROVIDER if active else question)
     rows.switch_provider(provider=provider, active=active, by=request.user, now=timezone.now())
-    messages.success(
-        request,
-        (gettext("{name} enabled.") if active else gettext("{name} disabled.")).format(name=provider.name),
-    )
+    say_done(request, gettext("{name} enabled.") if active else gettext("{name} disabled."), name=provider.name)
     return redirect("people-provider", provider.pk)
 
 
@@ -150,7 +145,7 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
     )
     ask(request, question)
     rows.delete_provider(provider=provider, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} deleted.").format(name=provider.name))
+    say_done(request, gettext("{name} deleted."), name=provider.name)
     return redirect("people-providers")
 
 
@@ -172,9 +167,8 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
     )
     ask(request, question)
     links.unlink(link=found, by=request.user, now=timezone.now())
-    messages.success(
-        request,
-        gettext("{username} unlinked from {name}.").format(username=found.user.username, name=found.provider.name),
+    say_done(
+        request, gettext("{username} unlinked from {name}."), username=found.user.username, name=found.provider.name
     )
     return redirect("people-provider", found.provider_id)
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -20,6 +19,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.import_quotas import MOST_COUNTED, usage_of
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights import access
 
 
@@ -96,7 +96,7 @@ def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | No
             request, "access/quotas_edit.html", quotas_context(of, form) | {"of": of, "name": name}, status=422
         )
     set_quotas(of=of, quotas=form.quotas, by=request.user, now=timezone.now())
-    messages.success(request, gettext("Quotas of {name} saved.").format(name=name))
+    say_done(request, gettext("Quotas of {name} saved."), name=name)
     return None
 
 

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -22,7 +21,7 @@ from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.frame.confirm import Question, run_confirmed
 from dnspanel.web.frame.forms import PanelForm, text_field
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.rights import access
 
 # A custom role gets these permissions through its rights over zones.
@@ -74,9 +73,7 @@ def role_new(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         with form.catching(RoleRefused):
             role = verbs.create_role(**form.cleaned_data, by=request.user, now=timezone.now())
-            messages.success(
-                request, gettext("Role {name} created. Assign the role in the list of people.").format(name=role.name)
-            )
+            say_done(request, gettext("Role {name} created. Assign the role in the list of people."), name=role.name)
             return redirect("people-roles")
     return _page(request, form)
 
@@ -91,7 +88,7 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
     if form.is_valid():
         with form.catching(RoleRefused):
             verbs.change_role(role=role, **form.cleaned_data, by=request.user, now=timezone.now())
-            messages.success(request, gettext("Role saved. The change applies to everyone with this role."))
+            say_done(request, gettext("Role saved. The change applies to everyone with this role."))
             return redirect("people-roles")
     people = role.people.order_by("username")[:50]
     context = {"role": role, "form": form, "people": people}
@@ -115,7 +112,7 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
     delete = partial(verbs.delete_role, role=role, by=request.user, now=timezone.now())
     with reporting(request, RoleRefused, text=gettext("{exc} Assign another role to these people first.")):
         run_confirmed(request, question, delete)
-        messages.success(request, gettext("Role {name} deleted.").format(name=role.name))
+        say_done(request, gettext("Role {name} deleted."), name=role.name)
         return redirect("people-roles")
     return redirect("people-role-change", role.pk)
 

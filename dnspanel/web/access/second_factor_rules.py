@@ -1,7 +1,6 @@
 """The view of second-factor rules for roles and teams, for people with the permission `people`."""
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -13,6 +12,7 @@ from dnspanel.accounts.sign_in.second_factor_rules import MOST_GRACE, MOST_LISTE
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, number_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.people_forms import role_choices
 from dnspanel.zones.rights import access
 
@@ -59,7 +59,7 @@ def second_factor_rules(request: PanelRequest) -> HttpResponse:
     form = RulesForm(request.POST or None, initial=initial)
     if form.is_valid():
         set_rules(**form.cleaned_data, by=request.user, now=now)
-        messages.success(request, gettext("Second factor rules saved."))
+        say_done(request, gettext("Second factor rules saved."))
         return redirect("people-second-factor")
     context = {"form": form, "rules": found, "late": people_without(found), "limit": MOST_LISTED, "now": now}
     return render(request, "access/second_factor_rules.html", context, status=422 if form.is_bound else 200)

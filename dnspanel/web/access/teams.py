@@ -30,11 +30,11 @@ from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescript
 from dnspanel.web.access.grant_form import GrantForm
 from dnspanel.web.access.hand_over import receivers_for
 from dnspanel.web.access.quotas import quotas_context
-from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
+from dnspanel.web.access.rights_form import ExplainRightsForm
 from dnspanel.web.access.team_policies import policies_of_team
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.webhooks.hand_over import belongings_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -108,7 +108,7 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
     team = verbs.team_by_id(team_id)
     with reporting(request, TeamRefused, text=NOTHING_CHANGED):
         verbs.rename_team(team=team, name=request.POST.get("name", ""), by=request.user, now=timezone.now())
-        messages.success(request, gettext("Team renamed to {name}.").format(name=team.name))
+        say_done(request, gettext("Team renamed to {name}."), name=team.name)
     return redirect("team-detail", team.pk)
 
 
@@ -121,9 +121,7 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
         messages.error(request, gettext("Enter {name} to delete the team. Nothing was changed.").format(name=team.name))
         return redirect("team-detail", team.pk)
     verbs.delete_team(team=team, by=request.user, now=timezone.now())
-    messages.success(
-        request, gettext("Team {name} deleted. The team’s zones remain, without a team.").format(name=team.name)
-    )
+    say_done(request, gettext("Team {name} deleted. The team’s zones remain, without a team."), name=team.name)
     return redirect("team-list")
 
 
@@ -138,18 +136,16 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
     with reporting(request, TeamRefused, GrantRefused, text=NOTHING_CHANGED):
         if role:
             verbs.set_member(team=team, user=person, role=role, by=request.user, now=now)
-            messages.success(
+            say_done(
                 request,
-                gettext("{username} now has the role {role} in {name}.").format(
-                    username=person.username, role=role, name=team.name
-                ),
+                gettext("{username} now has the role {role} in {name}."),
+                username=person.username,
+                role=role,
+                name=team.name,
             )
         else:
             verbs.remove_member(team=team, user=person, by=request.user, now=now)
-            messages.success(
-                request,
-                gettext("{username} removed from {name}.").format(username=person.username, name=team.name),
-            )
+            say_done(request, gettext("{username} removed from {name}."), username=person.username, name=team.name)
     return redirect("team-detail", team.pk)
 
 
@@ -231,7 +227,7 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
             for reason in reasons
         ],
         "explain_form": explain_form,
-        "verdicts": _verdicts(explain_form, person),
+        "verdicts": explain_form.verdicts(person) if explain_form.is_bound and explain_form.is_valid() else (),
         "memberships": Membership.objects.filter(user=person).select_related("team").order_by("team__name"),
         "grants": display_grants(request, GrantRow.objects.filter(user=person)),
         "tokens": person.tokens.filter(revoked_at=None).order_by("-pk")[:20],
@@ -246,10 +242,6 @@ def _person_page(request: PanelRequest, person: User, form: GrantForm) -> HttpRe
         "form": form,
     } | quotas_context(person)
     return render(request, "access/person.html", context, status=422 if form.is_bound else 200)
-
-
-def _verdicts(form: ExplainRightsForm, person: User) -> tuple[Verdict, ...]:
-    return form.verdicts(person) if form.is_bound and form.is_valid() else ()
 
 
 @require_POST
@@ -270,7 +262,7 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     row = grant_edit.grant_by_id(grant_id)
     ask(request, _about_taking(request, row))
     grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
-    messages.success(request, gettext("Grant of {receiver} revoked.").format(receiver=grant_edit.receiver(row)))
+    say_done(request, gettext("Grant of {receiver} revoked."), receiver=grant_edit.receiver(row))
     if row.team_id is not None:
         return redirect("team-detail", row.team_id)
     return redirect("person-detail", row.user_id)
@@ -298,9 +290,7 @@ def _gave(request: PanelRequest, form: GrantForm, to: User | Team) -> bool:
         return False
     with form.catching(GrantRefused):
         grant_edit.give_grant(grant=form.cleaned_data["grant"], to=to, by=request.user, now=timezone.now())
-        messages.success(
-            request, gettext("Access granted to {name}.").format(name=to.name if isinstance(to, Team) else to.username)
-        )
+        say_done(request, gettext("Access granted to {name}."), name=to.name if isinstance(to, Team) else to.username)
         return True
     return False
 

@@ -6,7 +6,6 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -34,7 +33,7 @@ from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.templatetags.panel import moment, spoken_age
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -245,7 +244,7 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     token = verbs.token_for(actor, token_id)
     ask(request, _about_revoking(token, timezone.now()))
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
-    messages.success(request, gettext("{purpose} revoked.").format(purpose=token.purpose))
+    say_done(request, gettext("{purpose} revoked."), purpose=token.purpose)
     return redirect("token-list")
 
 

@@ -6,7 +6,6 @@ from uuid import uuid4
 
 from django import forms
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -24,7 +23,7 @@ from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import PublishingForm, id_in, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
@@ -174,7 +173,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
             made = run_confirmed(request, _ABOUT_SECRET if is_signed else None, create)
             if is_signed:
                 return _page_with_secret(request, made.webhook, made.secret)
-            messages.success(request, gettext("Webhook created. Send a test to see an example."))
+            say_done(request, gettext("Webhook created. Send a test to see an example."))
             return redirect("webhook-detail", made.webhook.pk)
     return render(request, "access/webhook_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -204,7 +203,7 @@ def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
     if form.is_valid():
         with form.catching(WebhookRefused):
             hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), **form.terms())
-            messages.success(request, gettext("Changes saved."))
+            say_done(request, gettext("Changes saved."))
             return redirect("webhook-detail", webhook.pk)
     context = {"webhook": webhook, "events": _labels(webhook), "deliveries": [], "form": form}
     return render(request, "access/webhook.html", context, status=422)
@@ -216,7 +215,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
-        messages.success(request, gettext("Test sent. The delivery is shown below."))
+        say_done(request, gettext("Test sent. The delivery is shown below."))
     return redirect("webhook-detail", webhook.pk)
 
 
@@ -227,9 +226,8 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
     active = request.POST.get("active") == "yes"
     with reporting(request, WebhookRefused, text=NOTHING_CHANGED):
         hooks.change_webhook(webhook=webhook, by=request.user, now=timezone.now(), active=active)
-        messages.success(
-            request,
-            gettext("Webhook enabled.") if active else gettext("Webhook disabled. Events are no longer sent."),
+        say_done(
+            request, gettext("Webhook enabled.") if active else gettext("Webhook disabled. Events are no longer sent.")
         )
     return redirect("webhook-detail", webhook.pk)
 
@@ -271,7 +269,7 @@ def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
     """Delete the webhook and the log of its deliveries."""
     webhook = webhook_for(request.user, webhook_id)
     hooks.delete_webhook(webhook=webhook, by=request.user, now=timezone.now())
-    messages.success(request, gettext("Webhook to {receiver} deleted.").format(receiver=webhook.receiver))
+    say_done(request, gettext("Webhook to {receiver} deleted."), receiver=webhook.receiver)
     return redirect("webhook-list")
 
 
@@ -281,7 +279,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
     delivery = delivery_for(request.user, delivery_id)
     with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
-        messages.success(request, gettext("Event sent again, with the same webhook-id."))
+        say_done(request, gettext("Event sent again, with the same webhook-id."))
     return redirect("webhook-detail", delivery.webhook_id)
 
 

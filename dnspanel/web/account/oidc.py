@@ -8,7 +8,6 @@ from allauth.account.utils import get_next_redirect_url
 from allauth.core import ratelimit
 from allauth.socialaccount.models import SocialApp
 from allauth.socialaccount.providers.base import AuthProcess
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -34,8 +33,8 @@ from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refu
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, Unconfirmed, ask
 from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.frame.people_forms import LdapPasswordForm
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 
 
 @require_POST
@@ -136,9 +135,7 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
             return redirect(request.path)
         raise
     if form.is_valid() and _links_by_password(request, provider, form):
-        messages.success(
-            request, gettext("You can now sign in with your password from {name}.").format(name=provider.name)
-        )
+        say_done(request, gettext("You can now sign in with your password from {name}."), name=provider.name)
         return redirect("account_login")
     context = {"provider": provider, "form": form}
     return render(request, "account/provider_password.html", context, status=422 if form.is_bound else 200)

@@ -1,7 +1,6 @@
 """The page where a person chooses their time zone."""
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -12,6 +11,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.time_zones import offered_names
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 
 
 class TimeZoneForm(PanelForm):
@@ -30,7 +30,7 @@ def own_time_zone(request: PanelRequest) -> HttpResponse:
     form = TimeZoneForm(request.POST or None, initial={"time_zone": request.user.time_zone})
     if form.is_valid():
         set_time_zone(person=request.user, name=form.cleaned_data["time_zone"])
-        messages.success(request, gettext("Time zone changed to {time_zone}.").format(time_zone=request.user.time_zone))
+        say_done(request, gettext("Time zone changed to {time_zone}."), time_zone=request.user.time_zone)
         return redirect("account-time-zone")
     context = {"form": form, "now": timezone.now()}
     return render(request, "account/time_zone.html", context, status=422 if form.is_bound else 200)

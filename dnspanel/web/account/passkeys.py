@@ -27,6 +27,7 @@ from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PanelForm, switch_field
 from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.outcomes import say_done
 
 
 class CredentialForm(PanelForm):
@@ -73,7 +74,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         with form.catching(PasskeyRefused):
             codes = verbs.add_passkey(user=request.user, now=timezone.now(), **form.cleaned_data)
-            messages.success(request, gettext("Passkey added."))
+            say_done(request, gettext("Passkey added."))
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-passkey")
@@ -86,7 +87,7 @@ def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
     """Remove one of the person's own passkeys, after a confirmation with the password."""
     ask(request, _BEFORE_REMOVAL)
     verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
-    messages.success(request, gettext("Passkey removed."))
+    say_done(request, gettext("Passkey removed."))
     return redirect("account-signing-in")
 
 

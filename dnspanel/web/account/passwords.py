@@ -3,7 +3,6 @@
 from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -21,6 +20,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.wake import wake
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import no_store
+from dnspanel.web.frame.outcomes import say_done
 
 _MAIL_LIFETIME = 600.0  # seconds until a worker must have taken the task; nobody waits longer for an email
 
@@ -73,7 +73,7 @@ def by_link(request: HttpRequest, link: str) -> HttpResponse:
         if form.is_valid():
             set_password_by_link(link=link, password=form.cleaned_data["password"], now=timezone.now())
             logout(request)  # the person who was signed in in this browser
-            messages.success(request, gettext("Password set. Sign in with your new password."))
+            say_done(request, gettext("Password set. Sign in with your new password."))
             return redirect("account_login")
     except LinkDead as exc:
         return render(request, "account/password_link_dead.html", {"refusal": str(exc)}, status=410)

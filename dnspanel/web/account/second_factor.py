@@ -31,7 +31,7 @@ from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.layout import PanelRequest, no_store
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 
 
 class CodeForm(PanelForm):
@@ -119,10 +119,10 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
     now = timezone.now()
     if public_id := request.POST.get("session"):
         end_session(user=request.user, public_id=public_id, now=now)
-        messages.success(request, gettext("Session revoked."))
+        say_done(request, gettext("Session revoked."))
     else:
         ended = end_other_sessions(user=request.user, keep=request.session.session_key, now=now)
-        messages.success(request, gettext("All other sessions revoked: {ended}.").format(ended=ended))
+        say_done(request, gettext("All other sessions revoked: {ended}."), ended=ended)
     return redirect("account-signing-in")
 
 
@@ -140,9 +140,7 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
             codes = verbs.set_up_app(
                 user=request.user, session=request.session, code=form.cleaned_data["code"], now=timezone.now()
             )
-            messages.success(
-                request, gettext("Authenticator app set up. Your next sign-in asks for a code from the app.")
-            )
+            say_done(request, gettext("Authenticator app set up. Your next sign-in asks for a code from the app."))
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-app")
@@ -178,7 +176,7 @@ def remove_app(request: PanelRequest) -> HttpResponse:
     """Turn the authenticator app off, after a confirmation with the password."""
     ask(request, _BEFORE_REMOVAL)
     verbs.remove_app(user=request.user, now=timezone.now())
-    messages.success(request, gettext("Authenticator app disabled."))
+    say_done(request, gettext("Authenticator app disabled."))
     return redirect("account-signing-in")
 
 

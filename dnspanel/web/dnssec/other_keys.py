@@ -1,6 +1,5 @@
 """Views that add and remove the keys of a zone's other signers."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -13,6 +12,7 @@ from dnspanel.web.dnssec.forms import OtherKeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel
@@ -59,5 +59,5 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
     ask(request, question)
     by = Acting(request.user, Channel.WEB, timezone.now())
     other_signers.remove_other_key(zone=zone, tag=tag, acting=by)
-    messages.success(request, gettext("Key {tag} of another signer removed. Nodes are being updated.").format(tag=tag))
+    say_done(request, gettext("Key {tag} of another signer removed. Nodes are being updated."), tag=tag)
     return redirect("zone-dnssec", zone.name)

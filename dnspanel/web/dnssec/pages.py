@@ -47,6 +47,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.sync import sync_of_zone
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries
@@ -214,7 +215,7 @@ def answer(request: PanelRequest, zone: Zone, form: SigningForm, act: Callable[[
     if form.is_valid():
         with form.catching(DnssecRefused):
             act()
-            messages.success(request, done)
+            say_done(request, done)
             return redirect("zone-dnssec", zone.name)
     return page(request, zone, form=form, status=422)
 
@@ -314,7 +315,7 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
         drop_signatures(zones=[zone], acting=Acting(request.user, Channel.WEB, timezone.now()))
     except DnssecRefused as exc:
         return page(request, zone, refusal=str(exc), status=422)
-    messages.success(request, gettext("Signatures of {name} removed. Nodes are being updated.").format(name=zone.name))
+    say_done(request, gettext("Signatures of {name} removed. Nodes are being updated."), name=zone.name)
     return redirect("zone-dnssec", zone.name)
 
 
@@ -326,7 +327,7 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         with form.catching(DnssecRefused):
             sign.unsign(zones=[zone], acting=acting(request, form, form.cleaned_data["reason"]))
-            messages.success(request, gettext("{name} is no longer signed.").format(name=zone.name))
+            say_done(request, gettext("{name} is no longer signed."), name=zone.name)
             return redirect("zone-dnssec", zone.name)
     state = dnssec.signing_of(zone)
     if not state.keys and request.method != "POST":

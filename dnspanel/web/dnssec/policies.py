@@ -15,7 +15,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.dnssec.pages import acting, page
 from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.errors import PolicyRefused
@@ -67,11 +67,10 @@ def policy_new(request: PanelRequest) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-            messages.success(
+            say_done(
                 request,
-                gettext("Policy {name} created. To apply the policy to zones, start a dry run.").format(
-                    name=policy.name
-                ),
+                gettext("Policy {name} created. To apply the policy to zones, start a dry run."),
+                name=policy.name,
             )
             return redirect("zone-policy", policy.pk)
     return render(request, "dnssec/policy_new.html", {"form": form}, status=422 if form.is_bound else 200)
@@ -97,11 +96,10 @@ def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-            messages.success(
+            say_done(
                 request,
-                gettext("Policy {name} saved. To apply the changes to zones, start a dry run.").format(
-                    name=changed.name
-                ),
+                gettext("Policy {name} saved. To apply the changes to zones, start a dry run."),
+                name=changed.name,
             )
             return redirect("zone-policy", policy.pk)
     return _policy_page(request, policy, form, status=422)
@@ -141,11 +139,11 @@ def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
         target = Target(team=chosen["team"]) if chosen["team"] else Target(tag=chosen["tag"])
         with form.catching(PolicyRefused, at="tag"):
             target = verbs.attach(policy=policy, to=target, by=request.user, now=timezone.now())
-            messages.success(
+            say_done(
                 request,
-                gettext("Policy {name} assigned to {target}. To apply the policy to zones, start a dry run.").format(
-                    name=policy.name, target=target
-                ),
+                gettext("Policy {name} assigned to {target}. To apply the policy to zones, start a dry run."),
+                name=policy.name,
+                target=target,
             )
             return redirect("zone-policy", policy.pk)
     return _policy_page(request, policy, PolicyForm.of(policy), attach_form=form, status=422)
@@ -161,9 +159,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
     target = Target(tag=request.POST.get("tag", "")) if found is None else Target(team=found)
     with reporting(request, PolicyRefused, text=NOTHING_CHANGED):
         verbs.detach(target=target, by=request.user, now=timezone.now())
-        messages.success(
-            request, gettext("Policy removed from {target}. Zones have not changed.").format(target=target)
-        )
+        say_done(request, gettext("Policy removed from {target}. Zones have not changed."), target=target)
     return redirect("zone-policy", policy.pk)
 
 
@@ -177,9 +173,7 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
         heir = form.cleaned_data["replaced_by"]
         with form.catching(PolicyRefused, at="replaced_by"):
             verbs.delete_policy(policy=policy, replaced_by=heir, by=request.user, now=timezone.now())
-            messages.success(
-                request, gettext("Policy {name} deleted. Zones have not changed.").format(name=policy.name)
-            )
+            say_done(request, gettext("Policy {name} deleted. Zones have not changed."), name=policy.name)
             return redirect("zone-policies")
     context = {
         "policy": policy,
@@ -200,14 +194,14 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
     policy, now = form.cleaned_data["policy"], timezone.now()
     if policy is None:
         verbs.detach(target=Target(zone=zone), by=request.user, now=now)
-        messages.success(request, gettext("{name} no longer has its own policy.").format(name=zone.name))
+        say_done(request, gettext("{name} no longer has its own policy."), name=zone.name)
     else:
         verbs.attach(policy=policy, to=Target(zone=zone), by=request.user, now=now)
-        messages.success(
+        say_done(
             request,
-            gettext("{name} now uses the policy {name2}. The zone has not changed yet.").format(
-                name=zone.name, name2=policy.name
-            ),
+            gettext("{name} now uses the policy {name2}. The zone has not changed yet."),
+            name=zone.name,
+            name2=policy.name,
         )
     return redirect("zone-dnssec", zone.name)
 
@@ -232,9 +226,7 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
     if refused:
         messages.error(request, gettext("{refused} Nothing was changed.").format(refused=refused[0]))
     elif publications:
-        messages.success(
-            request, gettext("The policy was applied to {name} and the nodes are being updated.").format(name=zone.name)
-        )
+        say_done(request, gettext("The policy was applied to {name} and the nodes are being updated."), name=zone.name)
     else:
         messages.info(request, gettext("No changes were needed in {name}.").format(name=before_full_stop(zone.name)))
     return redirect("zone-dnssec", zone.name)

@@ -13,7 +13,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
@@ -129,5 +129,5 @@ def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
     run = verbs.run_for(request.user, run_id)
     with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-        messages.success(request, gettext("Run cancelled. Changes that the run already published remain."))
+        say_done(request, gettext("Run cancelled. Changes that the run already published remain."))
     return redirect("zone-policy-run", run.pk)

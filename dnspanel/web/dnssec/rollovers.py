@@ -1,6 +1,5 @@
 """Views of rollovers: start, show progress, cancel, emergency rollover, and the list of running rollovers."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -13,6 +12,7 @@ from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.pages import acting, answer
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm, EmergencyForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
@@ -69,7 +69,7 @@ def rollover_emergency(request: PanelRequest, zone_name: str) -> HttpResponse:
         kind = Kind(form.cleaned_data["kind"])
         with form.catching(DnssecRefused):
             rollovers.begin(zone=zone, kind=kind, acting=acting(request, form), emergency=True)
-            messages.success(request, gettext("Old key removed. Add the new DS at the parent now."))
+            say_done(request, gettext("Old key removed. Add the new DS at the parent now."))
             return redirect("zone-dnssec", zone.name)
     now = timezone.now()
     effects = [rollovers.breakage(zone=zone, kind=kind, now=now) for kind in kinds if kind in EMERGENCY]

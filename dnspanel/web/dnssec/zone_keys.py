@@ -17,6 +17,7 @@ from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest, no_store
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.key_view import KeyView
@@ -132,7 +133,7 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], done:
         act()
     except DnssecRefused as exc:
         return page(request, zone, refusal=str(exc), status=422)
-    messages.success(request, done)
+    say_done(request, done)
     return redirect("zone-dnssec", zone.name)
 
 

@@ -22,6 +22,7 @@ from dnspanel.web.editor.selected_rrsets import (
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, QuotaExceeded, Unknown
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
@@ -102,13 +103,15 @@ def zone_copy(request: PanelRequest, zone_name: str) -> HttpResponse:
         form.add_error(None, str(exc))
         return _show(request, source, form, None)
     count = len(copies.changes)
-    messages.success(
+    say_done(
         request,
         ngettext(
             "{count:,} record copied from {name} into your draft.",
             "{count:,} records copied from {name} into your draft.",
             count,
-        ).format(count=count, name=source.name),
+        ),
+        count=count,
+        name=source.name,
     )
     return redirect(f"{reverse('zone-detail', args=[target.name])}?in=draft")
 

@@ -10,6 +10,7 @@ from dnspanel.web.editor.rrsets import back_to_row, require_rrset, row_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import OwnClockField, PanelForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import rrset_query
 from dnspanel.web.templatetags.panel import moment
 from dnspanel.zones.errors import ExpiryRefused
@@ -42,7 +43,7 @@ def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
     now = timezone.now()
     if request.method == "POST" and request.POST.get("act") == "cancel":
         cancel_expiry(zone=zone, key=key, author=request.user, now=now)
-        messages.success(request, gettext("Scheduled removal of {what} cancelled.").format(what=what))
+        say_done(request, gettext("Scheduled removal of {what} cancelled."), what=what)
         return back_to_row(zone, key)
     expiry = expiry_of(zone, key)
     form = ExpiryForm(request.POST or None, initial={"remove_at": expiry.remove_at} if expiry else {})
@@ -53,10 +54,7 @@ def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
         except ExpiryRefused as refusal:
             form.add_error("remove_at", str(refusal))
         else:
-            messages.success(
-                request,
-                gettext("{what} will be removed on {remove_at}.").format(what=what, remove_at=moment(remove_at)),
-            )
+            say_done(request, gettext("{what} will be removed on {remove_at}."), what=what, remove_at=moment(remove_at))
             return back_to_row(zone, key)
     context: dict[str, object] = {
         "form": form,

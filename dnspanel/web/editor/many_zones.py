@@ -18,6 +18,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.selected_rrsets import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
 from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search, text_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome
@@ -60,12 +61,11 @@ def changes_many(request: PanelRequest) -> HttpResponse:
         return _show(request, form, outcome)
     draft_outcome(outcome=outcome, author=request.user, now=timezone.now())
     zones = len(outcome.changes)
-    messages.success(
+    say_done(
         request,
-        gettext("{records} in {zones} changed in your draft.").format(
-            records=ngettext("{count:,} record", "{count:,} records", outcome.count).format(count=outcome.count),
-            zones=ngettext("{count:,} zone", "{count:,} zones", zones).format(count=zones),
-        ),
+        gettext("{records} in {zones} changed in your draft."),
+        records=ngettext("{count:,} record", "{count:,} records", outcome.count).format(count=outcome.count),
+        zones=ngettext("{count:,} zone", "{count:,} zones", zones).format(count=zones),
     )
     return redirect("changes")
 

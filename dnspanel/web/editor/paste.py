@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,6 +20,7 @@ from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_man
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone
@@ -165,7 +165,7 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
             author=request.user, pairs=pointers.pairs_of(*(each.rrset for each in additions)), now=now
         )
         message = "; ".join(filter(None, (message, summary_of(drafted))))
-    messages.success(request, f"{message}.")
+    say_done(request, f"{message}.")
     to = f"{reverse('zone-detail', args=[zone.name])}?in=draft"
     return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)
 

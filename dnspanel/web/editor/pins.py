@@ -1,12 +1,12 @@
 """The view that pins a zone to the person's dashboard, or unpins it."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.lists.zone_marks import pin, unpin
 from dnspanel.zones.rights import access
 
@@ -17,8 +17,8 @@ def zone_pin(request: PanelRequest, zone_name: str) -> HttpResponse:
     zone = access.zone_for_reading(request.user, zone_name)
     if request.POST.get("pinned") == "no":
         unpin(zone=zone, person=request.user)
-        messages.success(request, gettext("{name} unpinned.").format(name=zone.name))
+        say_done(request, gettext("{name} unpinned."), name=zone.name)
     else:
         pin(zone=zone, person=request.user)
-        messages.success(request, gettext("{name} pinned to your dashboard.").format(name=zone.name))
+        say_done(request, gettext("{name} pinned to your dashboard."), name=zone.name)
     return redirect("zone-detail", zone.name)

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.zone_head import render_zone, with_draft_state
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.lists.rrset_pages import RRsetFilter
@@ -193,7 +194,7 @@ def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
     if is_fragment(request):
         response = HttpResponse('<div id="ptr-offer"></div>')
         return with_draft_state(request, zone, response, speak=message)
-    messages.success(request, f"{message}.")
+    say_done(request, f"{message}.")
     return redirect("zone-ptr", zone.name)
 
 

@@ -2,7 +2,6 @@
 
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,6 +20,7 @@ from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
 from dnspanel.web.editor.table import default_ttl, table_rows
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import DisplayRow, row_id
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
@@ -244,7 +244,7 @@ def _saved_response(
     message = drafted_message(request, zone, rrset, before)
     if not is_fragment(request):
         tell_of_left(request, zone, before)
-        messages.success(request, f"{message}.")
+        say_done(request, f"{message}.")
         to = way_back(zone, request.POST.get("from", ""))
         return redirect(to) if to else back_to_row(zone, key)
     if replaces == key:
@@ -296,7 +296,7 @@ def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
 def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before: list[RRset | None]) -> HttpResponse:
     message = f"{names.owner_text(key[0], zone.name)} {rdata.type_to_text(key[1])} {outcome}"
     if not is_fragment(request):
-        messages.success(request, f"{message}.")
+        say_done(request, f"{message}.")
         tell_of_left(request, zone, before)
         return back_to_row(zone, key)
     response = _show_row(request, zone, DisplayRow(zone.name, row_of(request, zone, key)))
@@ -311,8 +311,7 @@ def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
     access.require_editor(request.user, zone)
     count = discard(author=request.user, zone=zone, now=timezone.now())
     what = ngettext("{count} change discarded", "{count} changes discarded", count).format(count=count)
-    messages.success(
-        request,
-        gettext("{what}. You can restore discarded changes on the Changes page for seven days.").format(what=what),
+    say_done(
+        request, gettext("{what}. You can restore discarded changes on the Changes page for seven days."), what=what
     )
     return redirect("zone-detail", zone.name)

@@ -22,6 +22,7 @@ from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, split_list, text_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
@@ -177,11 +178,10 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
     draft.change_rrsets(author=request.user, zone=zone, afters=outcome.afters, now=timezone.now())
     tell_of_left(request, zone, (change.before for change in outcome.changes))
     count = len(outcome.changes)
-    messages.success(
+    say_done(
         request,
-        ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count).format(
-            count=count
-        ),
+        ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count),
+        count=count,
     )
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -28,6 +27,7 @@ from dnspanel.web.editor.rows.row_rights import with_rights
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import DisplayRow, capitalize, display_rows, row_id
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
@@ -374,7 +374,7 @@ def _added_response(request: PanelRequest, zone: Zone, addition: Addition, follo
     if followed:
         message = joined("; ", (message, followed))
     if not is_fragment(request):
-        messages.success(request, f"{message}.")
+        say_done(request, f"{message}.")
         return redirect(f"{reverse('zone-detail', args=[zone.name])}#{row_id(rrset.name, rrset.type)}")
     response = HttpResponse(table_rows(request, zone, [(rrset.name, rrset.type)]))
     response.write(

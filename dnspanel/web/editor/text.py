@@ -16,6 +16,7 @@ from dnspanel.web.editor.selected_rrsets import address_with_filter, selection_o
 from dnspanel.web.editor.table import default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists.rrset_pages import EVERYTHING
@@ -55,11 +56,10 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not count:
         messages.info(request, gettext("The text contains no changes. Your draft stays the same."))
         return _go(request, address_with_filter(request.POST, zone))
-    messages.success(
+    say_done(
         request,
-        ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count).format(
-            count=count
-        ),
+        ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count),
+        count=count,
     )
     return _go(request, f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 

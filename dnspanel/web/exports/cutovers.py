@@ -8,7 +8,6 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
@@ -41,7 +40,7 @@ from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, mono_field, number_field, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
 from dnspanel.zones.rights import access
 from replication.dns import names, rdata
@@ -302,7 +301,7 @@ def cutover_cancel(request: PanelRequest, check_id: int) -> HttpResponse:
     check = cutover_check.check_for(request.user, check_id)
     with reporting(request, WrongState):
         cutover_check.cancel_check(check=check, by=request.user, now=timezone.now())
-        messages.success(request, gettext("Comparison cancelled. The results so far are shown below."))
+        say_done(request, gettext("Comparison cancelled. The results so far are shown below."))
     return redirect("import-cutover", check.pk)
 
 

@@ -5,7 +5,6 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
 
 from django import forms
-from django.contrib import messages
 from django.db import connection, transaction
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
@@ -30,7 +29,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, input_faults, number_field, secret_field, switch_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access
@@ -318,7 +317,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
     job = _job_for(request, export_id)
     with reporting(request, WrongState):
         export_jobs.cancel_export(job=job, now=timezone.now())
-        messages.success(request, gettext("Export cancelled."))
+        say_done(request, gettext("Export cancelled."))
     return redirect("zone-export-job", job.pk)
 
 

@@ -24,7 +24,7 @@ from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleFor
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
@@ -51,9 +51,7 @@ def catalog_new(request: PanelRequest) -> HttpResponse:
     access.require_set_up(request.user)
     form = NewCatalogForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid() and (catalog := _follow(request, form)) is not None:
-        messages.success(
-            request, gettext("Now following {name}. The catalog is being transferred.").format(name=catalog.zone.name)
-        )
+        say_done(request, gettext("Now following {name}. The catalog is being transferred."), name=catalog.zone.name)
         return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -76,7 +74,7 @@ def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
             set_up_catalogs.change_catalog(
                 catalog=catalog, terms=form.catalog_terms, author=request.user, now=timezone.now()
             )
-            messages.success(request, gettext("Changes saved."))
+            say_done(request, gettext("Changes saved."))
             return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog.html", {**_context(request, catalog), "form": form}, status=422)
 
@@ -91,14 +89,14 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
         left = [terms_of_rule(rule) for rule in there if rule.pk != id_in(drop)]
         with reporting(request, CatalogRefused):  # another rule can have become invalid
             set_up_catalogs.set_rules(catalog=catalog, rules=left, author=request.user, now=timezone.now())
-            messages.success(request, gettext("Rule deleted."))
+            say_done(request, gettext("Rule deleted."))
         return redirect("catalog-detail", catalog.pk)
     form = RuleForm(request.POST, auto_id="rule_%s")
     if form.is_valid():
         rules = _with([terms_of_rule(rule) for rule in there], form.rule_terms)
         with form.catching(CatalogRefused):
             set_up_catalogs.set_rules(catalog=catalog, rules=rules, author=request.user, now=timezone.now())
-            messages.success(request, gettext("Rule for group {group} saved.").format(group=form.rule_terms.group))
+            say_done(request, gettext("Rule for group {group} saved."), group=form.rule_terms.group)
             return redirect("catalog-detail", catalog.pk)
     return render(request, "fleet/catalog.html", {**_context(request, catalog), "rule_form": form}, status=422)
 
@@ -113,7 +111,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
     revision = id_in(request.POST.get("revision", "")) or 0
     with reporting(request, NothingKept, level=messages.WARNING):
         set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
-        messages.success(request, gettext("Removal of members started."))
+        say_done(request, gettext("Removal of members started."))
     return redirect("catalog-detail", catalog.pk)
 
 
@@ -123,7 +121,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
-    messages.success(request, gettext("Checking the primaries of {name}.").format(name=catalog.zone.name))
+    say_done(request, gettext("Checking the primaries of {name}."), name=catalog.zone.name)
     return redirect("catalog-detail", catalog.pk)
 
 
@@ -134,7 +132,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
     catalog = access.catalog_for(request.user, catalog_id)
     ask(request, _about_unfollowing(catalog))
     set_up_catalogs.unfollow_catalog(catalog=catalog, author=request.user, channel=Channel.WEB, now=timezone.now())
-    messages.success(request, gettext("No longer following {name}.").format(name=catalog.zone.name))
+    say_done(request, gettext("No longer following {name}."), name=catalog.zone.name)
     return redirect("catalog-list")
 
 

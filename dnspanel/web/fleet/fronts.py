@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,6 +15,7 @@ from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, number_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights import access
 from replication.wire.front_messages import MOST_WEIGHT, RANGES
 
@@ -109,9 +109,8 @@ def front_settings(request: PanelRequest, name: str) -> HttpResponse:
         except BadFront as exc:
             form.add_error(exc.field if exc.field in form.fields else None, str(exc))
         else:
-            messages.success(
-                request,
-                gettext("Settings of {name} saved. The change takes effect within a second.").format(name=node.name),
+            say_done(
+                request, gettext("Settings of {name} saved. The change takes effect within a second."), name=node.name
             )
             return redirect("node-detail", node.name)
     return render(request, "fleet/front.html", {"node": node, "form": form}, status=422 if form.is_bound else 200)

@@ -18,6 +18,7 @@ from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import DecisionForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.log.history import diff
 from dnspanel.zones.log.publish_hold import current_hold
@@ -111,7 +112,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
         messages.error(request, gettext("Publishing isn’t on hold, or a decision is in progress. Nothing was changed."))
     else:
         unknown_history.ask_anew(now=timezone.now())
-        messages.success(request, gettext("Comparison with the nodes restarted."))
+        say_done(request, gettext("Comparison with the nodes restarted."))
     return redirect("node-hold")
 
 
@@ -130,7 +131,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         with form.catching(WrongDecision):
             unknown_history.decide(report=report, by=request.user, now=timezone.now(), **form.cleaned_data)
-            messages.success(request, gettext("Decision saved. Publishing resumes after all changes are written."))
+            say_done(request, gettext("Decision saved. Publishing resumes after all changes are written."))
             return redirect("node-hold")
     return _page(request, form, status=422)
 

@@ -20,7 +20,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.one_time_page import show_once
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.rights import access
 
 
@@ -80,7 +80,7 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
                 described = node_lifecycle.NodeDescription(**form.cleaned_data)
                 changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=request.user)
                 saved = gettext("{name} saved. Generate a new code, because earlier codes are no longer valid.")
-                messages.success(request, saved.format(name=changed.name))
+                say_done(request, saved, name=changed.name)
                 return redirect("node-enrolment", changed.name)
         except WrongState as exc:
             messages.error(request, NOTHING_CHANGED.format(exc=exc))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import messages
 from django.db.models import Q
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -30,7 +29,7 @@ from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
 from dnspanel.web.fleet.top import log_for, top_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication import __version__
@@ -148,7 +147,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
         reporting(request, ReplicationError, text=gettext("The agent couldn’t complete the action: {exc}.")),
     ):
         verb(request, node, timezone.now())
-        messages.success(request, message.format(node.name))
+        say_done(request, message.format(node.name))
         return redirect("node-list") if act in {"retire", "remove"} else redirect("node-detail", node.slug)
     return redirect("node-detail", node.slug)
 

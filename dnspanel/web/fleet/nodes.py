@@ -25,6 +25,7 @@ from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, states_of, tags_of
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights import access
 from replication.wire.position import Position
 
@@ -51,7 +52,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
     context = {
         "line": fleet_line(everything, rates, newest, late),
         "tiles": tiles,
-        "blocks": _blocks(tiles) if is_table else (),
+        "blocks": [_block(tiles[at : at + BLOCK]) for at in range(0, len(tiles), BLOCK)] if is_table else (),
         "is_table": is_table,
         "stalls": stalls(),
         "late": describe(late, now) if late else "",
@@ -106,7 +107,7 @@ def node_acts(request: PanelRequest) -> HttpResponse:
     if not names:
         messages.error(request, gettext("No nodes selected. Nothing was changed."))
     if done:
-        messages.success(request, act[1].format(_list_names(done)))
+        say_done(request, act[1].format(_list_names(done)))
     if refused:
         messages.error(request, " ".join(refused[:_MOST_NAMED]) + (" …" if len(refused) > _MOST_NAMED else ""))
     return redirect(_back(request))
@@ -157,10 +158,6 @@ def _filters(view: FleetView, statuses: Sequence[NodeStatus]) -> dict[str, Any]:
         "tags": tags_of(statuses),
         "states": states_of(statuses),
     }
-
-
-def _blocks(tiles: Sequence[Tile]) -> list[dict[str, Any]]:
-    return [_block(tiles[at : at + BLOCK]) for at in range(0, len(tiles), BLOCK)]
 
 
 def _block(tiles: Sequence[Tile]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 from uuid import uuid4
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -23,7 +22,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, TsigAct, Zone
@@ -39,7 +38,7 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
         raise Forbidden(Permission.EDIT)
     form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)
     if form.is_valid() and (zone := _create(request, form)) is not None:
-        messages.success(request, gettext("{name} created. Add zones to this catalog.").format(name=zone.name))
+        say_done(request, gettext("{name} created. Add zones to this catalog."), name=zone.name)
         return redirect("catalog-ours", zone.name)
     return render(request, "fleet/own_catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -62,7 +61,7 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
                 catalog=catalog.zone, chosen=form.chosen_zones, author=request.user, now=timezone.now()
             )
             said = ngettext("{count} zone added.", "{count} zones added.", count)
-            messages.success(request, said.format(count=f"{count:,}"))
+            say_done(request, said, count=f"{count:,}")
             return redirect("catalog-ours", catalog.zone.name)
     return _page(request, catalog, put_in=form)
 
@@ -79,7 +78,7 @@ def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
             now=timezone.now(),
         )
         said = ngettext("{count} zone removed.", "{count} zones removed.", count)
-        messages.success(request, said.format(count=f"{count:,}"))
+        say_done(request, said, count=f"{count:,}")
     return redirect("catalog-ours", catalog.zone.name)
 
 
@@ -91,7 +90,7 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         with form.catching(CatalogRefused):
             producer.set_groups(catalog=catalog.zone, group_tags=form.groups, author=request.user, now=timezone.now())
-            messages.success(request, gettext("Changes saved."))
+            say_done(request, gettext("Changes saved."))
             return redirect("catalog-ours", catalog.zone.name)
     return _page(request, catalog, groups=form)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -17,7 +16,7 @@ from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver_groups, rollout_groups
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.rights import access
 
 _MOST_DIGITS = 18
@@ -125,7 +124,7 @@ def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> 
     """Call `verb`, add a message about its success or refusal, and redirect to the delivery page."""
     with reporting(request, FleetError, text=NOTHING_CHANGED):
         verb()
-        messages.success(request, message)
+        say_done(request, message)
     return redirect("node-delivery")
 
 

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from uuid import uuid4
 
 from django.conf import settings
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -27,6 +26,7 @@ from dnspanel.web.frame.confirm import ask, before_secret, run_confirmed
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.rights.access import zones_visible_to
 
 MOST_MEMBERS = 50
@@ -81,7 +81,7 @@ def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
             set_up_secondaries.change_secondary(
                 secondary=secondary, terms=form.terms(), by=request.user, now=timezone.now()
             )
-            messages.success(request, gettext("Changes saved."))
+            say_done(request, gettext("Changes saved."))
             return redirect("secondary-detail", secondary.pk)
     return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form}, status=422)
 
@@ -92,7 +92,7 @@ def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.notify_now(secondary=secondary, by=request.user, now=timezone.now())
-    messages.success(request, gettext("Sending NOTIFY for all zones of this secondary."))
+    say_done(request, gettext("Sending NOTIFY for all zones of this secondary."))
     return redirect("secondary-detail", secondary.pk)
 
 
@@ -112,9 +112,7 @@ def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
-    messages.success(
-        request, gettext("{name} deleted. The server can no longer transfer zones.").format(name=secondary.name)
-    )
+    say_done(request, gettext("{name} deleted. The server can no longer transfer zones."), name=secondary.name)
     return redirect("secondary-list")
 
 
@@ -163,7 +161,11 @@ def _context(request: PanelRequest, secondary: Secondary) -> dict[str, object]:
 def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECRET) -> list[Part]:
     tls = tls_endpoint(now=timezone.now()) if secondary.transport != Transport.ANY else None
     return parts_for(
-        secondary, gateways=settings.GATEWAY_ADDRESSES, secret=secret, zones=_member_names(request, secondary), tls=tls
+        secondary,
+        gateways=settings.GATEWAY_ADDRESSES,
+        secret=secret,
+        zones=[member.zone_name for member in members_page(request.user, secondary, limit=MOST_NAMED)],
+        tls=tls,
     )
 
 
@@ -182,7 +184,3 @@ def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str
     """
     found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])
-
-
-def _member_names(request: PanelRequest, secondary: Secondary) -> list[str]:
-    return [member.zone_name for member in members_page(request.user, secondary, limit=MOST_NAMED)]

@@ -16,7 +16,7 @@ from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys.segment_signing import ensure_signing_key, new_key, short
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.rights import access
 
 
@@ -49,7 +49,7 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
     verb, message = _ACTS[act]
     with reporting(request, KeyRefused, text=NOTHING_CHANGED):
         done = verb(now=timezone.now(), by=request.user)
-        messages.success(request, message) if done else messages.error(request, gettext("No former keys to retire."))
+        say_done(request, message) if done else messages.error(request, gettext("No former keys to retire."))
     return redirect("node-keys")
 
 

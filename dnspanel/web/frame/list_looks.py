@@ -1,6 +1,5 @@
 """The view that saves a person's columns and row density for a list, or the hidden cards of the dashboard."""
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -10,6 +9,7 @@ from django.views.decorators.http import require_POST
 from dnspanel.accounts.people.list_looks import ListName, set_look
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 
 
 @require_POST
@@ -22,7 +22,7 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
     dense = request.POST.get("dense") == "yes"
     set_look(person=request.user, of=name, columns=request.POST.getlist("column"), dense=dense)
     saved = gettext("First steps hidden.") if name is ListName.HOME else gettext("List settings saved.")
-    messages.success(request, saved)
+    say_done(request, saved)
     return redirect(_list_of(request.POST.get("next", "")))
 
 

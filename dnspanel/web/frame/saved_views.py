@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,6 +16,7 @@ from dnspanel.accounts.people.list_looks import ListLook, ListName, look_of
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, id_in, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.lists import saved_views
 from dnspanel.zones.lists.saved_views import LONGEST_NAME, MOST_LISTED, TERMS, visible_views
@@ -96,7 +96,7 @@ def saved_view_list(request: PanelRequest) -> HttpResponse:
     terms = {key: value for key in TERMS[page] if (value := _terms(request, given).get(key, "").strip())}
     form = NewViewForm(request.POST or None, person=request.user, page=page)
     if form.is_valid() and (made := _save(request, form, page, zone, terms)):
-        messages.success(request, gettext("View “{name}” saved.").format(name=made.name))
+        say_done(request, gettext("View “{name}” saved."), name=made.name)
         return redirect(address_of(made, zone))
     return _show(request, page, zone, form, terms)
 
@@ -111,7 +111,7 @@ def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
         given = {"name": form.cleaned_data["name"], "team": form.chosen_team}
         with form.catching(ViewRefused, at="name"):
             saved_views.change_view(person=request.user, view=view, now=timezone.now(), **given)
-            messages.success(request, gettext("View “{given}” saved.").format(given=given["name"]))
+            say_done(request, gettext("View “{given}” saved."), given=given["name"])
             return redirect("zone-views")
     context = {"listed": _listed_view(request, view, None), "form": form}
     return render(request, "view.html", context, status=422 if form.is_bound else 200)
@@ -122,7 +122,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
     """Delete the saved view."""
     view = _own_view(request, view_id)
     saved_views.delete_view(person=request.user, view=view, now=timezone.now())
-    messages.success(request, gettext("View “{name}” deleted. Records and zones are unchanged.").format(name=view.name))
+    say_done(request, gettext("View “{name}” deleted. Records and zones are unchanged."), name=view.name)
     return redirect("zone-views")
 
 

@@ -20,7 +20,7 @@ from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import CHANGING_ACTIONS, ENDED_STATES, Action, ImportJob, ImportZone, State
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, say
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of
@@ -219,7 +219,7 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
                 request, gettext("Scanning the source again with the new options. Start the dry run after the scan.")
             )
         else:
-            messages.success(request, gettext("Options saved."))
+            say_done(request, gettext("Options saved."))
     return redirect("import-detail", job.pk)
 
 
@@ -249,7 +249,7 @@ def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
         )
         if one and request.htmx:
             return say(_one_row(request, job, ids), speak=message)
-        messages.success(request, f"{message}.")
+        say_done(request, f"{message}.")
         return redirect(_back(job, search, show))
     return redirect("import-detail", job.pk)
 

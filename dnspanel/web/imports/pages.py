@@ -16,7 +16,7 @@ from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.imports.choose import choose_context
 from dnspanel.web.imports.dry_run import plan_context
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
@@ -157,7 +157,7 @@ def import_act(request: PanelRequest, job_id: int, act: str) -> HttpResponse:
     verb, message = _ACTS[act]
     with reporting(request, WrongState, level=messages.WARNING):
         verb(job=job, now=timezone.now())
-        messages.success(request, message)
+        say_done(request, message)
     return redirect("import-detail", job.pk)
 
 
@@ -168,9 +168,7 @@ def import_delete(request: PanelRequest, job_id: int) -> HttpResponse:
     if request.method == "POST":
         with reporting(request, WrongState, level=messages.WARNING):
             import_jobs.delete_job(job=job)
-            messages.success(
-                request, gettext("Import “{title}” deleted. Published zones stay.").format(title=job.title)
-            )
+            say_done(request, gettext("Import “{title}” deleted. Published zones stay."), title=job.title)
             return redirect("import-list")
         return redirect("import-detail", job.pk)
     return render(request, "imports/delete.html", {"job": job, "report": queries.report(job, now=timezone.now())})

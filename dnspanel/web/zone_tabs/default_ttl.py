@@ -18,6 +18,7 @@ from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
@@ -59,7 +60,7 @@ def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         change_default_ttl(zone=zone, ttl=form.cleaned_data["default_ttl"], author=request.user, now=timezone.now())
         new = default_ttl(request, zone)
-        messages.success(request, gettext("Default TTL of {name} set to {new} s.").format(name=zone.name, new=new))
+        say_done(request, gettext("Default TTL of {name} set to {new} s."), name=zone.name, new=new)
         if form.cleaned_data["others"] and new != form.present:
             return _draft_others(request, zone, form.present, new)
         return redirect("zone-settings", zone.name)

@@ -1,6 +1,5 @@
 """The view of a zone's keyless transfers and additional NOTIFY receivers, on its Settings tab."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -15,6 +14,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, mono_field, split_list
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 
@@ -73,7 +73,7 @@ def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-            messages.success(request, gettext("Transfer settings of {name} saved.").format(name=zone.name))
+            say_done(request, gettext("Transfer settings of {name} saved."), name=zone.name)
             return redirect("zone-transfers", zone.name)
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/keyless.html", {**context, "form": form}, status=status)

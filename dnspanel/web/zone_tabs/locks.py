@@ -17,7 +17,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import mono_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -98,7 +98,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
                 author=request.user,
                 now=timezone.now(),
             )
-            messages.success(request, gettext("Lock created for {what}.").format(what=lock.what))
+            say_done(request, gettext("Lock created for {what}."), what=lock.what)
             return redirect("zone-locks", zone.name)
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/locks.html", locks_context(zone, form), status)
@@ -110,5 +110,5 @@ def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpR
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     with reporting(request, LockUnknown, level=messages.WARNING):
         lift_lock(zone=zone, lock_id=lock_id, author=request.user, now=timezone.now())
-        messages.success(request, gettext("Lock deleted."))
+        say_done(request, gettext("Lock deleted."))
     return redirect("zone-locks", zone.name)

@@ -21,8 +21,8 @@ from dnspanel.transfer import allowed_servers
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.frame.primaries_form import PastRulesForm, PrimariesForm, initial_of
-from dnspanel.web.frame.refusals import reporting
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked
 from dnspanel.zones.governance import publish_guards
@@ -42,11 +42,11 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
         set_now = partial(set_up_primaries.set_primaries, zone=zone, terms=form.terms, **_acting(request))
         with form.catching(PrimariesRefused, KeptBack, Locked, HookRefused):
             run_confirmed(request, _about_setting(zone) if not zone.transferred_from else None, set_now)
-            messages.success(
+            say_done(
                 request,
-                gettext("{name} is now transferred from {transferred_from}.").format(
-                    name=zone.name, transferred_from=zone.transferred_from
-                ),
+                gettext("{name} is now transferred from {transferred_from}."),
+                name=zone.name,
+                transferred_from=zone.transferred_from,
             )
             return redirect("zone-primaries", zone.name)
     context: dict[str, object] = {
@@ -114,7 +114,7 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], said:
         reporting(request, NotTransferred, TakeOverRefused, level=messages.WARNING),
     ):
         act()
-        messages.success(request, said)
+        say_done(request, said)
     return redirect("zone-primaries", zone.name)
 
 

@@ -1,6 +1,5 @@
 """The view of a zone's settings: its tags and its team."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -12,6 +11,7 @@ from dnspanel.transfer.zone_templates.queries import set_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import ZoneSettingsForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
 from dnspanel.web.zone_tabs.keyless import keyless_context
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context
@@ -28,7 +28,7 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         with form.catching(SettingsRefused), form.catching(QuotaExceeded, at="team"):
             change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
-            messages.success(request, gettext("Tags and team of {name} saved.").format(name=zone.name))
+            say_done(request, gettext("Tags and team of {name} saved."), name=zone.name)
             # A person who saw the zone only because of its old tag or team can't see the zone now.
             if not access.has_right(request.user, zone, Right.READ):
                 return redirect("zone-list")

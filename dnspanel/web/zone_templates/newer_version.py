@@ -8,6 +8,7 @@ from django.utils import timezone
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import edit_template
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.zone_templates.forms import ServersForm, TextForm
 from dnspanel.zones.errors import TemplateMoved, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate
@@ -29,6 +30,6 @@ def publish_newer_version(
             messages.info(request, gettext("No changes to publish. The latest version has the same content."))
         else:
             message = gettext("Published version {number} of {name}.")
-            messages.success(request, message.format(number=published.number, name=template.name))
+            say_done(request, message, number=published.number, name=template.name)
         return redirect("template-detail", template.pk)
     return None

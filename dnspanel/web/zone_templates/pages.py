@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -15,6 +14,7 @@ from dnspanel.transfer.zone_templates.queries import text_diff
 from dnspanel.transfer.zone_templates.template_content import Made, variables_stored, version_of
 from dnspanel.transfer.zone_templates.try_text import try_text
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
 from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown
@@ -101,9 +101,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
         except TemplateRefused as exc:
             _refuse(head, text, exc)
         else:
-            messages.success(
-                request, gettext("Template {name} created. No zones were changed.").format(name=template.name)
-            )
+            say_done(request, gettext("Template {name} created. No zones were changed."), name=template.name)
             return redirect("template-detail", template.pk)
     elif text.is_valid():
         _check_text(text)
@@ -213,7 +211,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
     if form.is_valid():
         with form.catching(TemplateRefused):
             edit_template.change_template(template=template, head=form.head, by=request.user, now=timezone.now())
-            messages.success(request, gettext("Template updated. No versions were changed."))
+            say_done(request, gettext("Template updated. No versions were changed."))
             return redirect("template-detail", template.pk)
     status = 422 if form.is_bound else 200
     return _template_page(request, template, "zone_templates/head.html", {"form": form}, status)
@@ -261,13 +259,9 @@ def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
         edit_template.delete_template(template=template, by=request.user, now=timezone.now())
         is_set = template.kind == TemplateKind.SERVERS
         if is_set:
-            messages.success(
-                request, gettext("Name server set {name} deleted. No zones were changed.").format(name=template.name)
-            )
+            say_done(request, gettext("Name server set {name} deleted. No zones were changed."), name=template.name)
         else:
-            messages.success(
-                request, gettext("Template {name} deleted. No zones were changed.").format(name=template.name)
-            )
+            say_done(request, gettext("Template {name} deleted. No zones were changed."), name=template.name)
         return redirect("server-set-list" if is_set else "template-list")
     context: dict[str, object] = {"linked": queries.linked_count(template)}
     return _template_page(request, template, "zone_templates/delete.html", context)

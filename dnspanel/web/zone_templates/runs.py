@@ -20,7 +20,7 @@ from dnspanel.transfer.zone_templates.template_content import variables_stored, 
 from dnspanel.web.frame.all_or_some import AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import RunRefused, TemplateRefused
@@ -195,5 +195,5 @@ def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResp
     run = verbs.run_for(request.user, template_run_id)
     with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-        messages.success(request, gettext("Run cancelled. Changes that the run already published remain."))
+        say_done(request, gettext("Run cancelled. Changes that the run already published remain."))
     return redirect("template-run", run.pk)

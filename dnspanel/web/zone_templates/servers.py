@@ -1,6 +1,5 @@
 """Views of sets of name servers: list, create, publish a new version, set the default for new zones."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -10,6 +9,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit_template
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
 from dnspanel.web.zone_templates.newer_version import publish_newer_version
 from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown
@@ -47,9 +47,7 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
             head.refuse_all({name: found for name, found in exc.fields.items() if name in fields})
             form.refuse_all({name: found for name, found in exc.fields.items() if name not in fields})
         else:
-            messages.success(
-                request, gettext("Name server set {name} created. No zones were changed.").format(name=template.name)
-            )
+            say_done(request, gettext("Name server set {name} created. No zones were changed."), name=template.name)
             return redirect("template-detail", template.pk)
     context = {"head": head, "form": form}
     return render(request, "zone_templates/servers_new.html", context, status=422 if form.is_bound else 200)
@@ -88,5 +86,5 @@ def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
             if is_default
             else gettext("{name} is no longer the default for new zones.")
         )
-    messages.success(request, message.format(name=template.name, team=template.team.name if template.team else ""))
+    say_done(request, message, name=template.name, team=template.team.name if template.team else "")
     return redirect("template-detail", template.pk)

@@ -16,7 +16,7 @@ from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import Locked, RightMissing, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.rights import access
@@ -96,17 +96,15 @@ def _act(request: PanelRequest, template: ZoneTemplate) -> None:
                     ),
                 )
             else:
-                messages.success(
+                say_done(
                     request,
-                    gettext("Automatic updates enabled. The names in {name} now have their nodes’ addresses.").format(
-                        name=zone.name
-                    ),
+                    gettext("Automatic updates enabled. The names in {name} now have their nodes’ addresses."),
+                    name=zone.name,
                 )
         elif act == "stop":
             stop_keeping(template=template, zone=zone, by=request.user, now=now)
-            messages.success(
-                request,
-                gettext("Automatic updates disabled. The addresses in {name} stay the same.").format(name=zone.name),
+            say_done(
+                request, gettext("Automatic updates disabled. The addresses in {name} stay the same."), name=zone.name
             )
         elif act == "ask" and kept is not None:
             ask_parent(kept=kept, by=request.user, now=now)

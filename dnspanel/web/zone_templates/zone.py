@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,6 +21,7 @@ from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import violations_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import TemplateRefused
@@ -205,9 +205,9 @@ def _draft(request: PanelRequest, zone: Zone, applying: Applying) -> HttpRespons
     message = ngettext(
         "Added {count} change from {name} to your draft.", "Added {count} changes from {name} to your draft.", count
     )
-    messages.success(request, message.format(name=applying.template.name, count=count))
+    say_done(request, message, name=applying.template.name, count=count)
     if applying.keep and not applying.is_snippet:
-        messages.success(request, gettext("{name} linked to the template.").format(name=zone.name))
+        say_done(request, gettext("{name} linked to the template."), name=zone.name)
     return redirect(f"{reverse('zone-detail', args=[zone.name])}{'?in=draft' if count else ''}")
 
 
@@ -224,8 +224,7 @@ def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int
     zone = access.zone_for_editing(request.user, zone_name)
     template = template_access.template_for(request.user, template_id)
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())
-    messages.success(
-        request,
-        gettext("{name} unlinked from {name2}. No records were changed.").format(name=zone.name, name2=template.name),
+    say_done(
+        request, gettext("{name} unlinked from {name2}. No records were changed."), name=zone.name, name2=template.name
     )
     return redirect("zone-templates", zone.name)

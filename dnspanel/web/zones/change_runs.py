@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, count_findings
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
@@ -192,7 +192,7 @@ def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse
     run = change_run_queries.run_for(request.user, change_run_id)
     with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-        messages.success(request, gettext("Run cancelled. Changes already made stay, and you can undo them."))
+        say_done(request, gettext("Run cancelled. Changes already made stay, and you can undo them."))
     return redirect("zone-change-run", run.pk)
 
 

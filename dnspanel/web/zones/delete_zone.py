@@ -12,6 +12,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import gettext
 from dnspanel.web.frame.forms import DeleteZoneForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import row_address
 from dnspanel.web.frame.sync import sync_of_zone
@@ -36,11 +37,10 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
         )
         return
     if count:
-        messages.success(
+        say_done(
             request,
-            gettext(
-                "The removal of the delegation in {name} was added to your draft. Review and publish your draft."
-            ).format(name=parent.name),
+            gettext("The removal of the delegation in {name} was added to your draft. Review and publish your draft."),
+            name=parent.name,
         )
 
 
@@ -67,9 +67,8 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
             "undelegate": not form.is_bound or request.POST.get("undelegate") == "yes",
         }
         return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
-    messages.success(
-        request,
-        gettext("{name} moved to the trash for {trash_days} days.").format(name=zone.name, trash_days=TRASH_DAYS),
+    say_done(
+        request, gettext("{name} moved to the trash for {trash_days} days."), name=zone.name, trash_days=TRASH_DAYS
     )
     if traces and request.POST.get("undelegate") == "yes":
         _undelegate(request, *traces)

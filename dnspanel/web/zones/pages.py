@@ -23,6 +23,7 @@ from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.new_zone_forms import MOST_REFUSALS, NewZoneForm
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
@@ -300,9 +301,9 @@ def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publi
     if form.cleaned_data["delegate"]:
         _delegate(request, created)
     if len(created) > 1:
-        messages.success(request, gettext("{created:,} zones created.").format(created=len(created)))
+        say_done(request, gettext("{created:,} zones created."), created=len(created))
         return redirect("publication", publication.sequence)
-    messages.success(request, gettext("{created} created. The nodes are being updated.").format(created=created[0]))
+    say_done(request, gettext("{created} created. The nodes are being updated."), created=created[0])
     return redirect("zone-detail", created[0])
 
 
@@ -331,11 +332,10 @@ def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
-        messages.success(
+        say_done(
             request,
-            gettext("The delegation in {where} was added to your draft. Review and publish your draft.").format(
-                where=where
-            ),
+            gettext("The delegation in {where} was added to your draft. Review and publish your draft."),
+            where=where,
         )
     else:
         messages.info(

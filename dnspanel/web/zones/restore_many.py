@@ -17,7 +17,7 @@ from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm, text_field
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.lists.selection import TooMany
@@ -111,13 +111,14 @@ def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone
     if done.last is None:
         return redirect(_back(request.POST))
     count = len(done.outcome.changed)
-    messages.success(
+    say_done(
         request,
         ngettext(
             "{count:,} zone was restored, with a higher serial.",
             "{count:,} zones were restored, with higher serials.",
             count,
-        ).format(count=count),
+        ),
+        count=count,
     )
     return redirect("publication", done.last.sequence)
 

@@ -31,6 +31,7 @@ from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search, mono_field, split_list, text_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
 from dnspanel.zones.errors import QuotaExceeded, RunRefused, SettingsRefused, TemplateRefused
@@ -300,7 +301,7 @@ def _mark(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> Htt
         done = many_settings.change_marks(
             zones=seen.changed, marks=form.marks(), author=request.user, now=timezone.now()
         )
-        messages.success(request, gettext("{value} changed.").format(value=_zones_text(len(done.changed))))
+        say_done(request, gettext("{value} changed."), value=_zones_text(len(done.changed)))
         _say_what_stays(request, done)
         return redirect(_back(request))
     return _ask(request, form, status=422)
@@ -321,11 +322,11 @@ def _delete(request: PanelRequest, form: ManyZonesForm, seen: ZonesOutcome) -> H
     _say_what_stays(request, done)
     if publication is None:
         return redirect(_back(request))
-    messages.success(
+    say_done(
         request,
-        gettext("{value} moved to the trash for {trash_days} days.").format(
-            value=_zones_text(len(done.changed)), trash_days=TRASH_DAYS
-        ),
+        gettext("{value} moved to the trash for {trash_days} days."),
+        value=_zones_text(len(done.changed)),
+        trash_days=TRASH_DAYS,
     )
     return redirect("publication", publication.sequence)
 

@@ -1,6 +1,5 @@
 """The view that creates a zone transferred from primaries elsewhere."""
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -15,6 +14,7 @@ from dnspanel.transfer import allowed_servers
 from dnspanel.web.frame.forms import PublishingForm, input_faults, mono_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.primaries_form import PrimariesForm
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NamesRefused, QuotaExceeded
@@ -50,7 +50,7 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
     form = NewTransferredZoneForm(request.POST or None)
     if form.is_valid() and _create(request, form):
         name = form.cleaned_data["name"]
-        messages.success(request, gettext("{name} created. The first transfer has started.").format(name=name))
+        say_done(request, gettext("{name} created. The first transfer has started."), name=name)
         return redirect("zone-detail", name)
     context = {"form": form, "near_quotas": near_quotas(request.user, Kind.ZONES)}
     return render(request, "zones/new_transferred.html", context, status=422 if form.is_bound else 200)

@@ -15,6 +15,7 @@ from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.texts import gettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, GoneForm
 from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import display_rows
 from dnspanel.web.frame.totals import text_of_zones
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
@@ -111,7 +112,7 @@ def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
     if form.is_valid():
         with form.catching(NotInTrash, StillOnItsWay, at="typed"):
             delete_for_good(zone=zone, author=request.user, now=timezone.now())
-            messages.success(request, gettext("{name} deleted permanently.").format(name=zone.name))
+            say_done(request, gettext("{name} deleted permanently."), name=zone.name)
             return redirect("zone-trash")
     return _trashed_page(request, zone, form, status=422)
 
@@ -123,7 +124,7 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
     try:
         edit.restore_zone(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now())
     except NotInTrash:
-        messages.success(request, gettext("{name} is already restored.").format(name=zone.name))
+        say_done(request, gettext("{name} is already restored."), name=zone.name)
     except QuotaExceeded as exc:
         messages.error(
             request, gettext("{name} cannot be restored: {exc} Nothing was changed.").format(name=zone.name, exc=exc)
@@ -143,5 +144,5 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
         )
         return redirect("zone-trash")
     else:
-        messages.success(request, gettext("{name} was restored, with a higher serial.").format(name=zone.name))
+        say_done(request, gettext("{name} was restored, with a higher serial."), name=zone.name)
     return redirect("zone-detail", zone.name)

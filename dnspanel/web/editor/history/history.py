@@ -29,8 +29,8 @@ from dnspanel.web.editor.lines.quick_add import Reading, read_owner
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.frame.read_once import statuses_of
-from dnspanel.web.frame.refusals import reporting
 from dnspanel.web.frame.row_diffs import DisplayDiff, display_diffs
 from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec import queries as dnssec
@@ -322,11 +322,11 @@ def _draft_and_review(
     """Create the draft and redirect to its review, with `what` as the message and as the suggested reason."""
     with reporting(request, CannotUndo):
         make_draft()
-        messages.success(
+        say_done(
             request,
-            gettext("Draft created: {what} of {name}. Nothing changes until you publish the draft.").format(
-                what=what, name=zone.name
-            ),
+            gettext("Draft created: {what} of {name}. Nothing changes until you publish the draft."),
+            what=what,
+            name=zone.name,
         )
         return redirect(f"{reverse('zone-review', args=[zone.name])}?{urlencode({'reason': what})}")
     return redirect("zone-revision", zone.name, number)

@@ -27,7 +27,7 @@ from dnspanel.publish.models import FirstSealing
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
-from dnspanel.web.frame.refusals import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from dnspanel.zones.names import nesting
@@ -336,11 +336,11 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
         return redirect(restores if deleted else reverse("publication", args=[sequence]))
     what = gettext("Undo of publication {sequence}").format(sequence=sequence)
     where = next(iter(undone)) if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
-    messages.success(
+    say_done(
         request,
-        gettext("Draft created: {what} in {where}. Nothing changes until you publish the draft.").format(
-            what=what, where=where
-        ),
+        gettext("Draft created: {what} in {where}. Nothing changes until you publish the draft."),
+        what=what,
+        where=where,
     )
     if deleted:
         return redirect(restores)
@@ -357,7 +357,7 @@ def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
     found = _publication(request, sequence)
     with reporting(request, CannotUndo, RightMissing):
         failed.draft_again(publication=found, author=request.user, now=timezone.now())
-        messages.success(
+        say_done(
             request, gettext("The changes are in your draft again. Before you publish, fix the cause of the failure.")
         )
         return redirect("changes")

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -17,8 +16,8 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review.review import publish_seen, review_page
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.frame.read_once import draft_counts_of
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
@@ -61,10 +60,10 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
         if in_hand is not None and in_hand.name:
             named = named_drafts.named_draft(request.user, in_hand.key)
             named_drafts.put_back(by=request.user, named=named, now=now)
-            messages.success(request, gettext("“{name}” saved. Your draft is now empty.").format(name=in_hand.name))
+            say_done(request, gettext("“{name}” saved. Your draft is now empty."), name=in_hand.name)
         else:
             made = named_drafts.put_aside(author=request.user, name=request.POST.get("name", ""), now=now)
-            messages.success(request, gettext("Your draft was saved as “{name}”.").format(name=made.name))
+            say_done(request, gettext("Your draft was saved as “{name}”."), name=made.name)
         return redirect("draft-list")
     return redirect("changes")
 
@@ -102,18 +101,17 @@ def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         aside=request.POST.get("name", "") if mine == "aside" else "",
         merge=mine == "merge",
     )
-    messages.success(
+    say_done(
         request,
-        gettext("“{name}” is now your current draft. Your edits are added to this draft.").format(
-            name=named.draft.name
-        ),
+        gettext("“{name}” is now your current draft. Your edits are added to this draft."),
+        name=named.draft.name,
     )
     return redirect("changes")
 
 
 def _put_back(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     named_drafts.put_back(by=request.user, named=named, now=timezone.now())
-    messages.success(request, gettext("“{name}” saved with all changes.").format(name=named.draft.name))
+    say_done(request, gettext("“{name}” saved with all changes."), name=named.draft.name)
     return redirect("draft-list")
 
 
@@ -136,7 +134,7 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         if may_edit
         else gettext("Draft shared with {who} for viewing. Only changes in zones with access are visible.")
     )
-    messages.success(request, message.format(who=who))
+    say_done(request, message, who=who)
     return _to(named)
 
 
@@ -154,11 +152,11 @@ def _link(request: PanelRequest, named: NamedDraft) -> HttpResponse:
 
 def _discard(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     lost = named_drafts.discard_named(by=request.user, named=named, now=timezone.now())
-    messages.success(
+    say_done(
         request,
-        ngettext("“{name}” discarded with {lost:,} change.", "“{name}” discarded with {lost:,} changes.", lost).format(
-            name=named.draft.name, lost=lost
-        ),
+        ngettext("“{name}” discarded with {lost:,} change.", "“{name}” discarded with {lost:,} changes.", lost),
+        name=named.draft.name,
+        lost=lost,
     )
     return redirect("draft-list")
 

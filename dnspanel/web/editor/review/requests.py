@@ -17,6 +17,7 @@ from dnspanel.web.editor.review.review import changes_context
 from dnspanel.web.editor.review.review_display import checks_of
 from dnspanel.web.frame.forms import OwnClockField, PanelForm, id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.templatetags.panel import moment
 from dnspanel.zones.errors import (
     ApprovalNeeded,
@@ -162,13 +163,13 @@ def _approve(request: PanelRequest, found: PublishRequest) -> HttpResponse:
         text=request.POST.get("text", ""),
         now=timezone.now(),
     )
-    messages.success(request, gettext("Request approved."))
+    say_done(request, gettext("Request approved."))
     return _to(found)
 
 
 def _decline(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     publish_requests.decline(request=found, by=request.user, text=request.POST.get("text", ""), now=timezone.now())
-    messages.success(request, gettext("Request declined."))
+    say_done(request, gettext("Request declined."))
     return _to(found)
 
 
@@ -180,7 +181,7 @@ def _comment(request: PanelRequest, found: PublishRequest) -> HttpResponse:
 def _withdraw(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     draft = found.draft
     publish_requests.withdraw(request=found, by=request.user, now=timezone.now())
-    messages.success(request, gettext("Request withdrawn. The draft is in your saved drafts."))
+    say_done(request, gettext("Request withdrawn. The draft is in your saved drafts."))
     return _to(found) if draft is None else redirect("draft-detail", draft.key)
 
 
@@ -190,7 +191,7 @@ def _plan(request: PanelRequest, found: PublishRequest) -> HttpResponse:
         raise RequestRefused(gettext("Choose a publish time."))
     at = None if request.POST.get("when") == "never" else form.cleaned_data["publish_at"]
     publish_requests.publish_at_time(request=found, by=request.user, publish_at=at, now=timezone.now())
-    messages.success(
+    say_done(
         request,
         gettext("The request will be published on {at}.").format(at=moment(at))
         if at

@@ -26,7 +26,7 @@ from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.frame.layout import PanelRequest, is_in_drawer
 from dnspanel.web.frame.near_quotas import near_quotas
-from dnspanel.web.frame.refusals import NOTHING_CHANGED, reporting
+from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
@@ -338,9 +338,7 @@ def draft_discard(request: PanelRequest) -> HttpResponse:
     """Discard the draft's changes to all zones."""
     access.require(request.user, Permission.EDIT)
     count = discard(author=request.user, now=timezone.now())
-    messages.success(
-        request, ngettext("{count} change discarded.", "{count} changes discarded.", count).format(count=count)
-    )
+    say_done(request, ngettext("{count} change discarded.", "{count} changes discarded.", count), count=count)
     return redirect("changes")
 
 
@@ -350,10 +348,9 @@ def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
     access.require(request.user, Permission.EDIT)
     with reporting(request, DraftRefused, text=NOTHING_CHANGED):
         count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())
-        messages.success(
+        say_done(
             request,
-            ngettext("{count} change restored to your draft.", "{count} changes restored to your draft.", count).format(
-                count=count
-            ),
+            ngettext("{count} change restored to your draft.", "{count} changes restored to your draft.", count),
+            count=count,
         )
     return redirect("changes")

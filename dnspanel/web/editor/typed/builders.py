@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -23,6 +22,7 @@ from dnspanel.web.editor.table import default_ttl, violations_of
 from dnspanel.web.editor.typed.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import capitalize
 from dnspanel.zones.builders.builder_pieces import Builder, build_rrsets
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
@@ -231,11 +231,11 @@ def _draft(request: PanelRequest, zone: Zone, building: Building) -> HttpRespons
     rrsets = [each.after for each in building.changes or ()]
     draft.replace_rrsets(author=request.user, zone=zone, rrsets=rrsets, now=timezone.now())
     changed = len(rrsets)
-    messages.success(
+    say_done(
         request,
-        ngettext(
-            "{title}: {changed} change added to draft.", "{title}: {changed} changes added to draft.", changed
-        ).format(title=building.builder.title, changed=changed),
+        ngettext("{title}: {changed} change added to draft.", "{title}: {changed} changes added to draft.", changed),
+        title=building.builder.title,
+        changed=changed,
     )
     return redirect(f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 

@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -36,6 +35,7 @@ from dnspanel.web.editor.typed.typed_values import TypedValues, typed_values, va
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.frame.forms import split_list
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
@@ -350,7 +350,7 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
     key, message = (rrset.name, rrset.type), drafted_message(request, zone, rrset, before)
     if not is_fragment(request):
         tell_of_left(request, zone, before)
-        messages.success(request, f"{message}.")
+        say_done(request, f"{message}.")
         to = way_back(zone, request.POST.get("from", ""))
         return redirect(to) if to else back_to_row(zone, key)
     response = HttpResponse('<div id="typed-panel"></div>')

@@ -1,4 +1,4 @@
-"""Blocks that a refusal ends: it becomes an error of a form or a message, and the view continues after the block."""
+"""Outcomes of actions on pages: messages, and blocks that a refusal ends, after which the view continues."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -34,3 +34,8 @@ def reporting(
 ) -> RefusalBlock:
     """Return a block that shows a refusal of these kinds as a message. `{exc}` in `text` stands for the refusal."""
     return RefusalBlock(lambda exc: messages.add_message(request, level, text.format(exc=exc)), kinds)
+
+
+def say_done(request: HttpRequest, text: str, **values: object) -> None:
+    """Show a message that an action succeeded. `values` replace the placeholders in `text`."""
+    messages.success(request, text.format(**values) if values else text)
