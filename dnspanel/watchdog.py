@@ -104,7 +104,7 @@ class _Signs:
 
     def silence(self, now: float) -> float:
         """Return the number of seconds since the last heartbeat, or 0 while the process may still be starting."""
-        if not _is_stopped(self._pid):
+        if _fields(self._pid)[:1] not in (["T"], ["t"]):
             self._ran_at = now
             if self._writes_none:
                 _touch(self._path)
@@ -179,10 +179,6 @@ def _fields(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
-
-
-def _is_stopped(pid: int) -> bool:
-    return _fields(pid)[:1] in (["T"], ["t"])
 
 
 def _children_of(pid: int) -> list[Child]:

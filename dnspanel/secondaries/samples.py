@@ -188,11 +188,7 @@ def _is_answered_plainly(
 
 
 def _values(type: int, texts: Iterable[str]) -> Values:
-    return frozenset(_digestable(type, rdata.to_wire(type, text)) for text in texts)
-
-
-def _digestable(type: int, wire: bytes) -> bytes:
-    return _read(type, wire).to_digestable()
+    return frozenset(_read(type, rdata.to_wire(type, text)).to_digestable() for text in texts)
 
 
 def _read(type: int, wire: bytes) -> dns.rdata.Rdata:

@@ -133,7 +133,7 @@ def change_webhook(
     `create_webhook`.
     """
     actor = require_webhooks(by)
-    terms = replace(_terms_of(webhook), **given)
+    terms = replace(copy_fields(WebhookTerms, webhook), **given)
     if terms.format != webhook.format:
         raise WebhookRefused({"format": [gettext("The format can’t be changed. Create another webhook.")]})
     _refuse_bad_terms(terms, actor, resolve, before=webhook)
@@ -347,10 +347,6 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
 def _lock_webhook(webhook: Webhook) -> Webhook:
     """Lock the webhook for this transaction, and return its current row. Raise WebhookUnknown if it is deleted."""
     return first_or(Webhook.objects.select_for_update().filter(pk=webhook.pk), WebhookUnknown)
-
-
-def _terms_of(webhook: Webhook) -> WebhookTerms:
-    return copy_fields(WebhookTerms, webhook)
 
 
 def _columns(terms: WebhookTerms) -> dict[str, Any]:

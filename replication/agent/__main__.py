@@ -43,7 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
             enroll(options.panel, options.code, options.dir, say=_say)
             return 0
         if options.command == "join":
-            join(_joining(options), render_pdns_conf=_pdns_conf, say=_say)
+            join(
+                Joining(**{field: getattr(options, field) for field in Joining.__dataclass_fields__}),
+                render_pdns_conf=_pdns_conf,
+                say=_say,
+            )
             if not options.no_start:
                 start_units(_say)
             return 0
@@ -128,10 +132,6 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
         "--without-caches", dest="caches", action="store_false", help="nothing to purge; the canary never has caches"
     )
     parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
-
-
-def _joining(options: argparse.Namespace) -> Joining:
-    return Joining(**{field: getattr(options, field) for field in Joining.__dataclass_fields__})
 
 
 def _say(text: str) -> None:

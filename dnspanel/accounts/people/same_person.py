@@ -31,7 +31,10 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
         refuse_partial_token(by, other)
     with transaction.atomic(durable=True):
         wanted = {user.pk} | ({other.pk} if other is not None else set())
-        accounts = {found.pk: found for found in _lock_users(wanted)}
+        accounts = {
+            found.pk: found
+            for found in User.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk")
+        }
         before, after = accounts[user.pk], accounts.get(other.pk) if other is not None else None
         if after is not None and after.pk == before.pk:
             raise AccountRefused({"same_person_as": [gettext("Enter the name of another account.")]})
@@ -58,10 +61,6 @@ def accounts_of(user: User) -> list[User]:
     """Return the other accounts of this person, sorted by user name."""
     human = user.human_id
     return list(User.objects.filter(Q(pk=human) | Q(same_person_as=human)).exclude(pk=user.pk).order_by("username"))
-
-
-def _lock_users(ids: Collection[int]) -> list[User]:
-    return list(User.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"))
 
 
 def _is_one_of(user: User | None, human: int) -> bool:

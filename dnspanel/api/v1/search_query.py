@@ -278,7 +278,7 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
     """Return all visible zones. If these have too many RRsets, return only those above and below the pattern's end."""
     zones = zones_visible_to(actor)
-    if _rrset_count(zones) > MOST_COMPARED:
+    if (zones.aggregate(total=Sum("rrset_count"))["total"] or 0) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
         if below is not None:
             return zones.filter(Q(below) | Q(name__in=_names_above(pattern.end)))
@@ -290,10 +290,6 @@ def _zone_name_like(like: str) -> _Like | None:
     if is_in_trigrams(like):
         return _Like(Upper("name"), Upper(Value(like)))
     return None if has_many_zones() else _Like(F("name"), Value(like))
-
-
-def _rrset_count(zones: QuerySet[Zone]) -> int:
-    return zones.aggregate(total=Sum("rrset_count"))["total"] or 0
 
 
 def _at_name(actor: Actor, pattern: Pattern) -> Q:

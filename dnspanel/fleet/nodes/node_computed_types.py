@@ -57,7 +57,7 @@ def set_up(*, now: datetime) -> list[str]:
 def _set_up(now: datetime) -> Iterator[Node]:
     heard = list(_answering_nodes().filter(reported_at__gt=now - OFFLINE_AFTER, state=NodeState.ACTIVE))
     choices = choices_of(heard)
-    due = [node for node in heard if _may_choose(node) and _is_due(node, choices[node.pk])]
+    due = [node for node in heard if node.report.get("takes_computed_types") and _is_due(node, choices[node.pk])]
     if not due:
         return
     context = client_ssl_context(ensure_authority(now=now))
@@ -140,10 +140,6 @@ def _is_due(node: Node, choice: ComputedTypes) -> bool:
     """
     found = reported_types(node)
     return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
-
-
-def _may_choose(node: Node) -> bool:
-    return bool(node.report.get("takes_computed_types"))
 
 
 def _answering_nodes() -> "QuerySet[Node]":

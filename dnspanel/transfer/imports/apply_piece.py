@@ -203,7 +203,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
                 ],
                 now=now,
             )
-        _note_changed(piece, publication)
+        ImportPiece.objects.filter(pk=piece.pk).update(changed_in=publication.sequence)
 
     change_zones(
         changes=changes,
@@ -253,10 +253,6 @@ def _pause(
 
 def _is_as_seen(zone: ImportZone, current: ExistingZone | None) -> bool:
     return current is not None and (current.id, current.revision) == (zone.zone_id, zone.base_revision)
-
-
-def _note_changed(piece: ImportPiece, publication: Publication) -> None:
-    ImportPiece.objects.filter(pk=piece.pk).update(changed_in=publication.sequence)
 
 
 def _end(job: ImportJob, piece: ImportPiece) -> None:

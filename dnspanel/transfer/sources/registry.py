@@ -33,7 +33,9 @@ def open_source(job: ImportJob) -> Source:
     """
     if job.source in allowed_servers.SERVER_SOURCES:
         allowed_servers.refuse_source(job_rights.actor_of_job(job), job.source, job.parameters)
-    return _OPENERS[SourceKind(job.source)](job, job.parameters, _secret(job))
+    return _OPENERS[SourceKind(job.source)](
+        job, job.parameters, dict(json.loads(decrypt_secret(job.secret))) if job.secret else {}
+    )
 
 
 def include_for(job: ImportJob) -> Include:
@@ -58,10 +60,6 @@ def _includes(job_id: int) -> Include:
         return members.document(from_path, included)
 
     return include
-
-
-def _secret(job: ImportJob) -> dict[str, str]:
-    return dict(json.loads(decrypt_secret(job.secret))) if job.secret else {}
 
 
 def _paths_and_names(job: ImportJob) -> tuple[list[Path], list[str]]:

@@ -151,7 +151,7 @@ def append_publication(
         known = {"is_checked": True, "hooks": _array(passed.hooks), "over": _array(passed.over)}
         appended = _append({**parameters, **known}, len(revisions))
     if appended is None:
-        hold = _hold_reason()
+        hold = parse_text(str(fetch_one("SELECT held_reason FROM zones_loghead")[0]))
         if not hold and not is_free:  # a hook was added just now
             raise HookUnasked((), author, now)
         raise PublishingOnHold(hold)
@@ -183,7 +183,7 @@ def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, A
 
 def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
     """Return the appended publication as a model. Wake the workers on commit."""
-    transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
+    transaction.on_commit(lambda: published.send(sender=Publication, sequence=sequence), robust=True)
     origin = audit.origin()
     return Publication(
         sequence=sequence,
@@ -252,14 +252,6 @@ def open_log(**signal: Any) -> None:
         "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
         [uuid4(), uuid4()],
     )
-
-
-def _hold_reason() -> str:
-    return parse_text(str(fetch_one("SELECT held_reason FROM zones_loghead")[0]))
-
-
-def _wake_workers(sequence: int) -> None:
-    published.send(sender=Publication, sequence=sequence)
 
 
 def _array(values: Iterable[int | str]) -> str:

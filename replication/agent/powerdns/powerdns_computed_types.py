@@ -12,7 +12,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -164,7 +164,10 @@ class ComputedTypesKeeper:
             kept = {key: found for key, found in before.items() if key not in requested}
             self._unanswered = dict(islice((kept | problems).items(), MAX_LISTED_UNANSWERED))
             if self._unanswered != before:
-                write_atomically(self._config.state_dir / UNANSWERED_FILE, _format_unanswered(self._unanswered))
+                write_atomically(
+                    self._config.state_dir / UNANSWERED_FILE,
+                    json.dumps([[key.hex(), *each] for key, each in self._unanswered.items()]),
+                )
         for found in set(problems.values()).difference(before.values()):
             logger.warning("unanswered zone=%s name=%s type=%s: %s", *found)
             self._checked_at = float("-inf")  # check now if the resolver is the cause
@@ -189,10 +192,6 @@ def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
     except FileNotFoundError:
         return {}
     return {bytes.fromhex(key): Unanswered(*found) for key, *found in listed}
-
-
-def _format_unanswered(found: Mapping[bytes, Unanswered]) -> str:
-    return json.dumps([[key.hex(), *each] for key, each in found.items()])
 
 
 def computed_types_in(found: Configuration) -> ComputedTypes:
