@@ -11,6 +11,8 @@ from django.utils.choices import CallableChoiceIterator
 from tests.syntax import dotted, nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
+# Functions that show their second argument as a message.
+_SAYS = frozenset({"messages.success", "messages.info", "messages.warning", "messages.error", "say_done"})
 # Attributes whose text people read or hear.
 READ_ATTRIBUTES = ("alt", "aria-label", "data-label", "label", "placeholder", "title")
 # Keyword arguments of forms and pages whose values are texts.
@@ -67,7 +69,7 @@ def unmarked_in_module(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
         if not isinstance(node, ast.Call):
             continue
         read = [keyword.value for keyword in node.keywords if keyword.arg in READ_ARGUMENTS]
-        if dotted(node.func) in {f"messages.{level}" for level in ("success", "info", "warning", "error")}:
+        if dotted(node.func) in _SAYS:
             read += node.args[1:2]
         for value in read:
             said = _text_of(value)

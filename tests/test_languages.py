@@ -228,7 +228,7 @@ def test_texts_of_templates_that_are_not_marked_are_found(text: str, said: list[
 
 def test_texts_of_pages_that_are_not_marked_are_found() -> None:
     module = """
-messages.success(request, f"{name} is gone.")
+say_done(request, f"{name} is gone.")
 forms.CharField(label="Two words", help_text=gettext_lazy("Some words"))
 forms.CharField(label="Until", widget=forms.TextInput(attrs={"placeholder": "All zones", "class": "input"}))
 forms.CharField(label="URL", widget=forms.TextInput(attrs={"placeholder": "www.example.net"}))

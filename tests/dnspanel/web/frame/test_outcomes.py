@@ -1,6 +1,6 @@
 import pytest
 
-from dnspanel.web.frame.refusals import RefusalBlock
+from dnspanel.web.frame.outcomes import RefusalBlock
 
 
 def test_a_block_reports_refusals_of_its_kinds_and_raises_others() -> None:
