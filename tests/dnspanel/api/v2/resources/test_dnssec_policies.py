@@ -89,7 +89,7 @@ def test_a_zone_says_its_policy_from_where_and_what_it_lacks(api: MakeApi, zone:
     found = api().get(url).json()
     assert (found["policy"], found["own"]) == (api().get(default).json(), False)
     assert found["differences"] == [
-        {"act": "sign", "rollover": None, "message": "Sign: ECDSAP256SHA256, one key, NSEC."}
+        {"act": "sign", "rollover": None, "message": "Sign: ECDSAP256SHA256, one key (CSK), NSEC."}
     ]
     own = create(api, name="Own", ksk_days=1)
     attached = api().put(url, {"policy": int(own.rpartition("/")[2])}).json()
@@ -130,7 +130,7 @@ def test_a_dry_run_is_carried_out_and_followed(api: MakeApi, make_zone: MakeZone
     assert done["last_sequence"] > 0
     assert [queries.signing_of(zone).is_signed for zone in zones] == [True, False]
     listed = api().get(f"{real.headers['Location']}/zones?act=sign").json()["items"]
-    assert listed == [{"zone": "first.test.", "act": "sign", "message": "Sign: ECDSAP256SHA256, one key, NSEC."}]
+    assert listed == [{"zone": "first.test.", "act": "sign", "message": "Sign: ECDSAP256SHA256, one key (CSK), NSEC."}]
     assert api().get(f"{real.headers['Location']}/zones?act=refused").json()["items"] == []
     assert api().get(f"{real.headers['Location']}/zones?act=x").status_code == 422
     assert [run["id"] for run in api().get(RUNS).json()["items"]] == [done["id"], dry["id"]]
