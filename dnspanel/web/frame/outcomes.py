@@ -32,7 +32,7 @@ class RefusalBlock:
 def reporting(
     request: HttpRequest, *kinds: type[Exception], text: str = "{exc}", level: int = messages.ERROR
 ) -> RefusalBlock:
-    """Return a block that shows a refusal of these kinds as a message. `{exc}` in `text` stands for the refusal."""
+    """Return a block that shows a refusal of these kinds as a message, with the refusal in place of `{exc}`."""
     return RefusalBlock(lambda exc: messages.add_message(request, level, text.format(exc=exc)), kinds)
 
 
