@@ -43,7 +43,15 @@ def test_a_word_of_the_pages_becomes_a_code() -> None:
 
 
 # The position of the argument with the value's code, by function.
-PLACES = {"RequestFault": 0, "_of_value": 0, "ValidationError": 1, "bad_parameter": 2, "bad_value": 2, "at": 2, "faults_at": 1}
+PLACES = {
+    "RequestFault": 0,
+    "_of_value": 0,
+    "ValidationError": 1,
+    "bad_parameter": 2,
+    "bad_value": 2,
+    "at": 2,
+    "faults_at": 1,
+}
 # Codes of Django REST framework that answers never have.
 OF_FRAMEWORK = (field_faults._CODES.keys() | field_faults._LENGTHS.keys()) - set(field_faults._CODES.values())
 

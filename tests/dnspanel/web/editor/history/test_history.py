@@ -136,7 +136,7 @@ def test_the_history_of_a_record_leads_to_who_could_change_it_then(
 def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).post(f"{HISTORY}3/undo/", follow=True)
     assert page.redirect_chain == [(ZONE + "review/?reason=Revert+of+revision+3", 302)]
-    assert "Revert of revision 3 of example.test., as a draft." in page.content.decode()
+    assert "Draft created: Revert of revision 3 of example.test" in page.content.decode()
     assert 'value="Revert of revision 3"' in page.content.decode()  # the default reason, which is stored in the history
     row = rrset_pages.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
     assert row.change.after == rr("mail 300 A 192.0.2.9")

@@ -96,7 +96,7 @@ def test_a_fault_is_told_at_its_field_and_nothing_is_lost(client: Client) -> Non
     status, fragment = post(client, fields, act="save")
     assert status == 422
     assert '<p class="error" id="v0-preference-error">Enter a whole number.</p>' in fragment
-    assert "no spaces" in fragment
+    assert "cannot contain spaces" in fragment
     assert 'value="&lt;two&gt; words"' in fragment
     assert 'value="kept &amp; seen"' in fragment
     assert not Operation.objects.exists()
