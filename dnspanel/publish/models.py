@@ -1,5 +1,6 @@
 """The tables of publishing, from segments and snapshots to signing keys and the keys that seal DNSSEC keys."""
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
 from dnspanel.accounts.secret_places import SecretField
@@ -66,6 +67,8 @@ class FirstSealing(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["schema", "epoch", "last"], name="first_sealing_unique")]
+        # Rows are pruned by time each minute, and are stored in the order of time.
+        indexes = [BrinIndex(fields=["at"], name="first_sealing_at")]
 
 
 class Stall(models.Model):

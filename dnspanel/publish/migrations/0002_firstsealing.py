@@ -1,5 +1,6 @@
 """Times of first sealings, filled from segments that can't be the result of a merge."""
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import migrations, models
 
 _FILL = """
@@ -24,6 +25,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(fields=("schema", "epoch", "last"), name="first_sealing_unique")
                 ],
+                "indexes": [BrinIndex(fields=["at"], name="first_sealing_at")],
             },
         ),
         migrations.RunSQL(_FILL, migrations.RunSQL.noop),
