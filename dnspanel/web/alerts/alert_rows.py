@@ -122,8 +122,11 @@ def links_of(alert: Alert, person: User) -> list[Link]:
 def _fix_of(alert: Alert, person: User) -> Link | None:
     """Return the act that can fix an alert, if there is one and the person is allowed to do it."""
     permission, text, name, more = _FIXES.get(alert.kind, (Permission.NODES, "", "", ()))
-    what = alert.node.slug if alert.node else "".join(alert.about).partition(":")[2]
-    if not name or not what or alert.over_at or not can(person, permission):
+    if not name or alert.over_at or not can(person, permission):
+        return None
+    # The acts are about one object, and each of these alerts names one.
+    what = alert.node.slug if alert.node else alert.about[0].partition(":")[2] if alert.about else ""
+    if not what:
         return None
     return Link(text, reverse(name, args=[what, *more]))
 

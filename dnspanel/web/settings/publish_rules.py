@@ -26,6 +26,7 @@ from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm, Part
 from dnspanel.web.frame.confirm import Question, run_confirmed
 from dnspanel.web.frame.forms import MONO, input_faults, split_list
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import reporting
 from dnspanel.web.settings.freeze_times_form import (
     REPEATS,
     FreezeTimesForm,
@@ -354,18 +355,16 @@ def about_lifting(rule: ZoneRule, title: str, effects: Iterable[str], *, back: s
 
 
 def lift_rule(
-    request: PanelRequest, about: Callable[[], Question], lift: Callable[..., None], told: str, *, back: str
+    request: PanelRequest, about: Callable[[], Question], delete: Callable[..., None], done: str, *, back: str
 ) -> HttpResponse:
     """Remove a rule after its question, add a message, and redirect to the list. A removed rule gets a warning.
 
     Raise Forbidden if the person isn't allowed to govern any zone.
     """
     governor(request)
-    try:
-        run_confirmed(request, about(), partial(lift, author=request.user, now=timezone.now()))
-        messages.success(request, told)
-    except RuleUnknown as exc:
-        messages.warning(request, str(exc))
+    with reporting(request, RuleUnknown, level=messages.WARNING):
+        run_confirmed(request, about(), partial(delete, author=request.user, now=timezone.now()))
+        messages.success(request, done)
     return redirect(back)
 
 
