@@ -31,10 +31,10 @@ def subject_of(messages: Sequence[Message]) -> str:
     parts = [ngettext("{count} alert", "{count} alerts", len(wrong)).format(count=len(wrong))] if wrong else []
     parts += [gettext("{count} resolved").format(count=len(over))] if over else []
     critical = sum(alert.severity == Severity.CRITICAL for alert in wrong)
-    told = ", ".join(parts)
+    summary = ", ".join(parts)
     if critical:
-        told = gettext("{parts} ({count} critical)").format(parts=told, count=critical)
-    return f"{_SUBJECT_START}{told}"
+        summary = gettext("{parts} ({count} critical)").format(parts=summary, count=critical)
+    return f"{_SUBJECT_START}{summary}"
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
@@ -68,9 +68,9 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
 def _split(messages: Sequence[Message]) -> tuple[list[Alert], list[Alert]]:
     """Return the current problems and the ended problems, each the worst first. No problem is in both lists."""
     ended = {message.alert_id for message in messages if message.is_over}
-    told = [(message.alert, message.is_over) for message in messages if message.alert is not None]
-    wrong = [alert for alert, _ in told if alert.pk not in ended]
-    over = [alert for alert, is_over in told if is_over]
+    alerts = [(message.alert, message.is_over) for message in messages if message.alert is not None]
+    wrong = [alert for alert, _ in alerts if alert.pk not in ended]
+    over = [alert for alert, is_over in alerts if is_over]
     return sorted(wrong, key=_rank), sorted(over, key=_rank)
 
 

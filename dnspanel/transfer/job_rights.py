@@ -27,7 +27,9 @@ from dnspanel.zones.rights.lock_rules import refuse_locked
 from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
-NOBODY = gettext_noop("The author is no longer allowed to do this. The account is closed, or the token was revoked.")
+AUTHOR_UNABLE = gettext_noop(
+    "The author is no longer allowed to do this. The account is closed, or the token was revoked."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
         return None
     actor = actor_of_token(job.token) if job.token else actor_of(job.author)
     if actor is None or (job.token and job.token.revoked_at):
-        raise Forbidden(Permission.EDIT, gettext(NOBODY))
+        raise Forbidden(Permission.EDIT, gettext(AUTHOR_UNABLE))
     return actor
 
 

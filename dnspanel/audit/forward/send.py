@@ -197,9 +197,11 @@ def _fault_of(answer: Answer) -> str:
             "The receiver returned HTTP status {status}. Redirects aren’t followed. Enter the target URL of "
             "the redirect."
         ).format(status=answer.status)
-    told = " ".join(answer.text.split())[:_LONGEST_REASON]
-    if told and told.isprintable():
-        return gettext("The receiver returned HTTP status {status}: {told}").format(status=answer.status, told=told)
+    reason = " ".join(answer.text.split())[:_LONGEST_REASON]
+    if reason and reason.isprintable():
+        return gettext("The receiver returned HTTP status {status}: {reason}").format(
+            status=answer.status, reason=reason
+        )
     return gettext("The receiver returned HTTP status {status}.").format(status=answer.status)
 
 
@@ -207,13 +209,13 @@ def _message_of_rejected(answer: Answer) -> str:
     """Return the message of a partial success in an ExportLogsServiceResponse. Return "" for a full success."""
     try:
         partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}
-        count, told = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")
+        count, reason = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")
     except (ValueError, TypeError, AttributeError, RecursionError):
         return ""  # some collectors answer with plain text or protobuf
-    told = "".join(character for character in told if character.isprintable())[:_LONGEST_REASON]
+    reason = "".join(character for character in reason if character.isprintable())[:_LONGEST_REASON]
     if count > 0:
         return gettext("Log entries rejected by the receiver: {count:,}. Reason: {reason}").format(
-            count=count, reason=told or gettext("no reason given.")
+            count=count, reason=reason or gettext("no reason given.")
         )
     return ""
 

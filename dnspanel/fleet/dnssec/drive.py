@@ -37,7 +37,7 @@ LOOK_AT_LONG_WAITS_EVERY = timedelta(minutes=30)
 # The number of rollovers that are checked in one batch.
 BATCH = 500
 # At most this many waiting secondaries are named with a reason.
-MOST_TOLD = 5
+MOST_CLAUSES = 5
 
 logger = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ def _describe_lacking(lacking: Mapping[str, str]) -> str:
     if not lacking:
         return ""
     clauses = list(lacking.values())
-    told = joined("; ", clauses[:MOST_TOLD])
-    if len(clauses) <= MOST_TOLD:
-        return joined("", [told, "."])
-    return gettext("{clauses}, and {count} more.").format(clauses=told, count=len(clauses) - MOST_TOLD)
+    first = joined("; ", clauses[:MOST_CLAUSES])
+    if len(clauses) <= MOST_CLAUSES:
+        return joined("", [first, "."])
+    return gettext("{clauses}, and {count} more.").format(clauses=first, count=len(clauses) - MOST_CLAUSES)

@@ -99,11 +99,11 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
         node.acked = first[0] - 1 if first else position.sequence
     server = _Server(str(node.dns_address), node.dns_port)
     expected = gettext("the published data")
-    told = gettext("the snapshot of sequence {sequence}").format(sequence=position.sequence)
+    question = gettext("the snapshot of sequence {sequence}").format(sequence=position.sequence)
     if server.position(BACK_SECONDS) is None:
-        raise NotServed(question=told, expected=expected, found=gettext("none"))
-    accused = NotServed(question=told, expected=expected, found=gettext("another sequence"))
-    if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), accused, server):
+        raise NotServed(question=question, expected=expected, found=gettext("none"))
+    wrong_answer = NotServed(question=question, expected=expected, found=gettext("another sequence"))
+    if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), wrong_answer, server):
         suspect, failure = blamed
         reason = gettext("PowerDNS failed a query for {suspect}: {failure}.").format(failure=failure, suspect=suspect)
         take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)

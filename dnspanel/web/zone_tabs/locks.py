@@ -22,7 +22,7 @@ from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import locks_of
-from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_lock, lift_lock
+from dnspanel.zones.rights.locks import LONGEST_REASON, NO_MANAGER, Manager, add_lock, lift_lock
 
 
 class LockForm(AllOrSomeForm, AboutRRsetForm):
@@ -64,7 +64,7 @@ class LockForm(AllOrSomeForm, AboutRRsetForm):
     def clean_who(self) -> Manager:
         text = self.cleaned_data["who"].strip()
         if not text:
-            return NOBODY
+            return NO_MANAGER
         found = person_or_token(text, self.reader)
         return Manager(person=found) if isinstance(found, User) else Manager(person=found.owner, token=found)
 

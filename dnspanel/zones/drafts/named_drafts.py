@@ -32,7 +32,7 @@ from replication.dns import rdata
 
 LONGEST_NAME = 80
 MOST_SHARES = 50  # of one draft
-NOBODY = gettext_noop("Person or team not found.")
+RECEIVER_UNKNOWN = gettext_noop("Person or team not found.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
             raise DraftRefused(gettext("You already own this draft."))
         known = teams_known_to(by) if isinstance(to, Team) else people_known_to(by)
         if not known.filter(pk=to.pk).exists():
-            raise DraftRefused(gettext(NOBODY))
+            raise DraftRefused(gettext(RECEIVER_UNKNOWN))
         shares = DraftShare.objects.filter(draft=draft)
         if shares.exclude(**receiver).count() >= MOST_SHARES:
             raise DraftRefused(

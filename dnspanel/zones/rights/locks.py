@@ -36,7 +36,7 @@ class Manager:
     token: Token | None = None
 
 
-NOBODY = Manager()
+NO_MANAGER = Manager()
 
 
 def manager_of(author: Author) -> Manager:

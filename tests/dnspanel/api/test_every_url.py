@@ -65,7 +65,7 @@ from dnspanel.zones.models import (
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.requests import publish_requests, request_status
 from dnspanel.zones.rights import locks
-from dnspanel.zones.rights.locks import NOBODY
+from dnspanel.zones.rights.locks import NO_MANAGER
 from dnspanel.zones.runs import change_runs, policy_runs
 from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.settings.server_sets import Host, Servers
@@ -335,7 +335,7 @@ def _bring_into(state: State) -> None:
     alice, zone, now = User.objects.get(username="alice"), Zone.objects.get(name=ZONE), timezone.now()
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": now}
     if state is State.LOCKED:
-        locks.add_lock(zone=zone, name="", type=None, manager=NOBODY, **terms)
+        locks.add_lock(zone=zone, name="", type=None, manager=NO_MANAGER, **terms)
     elif state is State.FROZEN:
         times = FreezeTimes(now - timedelta(hours=1), now + timedelta(hours=1))
         publish_rules.add_freeze(scope=Scope(), times=times, **terms)

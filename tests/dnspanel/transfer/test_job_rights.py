@@ -158,7 +158,7 @@ def test_a_revoked_token_stops_its_import_with_the_reason(alice: User, estate: d
     revoke_token(token=actor.token, by=alice, now=NOW)
     import_jobs.start_plan(job=job, now=NOW)
     work_through(job)
-    assert (job.paused, job.failure) == (True, job_rights.NOBODY)
+    assert (job.paused, job.failure) == (True, job_rights.AUTHOR_UNABLE)
 
 
 def test_comparisons_are_their_makers_and_of_who_may_see_all_their_zones(

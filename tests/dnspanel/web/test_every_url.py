@@ -67,7 +67,7 @@ from dnspanel.zones.models import (
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.requests import publish_requests, request_lists, request_status
 from dnspanel.zones.rights import locks
-from dnspanel.zones.rights.locks import NOBODY
+from dnspanel.zones.rights.locks import NO_MANAGER
 from dnspanel.zones.runs import change_runs
 from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.runs.policy_runs import create_run, work_on_run
@@ -1165,7 +1165,7 @@ def governed(zone: Zone, alice: User, state: str) -> None:
     """Lock or freeze the zone, or require approval for its changes."""
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": timezone.now()}
     if state == "locked":
-        locks.add_lock(zone=zone, name="", type=None, manager=NOBODY, **terms)
+        locks.add_lock(zone=zone, name="", type=None, manager=NO_MANAGER, **terms)
     elif state == "frozen":
         times = FreezeTimes(terms["now"] - timedelta(hours=1), terms["now"] + timedelta(hours=1))
         publish_rules.add_freeze(scope=Scope(zone=zone), times=times, **terms)

@@ -20,7 +20,7 @@ from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Lock
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import lock_in
-from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, add_lock, lift_lock, manager_of
+from dnspanel.zones.rights.locks import LONGEST_REASON, NO_MANAGER, add_lock, lift_lock, manager_of
 from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
 
@@ -89,7 +89,7 @@ class ZoneLocks(V2View):
             name=name,
             type=type_,
             reason=values["reason"],
-            manager=manager_of(self.actor) if values["mine"] else NOBODY,
+            manager=manager_of(self.actor) if values["mine"] else NO_MANAGER,
             author=self.actor,
             now=timezone.now(),
         )

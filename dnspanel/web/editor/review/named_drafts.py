@@ -19,7 +19,7 @@ from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.web.frame.read_once import draft_counts_of
 from dnspanel.zones.drafts import named_drafts
-from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, RECEIVER_UNKNOWN, NamedDraft
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
 from dnspanel.zones.log.sequence_log import publication_of_form
 from dnspanel.zones.rights import access
@@ -125,7 +125,7 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     to: User | Team | None = people_known_to(request.user).filter(username=typed).first()
     to = to or teams_known_to(request.user).filter(same_but_for_ascii_case("name", typed)).first()
     if to is None:
-        raise DraftRefused(gettext(NOBODY))
+        raise DraftRefused(gettext(RECEIVER_UNKNOWN))
     may_edit = request.POST.get("may") == "edit"
     named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
     who = gettext("all members of {name}").format(name=to.name) if isinstance(to, Team) else to.username

@@ -102,7 +102,7 @@ def test_a_person_who_was_shut_out_gets_nothing(zones: None, alice: User) -> Non
     User.objects.filter(pk=alice.pk).update(is_active=False)
     export_jobs.run_export(job.pk)
     job.refresh_from_db()
-    assert (job.state, job.failure) == ("failed", job_rights.NOBODY)
+    assert (job.state, job.failure) == ("failed", job_rights.AUTHOR_UNABLE)
     assert not export_jobs.export_path(job).exists()
 
 

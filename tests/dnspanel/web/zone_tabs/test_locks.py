@@ -2,7 +2,7 @@
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Lock, Zone
-from dnspanel.zones.rights.locks import NOBODY, add_lock, manager_of
+from dnspanel.zones.rights.locks import NO_MANAGER, add_lock, manager_of
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
@@ -17,7 +17,7 @@ def words(content: bytes) -> str:
 
 
 def lock(zone: Zone, author: User, name: str = "www.example.test.", *, by_author: bool = False) -> Lock:
-    type_, manager = (rdtypes.A if name else None), (manager_of(author) if by_author else NOBODY)
+    type_, manager = (rdtypes.A if name else None), (manager_of(author) if by_author else NO_MANAGER)
     return add_lock(zone=zone, name=name, type=type_, reason=TERRAFORM, manager=manager, author=author, now=NOW)
 
 

@@ -20,7 +20,7 @@ from dnspanel.zones.publishing import edit, revision
 from dnspanel.zones.publishing.bulk import ZoneChange, change_zones, delete_zones, undo_zone_changes
 from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, remove_rrset, replace_with
 from dnspanel.zones.rights.lock_rules import locks_of
-from dnspanel.zones.rights.locks import LONGEST_REASON, MOST, NOBODY, Manager, add_lock, lift_lock, manager_of
+from dnspanel.zones.rights.locks import LONGEST_REASON, MOST, NO_MANAGER, Manager, add_lock, lift_lock, manager_of
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key
 from tests.dnspanel.zones.conftest import MakeZone, rr
@@ -48,7 +48,9 @@ def token(alice: User) -> Actor:
     return actor
 
 
-def lock(zone: Zone, key: Key | None = None, *, author: User | Actor | None = None, manager: Manager = NOBODY) -> Lock:
+def lock(
+    zone: Zone, key: Key | None = None, *, author: User | Actor | None = None, manager: Manager = NO_MANAGER
+) -> Lock:
     name, type_ = key or ("", None)
     return add_lock(zone=zone, name=name, type=type_, reason=TERRAFORM, manager=manager, author=author, now=NOW)
 
@@ -77,7 +79,7 @@ def test_an_rrset_that_is_locked_is_changed_by_its_manager_alone(zone: Zone, ali
 
 
 def test_a_name_and_a_zone_are_locked_with_all_that_they_hold(zone: Zone, make_zone: MakeZone, alice: User) -> None:
-    add_lock(zone=zone, name=WWW[0], type=None, reason=TERRAFORM, manager=NOBODY, author=alice, now=NOW)
+    add_lock(zone=zone, name=WWW[0], type=None, reason=TERRAFORM, manager=NO_MANAGER, author=alice, now=NOW)
     for key in (WWW, TEXT):
         with pytest.raises(Locked):
             publish(zone, key, alice)
@@ -178,7 +180,7 @@ def test_who_may_not_change_settings_places_and_lifts_nothing(zone: Zone, alice:
 )
 def test_what_cannot_be_locked(zone: Zone, alice: User, name: str, type_: int | None, reason: str, field: str) -> None:
     with pytest.raises(LockRefused) as refusal:
-        add_lock(zone=zone, name=name, type=type_, reason=reason, manager=NOBODY, author=alice, now=NOW)
+        add_lock(zone=zone, name=name, type=type_, reason=reason, manager=NO_MANAGER, author=alice, now=NOW)
     assert refusal.value.field == field
     assert not Lock.objects.exists()
 

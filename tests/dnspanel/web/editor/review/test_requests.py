@@ -17,7 +17,7 @@ from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, 
 from dnspanel.zones.models import PublishRequest, RequestState, Zone
 from dnspanel.zones.requests.publish_requests import publish_due
 from dnspanel.zones.rights import locks
-from dnspanel.zones.rights.locks import NOBODY
+from dnspanel.zones.rights.locks import NO_MANAGER
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW, make_person
@@ -261,7 +261,7 @@ def test_approvals_freezes_and_locks_cost_a_page_one_query_at_most(
         publish_rules.add_approval_rule(scope=Scope(zone=kept), terms=ApprovalTerms(), **terms)
         times = FreezeTimes(now, now + timedelta(hours=1))
         publish_rules.add_freeze(scope=Scope(zone=kept), times=times, **terms)
-        locks.add_lock(zone=kept, name="", type=None, manager=NOBODY, **terms)
+        locks.add_lock(zone=kept, name="", type=None, manager=NO_MANAGER, **terms)
 
     keep_back(other)
     assert {page: queries_of(client, page) for page in pages} == before
