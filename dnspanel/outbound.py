@@ -88,10 +88,10 @@ def canonical_host(host: str) -> str:
     try:
         name = host.encode("idna").decode().lower().removesuffix(".")
     except UnicodeError as exc:
-        raise BadHost(gettext("{host} is not a valid host name.").format(host=host)) from exc
+        raise BadHost(gettext("{host} isn’t a valid host name.").format(host=host)) from exc
     if len(name) > LONGEST_HOST or not all(map(_LABEL.fullmatch, name.split("."))):
         raise BadHost(
-            gettext("{host} is not a valid host name.").format(host=host) if host else gettext("Enter a host name.")
+            gettext("{host} isn’t a valid host name.").format(host=host) if host else gettext("Enter a host name.")
         )
     return name
 
@@ -134,7 +134,7 @@ def resolve_host(host: str, port: int) -> list[str]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
         raise NoAddress(
-            gettext("{host} cannot be resolved: {value}.").format(
+            gettext("{host} couldn’t be resolved: {value}.").format(
                 host=host, value=getattr(exc, "strerror", None) or exc
             )
         ) from exc

@@ -118,14 +118,14 @@ class WrongClock(NodeUnreachable):
             else ngettext("{count} hour", "{count} hours", hours).format(count=hours)
         )
         if not days and not hours:
-            reason = gettext("the node rejects the panel’s certificate, which isn’t valid now")
+            reason = gettext("the node rejected the panel’s certificate, which isn’t currently valid")
         elif clock > now:
             reason = gettext(
-                "the node’s clock is {time} ahead, so the node considers the panel’s certificate expired"
+                "the node’s clock is {time} ahead, so the node considers the panel’s certificate to be expired"
             ).format(time=time)
         else:
             reason = gettext(
-                "the node’s clock is {time} behind, so the panel’s certificate isn’t valid yet for the node"
+                "the node’s clock is {time} behind, so the node considers the panel’s certificate not yet valid"
             ).format(time=time)
         super().__init__(host=host, port=port, reason=reason)
         self.clock, self.now = clock, now
@@ -285,9 +285,7 @@ class Unfinished(Permanent):
     """The installation of a snapshot was interrupted. No segment fits the current contents."""
 
     def __init__(self, *, what: str) -> None:
-        super().__init__(
-            gettext("{what} contains an incomplete snapshot and must get a full snapshot first").format(what=what)
-        )
+        super().__init__(gettext("{what} contains an incomplete snapshot and needs a full one first").format(what=what))
         self.what = what
 
 

@@ -401,13 +401,13 @@ class NodeClient:
         """
         message = (
             gettext(
-                "the certificate of the agent at {host} port {port} has expired. Revoke the certificate on the "
-                "node’s page and enroll the node again"
+                "the agent’s certificate at {host} port {port} has expired. Revoke it on the node’s page and "
+                "enroll the node again"
             )
             if error.verify_code == _EXPIRED
             else gettext(
-                "the certificate of the agent at {host} port {port} is not valid yet, so the panel’s or the "
-                "node’s clock is wrong"
+                "the agent’s certificate at {host} port {port} isn’t valid yet, so the clock on the panel or the "
+                "node is wrong"
             )
         )
         return message.format(host=self.host, port=self.port)

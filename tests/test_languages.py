@@ -269,11 +269,11 @@ def judge(count):
 
 def test_texts_that_are_stored_and_not_marked_are_found() -> None:
     module = """
-rows.update(error="The server did not answer.", title="Two words")
-row.error = f"{name} did not answer." if name else gettext("The server did not answer.")
-refused = {"error": answer.error or "The server did not answer."}
+rows.update(error="The server didn’t respond.", title="Two words")
+row.error = f"{name} did not answer." if name else gettext("The server didn’t respond.")
+refused = {"error": answer.error or "The server didn’t respond."}
 Row(error=str(exc))
 """
     found = [said for _, said in unmarked_in_columns(nodes_in(module), frozenset({"error"}))]
-    assert sorted(found) == [" did not answer.", "The server did not answer.", "The server did not answer."]
+    assert sorted(found) == [" did not answer.", "The server didn’t respond.", "The server didn’t respond."]
     assert stored_columns() >= {"error", "failure", "message", "refusal", "sentence", "waits_for"}

@@ -88,7 +88,7 @@ class InvitationUsed(BadInvitation):
     """The invitation has already created its account."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This invitation was already used. Sign in, or ask for a new invitation."))
+        super().__init__(gettext("This invitation has already been used. Sign in, or ask for a new one."))
 
 
 class InvitationExpired(BadInvitation):
@@ -192,7 +192,7 @@ class SecondFactorSetUp(SecondFactorRefused):
     """The person already has an authenticator app."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("An authenticator app is already set up. Disable the current app first."))
+        super().__init__(gettext("An authenticator app is already set up. Disable it first."))
 
 
 class SecondFactorMissing(SecondFactorRefused):
@@ -226,7 +226,9 @@ class LinkDead(AccountError):
 
     def __init__(self) -> None:
         super().__init__(
-            gettext("This link was already used, is older than a day, or the account has changed. Ask for a new link.")
+            gettext(
+                "This link has already been used or is older than a day, or the account has changed. Ask for a new one."
+            )
         )
 
 
@@ -282,7 +284,7 @@ class OutOfReach(AccountError):
     def __init__(self, username: str) -> None:
         super().__init__(
             gettext(
-                "The directory didn’t assign the administrator role of {username}. Only administrators can change "
+                "The directory didn’t assign {username}’s administrator role, so only administrators can change "
                 "this account."
             ).format(username=username)
         )
@@ -295,8 +297,8 @@ class AddressKept(OutOfReach):
         AccountError.__init__(
             self,
             gettext(
-                "The directory can’t change the email address of {username}, because this account also has a "
-                "password, a role or rights from the panel."
+                "The directory can’t change {username}’s email address, because this account also has a password, "
+                "a role or rights from the panel."
             ).format(username=username),
         )
 
@@ -317,8 +319,8 @@ class AboveYou(AccountError):
     def __init__(self, username: str) -> None:
         super().__init__(
             gettext(
-                "This token isn’t allowed to change {username}. The token can only change people with a lower "
-                "role than the token’s owner."
+                "This token isn’t allowed to change {username}. It can only change people with a lower role than "
+                "its owner."
             ).format(username=username)
         )
 
@@ -327,7 +329,7 @@ class OpensMore(AboveYou):
     """The token cannot decide who owns, or signs in to, an account with more rights than the token has."""
 
     def __init__(self, username: str) -> None:
-        message = gettext("To do this, the token needs all rights of {username}.")
+        message = gettext("To do this, the token needs all of {username}’s rights.")
         AccountError.__init__(self, message.format(username=username))
 
 
@@ -373,4 +375,4 @@ class TokenElsewhere(BadToken):
     """The token was used from an address outside of its networks."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("This token isn’t allowed to be used from this IP address."))
+        super().__init__(gettext("This token can’t be used from this IP address."))

@@ -95,7 +95,7 @@ class User(AbstractUser):
         faults = {}
         if canonical_username(self.username) is None:
             faults["username"] = [
-                gettext("A user name can’t have letters that look like other letters. Use plain letters.")
+                gettext("A user name can’t contain letters that look like other letters. Use plain letters.")
             ]
         if self.email and canonical_mail(self.email) is None:
             faults["email"] = [

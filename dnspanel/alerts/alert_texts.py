@@ -41,7 +41,7 @@ def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
     """Return the body of a mail: current problems, the worst first, then ended problems."""
     wrong, over = _split(messages)
     if not wrong and not over:
-        request = gettext("This test message for an alert route was requested at {url}").format(
+        request = gettext("This is a test message for an alert route, requested at {url}").format(
             url=f"{panel_url}/alerts/"
         )
         well = gettext("No action is needed.")

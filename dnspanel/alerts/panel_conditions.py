@@ -14,13 +14,13 @@ from replication.disk import disk_of
 
 # `process_rules` finds the conditions of processes, and `watcher` those of PostgreSQL.
 KINDS = {
-    "panel.postgresql": gettext_noop("PostgreSQL doesn’t respond"),
+    "panel.postgresql": gettext_noop("PostgreSQL isn’t responding"),
     "panel.redis": gettext_noop("Redis has a problem"),
     "panel.process": gettext_noop("Process isn’t running"),
     "panel.stuck": gettext_noop("Worker is stuck"),
     "panel.overdue": gettext_noop("Periodic tasks are overdue"),
-    "panel.failing": gettext_noop("Periodic task fails"),
-    "panel.disk": gettext_noop("Panel’s disk is almost full"),
+    "panel.failing": gettext_noop("Periodic task is failing"),
+    "panel.disk": gettext_noop("Panel disk is almost full"),
 }
 
 
@@ -54,14 +54,15 @@ def _redis_message(problem: RedisProblem) -> str:
     """Return a text about the problem of Redis and its effects on the panel."""
     if problem is RedisProblem.FULL:
         return gettext(
-            "Redis is full. Nodes get updates by polling, up to 5 s later. Live statistics are not available."
+            "Redis is full, so nodes get updates by polling, up to 5 s later. Live statistics aren’t available."
         )
     if problem is RedisProblem.REFUSES:
         return gettext(
-            "Redis refuses writes. Nodes get updates by polling, up to 5 s later. Live statistics are not available."
+            "Redis is rejecting writes, so nodes get updates by polling, up to 5 s later. Live statistics "
+            "aren’t available."
         )
     return gettext(
-        "Redis does not respond. Nodes get updates by polling, up to 5 s later. Live statistics are not available."
+        "Redis isn’t responding, so nodes get updates by polling, up to 5 s later. Live statistics aren’t available."
     )
 
 

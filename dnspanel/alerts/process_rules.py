@@ -33,17 +33,17 @@ MOST_OVERDUE_NAMED = 3
 
 # The consequences while no process of this name is running.
 EFFECTS: Mapping[str, str] = {
-    "web": gettext_noop("pages and APIs do not respond"),
+    "web": gettext_noop("pages and APIs don’t respond"),
     "proxy": gettext_noop("pages and APIs are unreachable"),
     "publish": gettext_noop("changes are saved, but nodes get no updates"),
     "push": gettext_noop("nodes get no updates"),
     "bootstrap": gettext_noop("new nodes get no snapshot"),
-    "sources": gettext_noop("imports and comparisons cannot read their sources"),
-    "bulk": gettext_noop("imports, exports and bulk changes do not continue"),
-    "system": gettext_noop("snapshots, trash cleanup and audit log chaining do not run"),
-    "collector": gettext_noop("the state of nodes is unknown"),
-    "beat": gettext_noop("periodic tasks do not start, and lost messages are not recovered"),
-    "update": gettext_noop("DNS UPDATE and zone transfer requests are not answered"),
+    "sources": gettext_noop("imports and comparisons can’t read their sources"),
+    "bulk": gettext_noop("imports, exports and bulk changes don’t continue"),
+    "system": gettext_noop("snapshots, trash cleanup and audit log chaining don’t run"),
+    "collector": gettext_noop("the state of the nodes is unknown"),
+    "beat": gettext_noop("periodic tasks don’t start, and lost messages aren’t recovered"),
+    "update": gettext_noop("DNS UPDATE and zone transfer requests aren’t answered"),
 }
 # The purpose of each entry in beat's schedule. A test fails if an entry is missing.
 WORK: Mapping[str, str] = {
@@ -60,7 +60,7 @@ WORK: Mapping[str, str] = {
     "publish-due": gettext_noop("publishing scheduled changes"),
     "remove-expired": gettext_noop("removing expired records"),
     "drive-transfers": gettext_noop("running imports and exports"),
-    "keep-addresses": gettext_noop("updating the addresses of vanity name servers"),
+    "keep-addresses": gettext_noop("updating vanity name server addresses"),
     "forget-old-files": gettext_noop("deleting old import and export files"),
     "tend-hold": gettext_noop("resuming publishing after a hold"),
     "tend-log": gettext_noop("creating snapshots and pruning segments"),
@@ -77,7 +77,7 @@ WORK: Mapping[str, str] = {
     "drive-rollovers": gettext_noop("DNSSEC rollovers"),
     "reconcile-signalling-names": gettext_noop("updating DNSSEC signalling names"),
     "begin-due-rollovers": gettext_noop("starting DNSSEC rollovers"),
-    "begin-first-ds": gettext_noop("announcing DS records of newly signed zones"),
+    "begin-first-ds": gettext_noop("announcing DS records for newly signed zones"),
     "advance-delivery": gettext_noop("updating the next node group"),
     "notice-events": gettext_noop("sending webhooks"),
     "ask-quiet-hooks": gettext_noop("testing publish hooks"),
@@ -85,7 +85,7 @@ WORK: Mapping[str, str] = {
     "drive-transfers-in": gettext_noop("transferring zones from primaries"),
     "follow-catalogs": gettext_noop("syncing consumed catalog zones"),
     "follow-producers": gettext_noop("updating produced catalog zones"),
-    "follow-members": gettext_noop("updating the zone lists of secondaries"),
+    "follow-members": gettext_noop("updating the secondaries’ zone lists"),
     "renew-signatures-elsewhere": gettext_noop("renewing signatures for secondaries"),
     "forget-answers": gettext_noop("deleting old API responses"),
     "drive-evidence": gettext_noop("sending the audit log to its destinations"),
@@ -165,8 +165,8 @@ def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
             continue
         message = ngettext(
-            "{name} on {host} (process {pid}) has not responded for {time}. {count} other process is running.",
-            "{name} on {host} (process {pid}) has not responded for {time}. {count} other processes are running.",
+            "{name} on {host} (process {pid}) hasn’t responded for {time}. {count} other process is running.",
+            "{name} on {host} (process {pid}) hasn’t responded for {time}. {count} other processes are running.",
             others,
         ).format(name=each.name, host=each.host, pid=each.pid, time=duration_text(now - each.at), count=others)
         yield Condition(f"panel.process:{_place(each)}", "panel.process", Severity.WARNING, message)
@@ -206,16 +206,16 @@ def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | Non
     if not workers or now - since <= (BUSY_FOR[queue] if is_full else ANSWER_WITHIN):
         return None
     if not is_full:
-        message = gettext("{name} has not accepted a task for {time}, although worker threads are free.").format(
+        message = gettext("{name} hasn’t accepted a task for {time}, although it has free worker threads.").format(
             name=queue, time=duration_text(now - since)
         )
         return Condition(f"panel.stuck:{queue}", "panel.stuck", Severity.CRITICAL, message)
     oldest = min(full, key=lambda each: each.task_since or now)
     places = sum(each.places for each in full)
     message = ngettext(
-        "{name} has not accepted a task for {time}. The only worker thread is busy with {task} for {age}.",
-        "{name} has not accepted a task for {time}. All {count} worker threads are busy, the longest with "
-        "{task} for {age}.",
+        "{name} hasn’t accepted a task for {time}. Its only worker thread has been busy with {task} for {age}.",
+        "{name} hasn’t accepted a task for {time}. All {count} worker threads are busy. The "
+        "longest-running task is {task} ({age}).",
         places,
     ).format(
         name=queue,

@@ -64,7 +64,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
     """Change the route's terms, except its kind. Raise RouteUnknown, or RouteRefused if a field is invalid."""
     if terms.kind != route.kind:
-        raise RouteRefused({"kind": [gettext("The type of a route can’t change. Create a new route instead.")]})
+        raise RouteRefused({"kind": [gettext("A route’s type can’t be changed. Create a new route instead.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
     try:
         with transaction.atomic():

@@ -70,7 +70,7 @@ class Watcher:
         since = self._away_since
         if since is None or now - since < AWAY_FOR:
             return []
-        message = gettext("PostgreSQL has not responded for {time}. The panel cannot show or change data.").format(
+        message = gettext("PostgreSQL hasn’t responded for {time}, so the panel can’t show or change data.").format(
             time=duration_text(now - since)
         )
         return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]

@@ -29,7 +29,7 @@ class BadArchive(BackupError):
     """The file is not an archive of a panel, is damaged, or comes from a newer panel. Nothing was changed."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(gettext("This archive cannot be used: {reason} Nothing was changed.").format(reason=reason))
+        super().__init__(gettext("This archive can’t be used: {reason} Nothing was changed.").format(reason=reason))
 
 
 class WrongKey(BackupError):
@@ -38,9 +38,8 @@ class WrongKey(BackupError):
     def __init__(self, *, archive: str, ours: str) -> None:
         super().__init__(
             gettext(
-                "The archive comes from a panel with another PANEL_MASTER_KEY (fingerprint {archive}, not "
-                "{ours}). Set the other panel’s master key to decrypt the keys in the archive. Nothing was "
-                "changed."
+                "The archive comes from a panel with a different PANEL_MASTER_KEY (fingerprint {archive}, not "
+                "{ours}). To decrypt the keys in the archive, set that panel’s master key. Nothing was changed."
             ).format(archive=archive, ours=ours)
         )
 
@@ -71,7 +70,7 @@ class ZoneNotInArchive(BackupError):
 
     def __init__(self, name: str, made_at: str) -> None:
         super().__init__(
-            gettext("The archive of {made_at} doesn’t contain the zone {name}. Nothing was changed.").format(
+            gettext("The archive from {made_at} doesn’t contain the zone {name}. Nothing was changed.").format(
                 name=name, made_at=made_at
             )
         )

@@ -82,8 +82,8 @@ def refuse_other_age(manifest: Manifest) -> None:
         ):
             raise BadArchive(
                 gettext(
-                    "the archive comes from a panel that is too old ({panel}). Upgrade the old panel step by step, "
-                    "then create a new backup."
+                    "the archive comes from a panel that is too old ({panel}). Upgrade that panel step by step, then "
+                    "create a new backup."
                 ).format(panel=manifest.panel)
             )
 
@@ -158,6 +158,6 @@ def _hold_sql(reason: str, now: datetime) -> str:
 
 def _reason(manifest: Manifest) -> str:
     made_at = datetime.fromisoformat(manifest.made_at)
-    return gettext("The database was restored from the backup of {made_at} UTC (change {sequence}).").format(
+    return gettext("The database was restored from the {made_at} UTC backup (change {sequence}).").format(
         made_at=f"{made_at:%Y-%m-%d %H:%M}", sequence=manifest.sequence
     )

@@ -131,7 +131,8 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
     turn.left |= len(rows) > BATCH and len(kept) < len(zones)  # kept zones wait until the next check of the catalog
     if kept:
         said = gettext(
-            "The zone left the catalog. A rule, a freeze, a lock or a current change prevents the deletion of the zone."
+            "The zone left the catalog but can’t be deleted because of a rule, a freeze, a lock or a change "
+            "in progress."
         )
         Listing.objects.filter(catalog=turn.catalog, zone__in=kept).update(reason=said)
 
@@ -191,7 +192,7 @@ def _take(turn: Turn, coming: Sequence[str]) -> None:
             elif name in owners and owners[name].catalog_id != turn.catalog.pk:
                 _take_from(turn, owners[name], refused)
             elif name in there:
-                reason = gettext("A zone with this name already exists here and isn’t a member of the catalog.")
+                reason = gettext("A zone with this name already exists here but isn’t a member of the catalog.")
                 refused[name] = State.REFUSED, reason
             elif name in refusals:
                 refused[name] = State.REFUSED, refusals[name]
@@ -212,10 +213,10 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
-            refused[name] = State.MOVED, gettext("{catalog} is now the catalog of the zone.").format(catalog=other)
+            refused[name] = State.MOVED, gettext("{catalog} is now the zone’s catalog.").format(catalog=other)
         else:
             reason = gettext(
-                "The zone is a member of {catalog}, which doesn’t allow the move to this catalog (no coo property)."
+                "The zone is a member of {catalog}, which doesn’t allow moving it to this catalog (no coo property)."
             )
             refused[name] = State.REFUSED, reason.format(catalog=other)
         return

@@ -31,6 +31,6 @@ class NothingKept(CatalogError):
     def __init__(self, zone_name: str) -> None:
         super().__init__(
             gettext(
-                "No removal from {zone_name} is waiting for confirmation. The catalog has changed in the meantime."
+                "No removal from {zone_name} is waiting for confirmation anymore, because the catalog has changed."
             ).format(zone_name=zone_name)
         )

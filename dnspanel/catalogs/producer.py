@@ -129,7 +129,8 @@ def create_producer(
     name = names.parse(zone.name)
     if any(rrset.name != name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
         reason = gettext(
-            "A catalog can only have SOA and NS records. The panel generates all other records from the members."
+            "You can only enter SOA and NS records for a catalog. The panel generates all other records from "
+            "its members."
         )
         raise CatalogRefused({"rrsets": [reason]})
     if _producers().count() >= MOST:
@@ -439,7 +440,7 @@ def _checked_groups(group_tags: Collection[str]) -> list[str]:
 
 def _refuse_members(zones: Sequence[Zone], catalog: Producer, left: Sequence[Produced]) -> None:
     if any(zone.is_catalog for zone in zones):
-        raise CatalogRefused({"zones": [gettext("A catalog cannot be a member of another catalog.")]})
+        raise CatalogRefused({"zones": [gettext("A catalog can’t be a member of another catalog.")]})
     if Produced.objects.filter(catalog=catalog.pk).count() + len(zones) > MOST_MEMBERS:
         reason = gettext("A catalog can have at most {most:,} members.").format(most=MOST_MEMBERS)
         raise CatalogRefused({"zones": [reason]})

@@ -99,8 +99,8 @@ def troubled_catalogs() -> list[CatalogTrouble]:
             found.append(CatalogTrouble(name, catalog.broken_since, broken))
         elif catalog.kept_since is not None:
             kept = gettext(
-                "{count:,} of {members:,} members left the catalog at once. The zones stay until someone confirms "
-                "the removal."
+                "{count:,} of {members:,} members left the catalog at once. They stay until someone confirms the "
+                "removal."
             ).format(count=catalog.kept_count, members=row.members)
             found.append(CatalogTrouble(name, catalog.kept_since, kept))
         elif row.refused and (first := _first_refused(catalog)) is not None:

@@ -107,7 +107,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
         return
     if not zone.transferred_from:
         reason = gettext(
-            "This panel is the primary of the zone. A consumed catalog must be transferred from another server."
+            "This panel is the zone’s primary, but a consumed catalog must be transferred from another server."
         )
         raise CatalogRefused({"name": [reason]})
     columns = _check_terms(CatalogTerms())

@@ -85,16 +85,16 @@ def sentence(exc: BaseException) -> str:
     """Return a sentence about the error for people and clients, without the server's own message."""
     if is_in_doubt(exc):
         return gettext(
-            "The connection to the database was lost while the change was being saved. Check whether the "
-            "change was saved before you send the change again."
+            "The database connection was lost while the change was being saved. Check whether it was saved "
+            "before you send it again."
         )
     if statement_time.was_ended(exc):
-        return gettext("The database took too long to answer.")
+        return gettext("The database took too long to respond.")
     if sqlstate_of(exc) == READ_ONLY:
         return gettext(
             "The database is currently read-only, so no further changes were saved. Try again in a few seconds."
         )
-    return gettext("The database doesn’t answer, so no further changes were saved. Try again in a few seconds.")
+    return gettext("The database isn’t responding, so no further changes were saved. Try again in a few seconds.")
 
 
 class WritesMiddleware:

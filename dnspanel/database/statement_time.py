@@ -69,7 +69,7 @@ def searching() -> Iterator[None]:
         seconds = settings.STATEMENT_SECONDS[SEARCH]
         raise SearchTooGeneral(
             gettext(
-                "The search took longer than {seconds:g} s and was stopped. Enter a longer text, or a full name "
+                "The search took longer than {seconds:g} s and was stopped. Enter more characters, or a full name "
                 "or value."
             ).format(seconds=seconds)
         ) from exc

@@ -86,4 +86,4 @@ class BadRequest(FleetError):
     """A certificate signing request that the panel doesn't sign."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(gettext("The certificate signing request can’t be used: {reason}.").format(reason=reason))
+        super().__init__(gettext("The certificate signing request couldn’t be used: {reason}.").format(reason=reason))

@@ -109,7 +109,7 @@ def _judge_state(inputs: HealthInputs) -> _Judgement | None:
 def _judge_refusal(inputs: HealthInputs, now: datetime) -> _Judgement | None:
     if inputs.certificate_expires_at is not None and inputs.certificate_expires_at <= now:
         return Word.REJECTING, gettext(
-            "The node stays at sequence {acked}, because the node’s certificate expired {day}. Revoke the "
+            "The node stays at sequence {acked} because its certificate expired on {day}. Revoke the "
             "certificate and enroll the node again."
         ).format(acked=inputs.acked, day=inputs.certificate_expires_at.date().isoformat())
     if inputs.refusal:
@@ -161,7 +161,7 @@ def _judge_lag(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime)
         return Word.CATCHING_UP, gettext("The node is catching up: {progress}.").format(progress=progress)
     if behind <= STALE_AFTER:
         return Word.LATE, gettext("The node is reachable but late: {progress}.").format(progress=progress)
-    return Word.STALE, gettext("The node serves old data: {progress}.").format(progress=progress)
+    return Word.STALE, gettext("The node is serving stale data: {progress}.").format(progress=progress)
 
 
 def _describe_drain(inputs: HealthInputs) -> str:

@@ -24,7 +24,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
     """Request a full snapshot. The node writes only the differences. Raise WrongState if it can't take a snapshot."""
     require_permission(by)
     with transaction.atomic():
-        _ask(node, reason=gettext("a person requested a full resync"), schema=node.schema, now=now)
+        _ask(node, reason=gettext("someone requested a full resync"), schema=node.schema, now=now)
         audit.record(action="node.resync", by=by, now=now, target=node.name)
     wake(bootstrap_node, node.pk, lifetime=_LIFETIME)
 
@@ -54,10 +54,12 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
     if node.state not in (NodeState.ACTIVE, NodeState.DRAINED):
         raise WrongState(node.name, gettext("is not enrolled"))
     if not wake(check_node, node.pk, lifetime=_LIFETIME):
-        raise WrongState(node.name, gettext("can’t be checked now, because the task queue doesn’t respond"))
+        raise WrongState(node.name, gettext("can’t be checked now, because the task queue isn’t responding"))
     with transaction.atomic():
         audit.record(action="node.check", by=by, now=now, target=node.name)
-        events.note(node_id=node.pk, kind="check", message=gettext("Check of every row requested."), now=now, by=by)
+        events.note(
+            node_id=node.pk, kind="check", message=gettext("A check of every row was requested."), now=now, by=by
+        )
 
 
 def _ask(node: Node, *, reason: str, schema: int, now: datetime) -> None:

@@ -247,7 +247,7 @@ def _answer_discovery(name: str, type_: int) -> Reply:
     zone = zone_discovery.zone_around(name)
     apex = {} if zone is None else zone_discovery.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("{name} isn’t in a zone of this panel").format(name=name))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("{name} isn’t in any zone in this panel").format(name=name))
     if not zone.is_transferable:
         raise MessageRefused(dns.rcode.REFUSED, unserved_reason(zone.name))
     found = apex.get(type_) if name == zone.name else None
@@ -287,7 +287,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, query.message.id)
     if seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
-        raise MessageRefused(dns.rcode.REFUSED, gettext("this message was already accepted, so sign a new message"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("this message has already been accepted, so sign a new one"))
     yield from to_keys.messages(
         signed.actor,
         query.message,
@@ -305,7 +305,7 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is supported"))
     id = seen_updates.id_of(signed, query.message.id)
     if query.over_tcp and seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
-        reason = gettext("this message was already accepted, so sign a new message")
+        reason = gettext("this message has already been accepted, so sign a new one")
         record.note_refusal(
             secondary_id=secondary.pk,
             reason=gettext("Replayed message: {reason}.").format(reason=reason),
@@ -330,7 +330,7 @@ def _signature_of(query: Query) -> Signed:
     Raise MessageRefused if the message is unsigned, signed by a secondary's key, or over the key's rate limit.
     """
     if isinstance(query.signed, SignedBySecondary):
-        raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary can only be used for transfers"))
+        raise MessageRefused(dns.rcode.REFUSED, gettext("a secondary’s key can only be used for transfers"))
     if not isinstance(query.signed, Signed):
         raise MessageRefused(dns.rcode.REFUSED, gettext("a TSIG key is required"))
     _count(query.signed, query.now)

@@ -50,5 +50,5 @@ def _ready_signer(zone: Zone) -> Node:
 
 
 def _failure(zone: Zone, reason: str) -> MessageRefused:
-    text = gettext("PowerDNS can’t create this answer for {name} now: {reason}")
+    text = gettext("PowerDNS can’t currently create this answer for {name}: {reason}")
     return MessageRefused(dns.rcode.SERVFAIL, text.format(name=zone.name, reason=reason))

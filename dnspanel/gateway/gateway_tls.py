@@ -20,10 +20,10 @@ ALPN = "dot"  # RFC 7858's, which RFC 9103 uses for transfers
 # OpenSSL's names of common errors, and our messages for them.
 _REASONS = {
     "UNSUPPORTED_PROTOCOL": gettext_noop("the client doesn’t support TLS 1.3"),
-    "CERTIFICATE_VERIFY_FAILED": gettext_noop("the certificate doesn’t belong to a secondary or has expired"),
+    "CERTIFICATE_VERIFY_FAILED": gettext_noop("the certificate has expired or doesn’t belong to a secondary"),
     "NO_SHARED_CIPHER": gettext_noop("no common cipher"),
-    "HTTP_REQUEST": gettext_noop("the client doesn’t use TLS"),
-    "WRONG_VERSION_NUMBER": gettext_noop("the client doesn’t use TLS"),
+    "HTTP_REQUEST": gettext_noop("the client didn’t use TLS"),
+    "WRONG_VERSION_NUMBER": gettext_noop("the client didn’t use TLS"),
 }
 _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
@@ -73,7 +73,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
     """Return the facts about a client after its handshake. Raise TlsRefused if it does not speak DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
-        raise TlsRefused(gettext("the client doesn’t offer the ALPN protocol “{alpn}”").format(alpn=ALPN))
+        raise TlsRefused(gettext("the client didn’t offer the ALPN protocol “{alpn}”").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
     return OverTls(fingerprint(peer) if peer else "")
 

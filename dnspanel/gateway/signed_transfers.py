@@ -120,12 +120,12 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
     between, PowerDNS signs with old keys or none, but a rollover would conclude that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
-        return gettext("the canary has serial {serial} of {name} instead of {expected}").format(
+        return gettext("the canary has serial {serial} for {name} instead of {expected}").format(
             name=zone.name, serial=serial, expected=zone.serial
         )
     change = last_change_of(zone)
     if change is not None and (node.epoch != head().epoch or node.acked < change.publication_id):
-        return gettext("the canary hasn’t confirmed the signing of {name} yet").format(name=zone.name)
+        return gettext("the canary hasn’t yet confirmed that {name} is signed").format(name=zone.name)
     return ""
 
 

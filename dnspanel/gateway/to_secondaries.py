@@ -122,7 +122,7 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
                 return
     if sees is not None:
         reason = gettext(
-            "{name} is signed, but this key has access to only a part of the zone. Partial transfers can’t be signed."
+            "{name} is signed, but this key can only access part of the zone, and partial transfers can’t be signed."
         )
         raise MessageRefused(dns.rcode.REFUSED, reason.format(name=zone.name))
     with signed_transfers.transfer_of(zone, since=since) as transfer:

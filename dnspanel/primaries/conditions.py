@@ -9,7 +9,7 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, gettext_noop, ngettext
 
 KINDS = {
-    "panel.transfers": gettext_noop("Zone transfers from primaries fail"),
+    "panel.transfers": gettext_noop("Zone transfers from primaries are failing"),
 }
 
 ZONES = """
@@ -40,11 +40,11 @@ def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collect
     """Yield one condition for all zones whose transfers are late. Yield none if no zone is late."""
     if not inputs.late.count:
         return
-    message = gettext("{zones}: transfers from the primaries fail.").format(zones=inputs.late.message(now))
+    message = gettext("{zones}: transfers from the primaries are failing.").format(zones=inputs.late.message(now))
     if inputs.unserved:
         message = ngettext(
-            "{message} {count} zone is not served, because the zone has expired or was never transferred.",
-            "{message} {count:,} zones are not served, because the zones have expired or were never transferred.",
+            "{message} {count} zone isn’t served because it has expired or was never transferred.",
+            "{message} {count:,} zones aren’t served because they have expired or were never transferred.",
             inputs.unserved,
         ).format(message=message, count=inputs.unserved)
     message = gettext("{message} First error: {reason}").format(message=message, reason=inputs.reason)

@@ -20,7 +20,7 @@ class NotTransferred(PrimaryError):
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(
-            gettext("{zone_name} is not transferred from another server. This panel is the primary.").format(
+            gettext("{zone_name} isn’t transferred from another server. This panel is its primary.").format(
                 zone_name=zone_name
             )
         )

@@ -60,7 +60,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
             )
         if record.type == rdtypes.LUA:  # another operator's program, which our nodes would run
             raise TransferFailed(
-                gettext("The transferred zone cannot be served: {name} has a LUA record.").format(name=record.name),
+                gettext("The transferred zone can’t be served: {name} has a LUA record.").format(name=record.name),
                 is_refused=True,
             )
         text.add(record.name, record.ttl, type_to_text(record.type), presentation(record.type, record.rdata))
@@ -77,7 +77,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
     if fault is not None or parsed.name != zone:
         reason = fault.reason if fault else gettext("the primary sent the zone {name}").format(name=parsed.name)
         raise TransferFailed(
-            gettext("The transferred zone cannot be served: {reason}.").format(reason=reason), is_refused=True
+            gettext("The transferred zone can’t be served: {reason}.").format(reason=reason), is_refused=True
         )
     changes = dict(zone_changes.changes_of(action=Action.REPLACE, parsed=parsed, current=current))
     apex = zone, rdtypes.SOA

@@ -125,7 +125,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
     elif known is not None and not offered > known:
         raise TransferFailed(
             gettext(
-                "{address} has serial {value}, but this panel already has serial {value2}. A serial can only increase."
+                "{address} has serial {value}, but this panel already has serial {value2}. Serials can only increase."
             ).format(address=address, value=offered.value, value2=known.value),
             is_refused=True,
         )
@@ -133,7 +133,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
     serial = int(transfer.soa.rdata[0].split()[2])
     if known is not None and not Serial(serial) >= known:
         raise TransferFailed(
-            gettext("{address} sent the lower serial {serial}.").format(address=address, serial=serial),
+            gettext("{address} sent a lower serial ({serial}).").format(address=address, serial=serial),
             is_refused=True,
         )
     _refuse_broken_below(turn, transfer.changes)
@@ -206,7 +206,7 @@ def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) 
     broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]
     if broken:
         raise TransferFailed(
-            gettext("The transferred zone cannot be served: {message}.").format(message=broken[0].message),
+            gettext("The transferred zone can’t be served: {message}.").format(message=broken[0].message),
             is_refused=True,
         )
 

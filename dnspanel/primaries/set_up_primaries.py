@@ -152,8 +152,8 @@ def set_primaries(
                 {
                     "addresses": [
                         gettext(
-                            "The panel signs this zone with its own keys. Unsign the zone first, because its "
-                            "primary signs a transferred zone."
+                            "The panel signs this zone with its own keys. Unsign the zone first. Transferred zones "
+                            "are signed by their primary."
                         )
                     ]
                 }
@@ -219,11 +219,11 @@ def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Public
         row = row_of(locked)
         if locked.is_catalog:
             raise TakeOverRefused(
-                gettext("{name} is a catalog zone. Take over the members one by one instead.").format(name=locked.name)
+                gettext("{name} is a catalog zone. Take over its members one by one instead.").format(name=locked.name)
             )
         if row.serial is None:
             raise TakeOverRefused(
-                gettext("{name} cannot be taken over, because the zone was never transferred.").format(name=locked.name)
+                gettext("{name} can’t be taken over, because it was never transferred.").format(name=locked.name)
             )
         passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         TransferredZone.objects.filter(pk=row.pk).update(due_at=None, expires_at=None, **WELL)
@@ -264,7 +264,7 @@ def give_back(
             raise TakeOverRefused(gettext("{name} was not taken over from another server.").format(name=locked.name))
         if signing_of(locked).keys:
             raise TakeOverRefused(
-                gettext("The panel signs {name} with its own keys. Unsign the zone first.").format(name=locked.name)
+                gettext("The panel signs {name} with its own keys. Unsign it first.").format(name=locked.name)
             )
         passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         columns = columns_of(row)
@@ -383,9 +383,7 @@ def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[
     """Return the database columns for TLS, and add errors to `faults`, for example names without TLS."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
-            faults["uses_tls"] = [
-                gettext("Names and certificates require TLS. Enable TLS, or clear the names and certificates.")
-            ]
+            faults["uses_tls"] = [gettext("Names and certificates require TLS. Enable TLS, or clear them.")]
         return {"uses_tls": False, "tls_names": [], "tls_certificates": "", "shows_certificate": False}
     found = primary_tls.checked_names(terms.tls_names, primaries, faults)
     certificates = primary_tls.checked_certificates(terms.tls_certificates, faults)

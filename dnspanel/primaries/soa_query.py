@@ -60,7 +60,7 @@ def serial_at(primary: Primary, zone: str) -> int:
         )
     if primary.key is not None and not answer.had_tsig:
         raise TransferFailed(
-            gettext("{where} did not sign the answer to the SOA query.").format(where=where), is_refused=True
+            gettext("{where} didn’t sign its answer to the SOA query.").format(where=where), is_refused=True
         )
     if not answer.flags & dns.flags.AA:
         raise _not_authoritative(where, zone)
@@ -128,16 +128,16 @@ def _answer(primary: Primary, zone: str, address: str, where: str) -> dns.messag
             return answer
         except dns.exception.Timeout as exc:
             if attempt == ATTEMPTS - 1:
-                raise TransferFailed(gettext("{where} does not answer.").format(where=where)) from exc
+                raise TransferFailed(gettext("{where} didn’t respond.").format(where=where)) from exc
         except dns.tsig.PeerError as exc:
             word = type(exc).__name__.removeprefix("Peer")
             raise TransferFailed(
-                gettext("{where} doesn’t accept the TSIG key: {word}.").format(where=where, word=word), is_refused=True
+                gettext("{where} rejected the TSIG key: {word}.").format(where=where, word=word), is_refused=True
             ) from exc
         except (dns.exception.DNSException, ValueError) as exc:
             raise TransferFailed(
                 gettext("{where} sent an invalid answer: {exc}").format(where=where, exc=exc), is_refused=True
             ) from exc
         except (OSError, EOFError) as exc:
-            raise TransferFailed(gettext("{where} cannot be reached: {exc}.").format(where=where, exc=exc)) from exc
+            raise TransferFailed(gettext("{where} couldn’t be reached: {exc}.").format(where=where, exc=exc)) from exc
     raise AssertionError(where)

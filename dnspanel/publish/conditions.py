@@ -37,9 +37,8 @@ def publishing_conditions(inputs: PublishInputs, now: datetime, is_open: Collect
         yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)
     if inputs.damaged_segments:
         message = ngettext(
-            "{count} segment in the storage is damaged or missing. Nodes that need the segment get a snapshot instead.",
-            "{count:,} segments in the storage are damaged or missing. Nodes that need the segments get a "
-            "snapshot instead.",
+            "{count} segment in the storage is damaged or missing. Nodes that need it get a snapshot instead.",
+            "{count:,} segments in the storage are damaged or missing. Nodes that need them get a snapshot instead.",
             inputs.damaged_segments,
         ).format(count=inputs.damaged_segments)
         yield Condition("panel.object", "panel.object", Severity.WARNING, message)

@@ -31,7 +31,9 @@ class ZoneNotEncoded(Permanent):
     """One zone cannot be compiled. A publication that fixes the zone lets the log continue."""
 
     def __init__(self, *, zone_name: str, reason: str) -> None:
-        super().__init__(gettext("{zone_name} cannot be encoded: {reason}").format(zone_name=zone_name, reason=reason))
+        super().__init__(
+            gettext("{zone_name} couldn’t be encoded: {reason}").format(zone_name=zone_name, reason=reason)
+        )
         self.zone_name, self.reason = zone_name, reason
 
 
@@ -41,7 +43,7 @@ class ChainBroken(Permanent):
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
             gettext(
-                "since sequence {sequence}, validating resolvers would reject all answers for {zone_name}, "
+                "from sequence {sequence} on, validating resolvers would reject all answers for {zone_name}, "
                 "{reason}. Publish a correct DS or correct keys, or run manage.py let_pass {sequence} --reason …"
             ).format(sequence=sequence, zone_name=zone_name, reason=reason)
         )
@@ -62,7 +64,7 @@ class SegmentsAhead(Permanent):
     @property
     def reason(self) -> str:
         """A sentence with the reason for a hold."""
-        return gettext("segments end at sequence {segments}, but the database ends at {head}.").format(
+        return gettext("the last segment is at sequence {segments}, but the database is only at {head}.").format(
             segments=self.segments, head=self.head
         )
 
@@ -102,7 +104,7 @@ class RotationUnderWay(KeyRefused):
     """A new key exists that is not in use yet."""
 
     def __init__(self) -> None:
-        super().__init__(gettext("Another key rotation is in progress. Wait until the new key is in use."))
+        super().__init__(gettext("Another key rotation is in progress. Wait until its new key is in use."))
 
 
 class KeyStillNeeded(KeyRefused):

@@ -18,11 +18,12 @@ from dnspanel.zones.models import PRODUCERS, Zone
 from dnspanel.zones.rights.access import has_any_tag, require, zones_visible_to
 
 SIGNED = gettext_noop(
-    "The nodes sign {name}, but there is no canary to sign the transfer. Validating resolvers would "
-    "reject answers without signatures."
+    "The nodes sign {name}, but there is no canary to sign the transfer, and validating resolvers "
+    "would reject unsigned answers."
 )
 NARROW = gettext_noop(
-    "{name} is signed with narrow NSEC3. Narrow NSEC3 records are generated for each query and cannot be transferred."
+    "{name} is signed with narrow NSEC3. Narrow NSEC3 records can’t be transferred because they’re "
+    "generated for each query."
 )
 
 
@@ -94,7 +95,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
     if zone is None:  # a secondary that doesn't get the zone must not learn if the zone exists
         raise TransferRefused(
-            gettext("{name} isn’t one of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
+            gettext("{name} isn’t one of the zones for the secondary {name2}.").format(name=name, name2=secondary.name)
         )
     if not secondary.active:
         raise TransferRefused(gettext("The secondary {name} is disabled.").format(name=secondary.name))
@@ -158,7 +159,7 @@ def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str)
         message = (
             gettext("The secondary {name} presented a certificate other than its own.")
             if certificate
-            else gettext("The secondary {name} must present its own certificate, but didn’t present a certificate.")
+            else gettext("The secondary {name} must present its own certificate, but didn’t present one.")
         )
         raise TransferRefused(message.format(name=secondary.name))
 

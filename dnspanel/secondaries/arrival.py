@@ -101,9 +101,9 @@ def _reason(name: str, kind: Kind, served: int | None, serial: int, *, is_unawar
         return gettext("{name} will be notified soon").format(name=name)
     program = f" ({_PROGRAMS[kind]})" if kind in _PROGRAMS else ""
     if served is None:
-        message = gettext("{name} has not answered for the zone yet")
+        message = gettext("{name} hasn’t answered for the zone yet")
     elif is_silent:
-        message = gettext("{name} doesn’t answer and last had serial {served} instead of {serial}")
+        message = gettext("{name} isn’t responding and last had serial {served} instead of {serial}")
     else:
         message = gettext("{name} answers with serial {served} instead of {serial}")
     return message.format(name=name + program, served=served, serial=serial)

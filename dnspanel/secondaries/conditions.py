@@ -11,8 +11,8 @@ from dnspanel.texts import gettext, gettext_noop, ngettext
 
 KINDS = {
     "secondary.late": gettext_noop("Secondary is behind"),
-    "secondary.silent": gettext_noop("Secondary doesn’t answer"),
-    "secondary.differs": gettext_noop("Secondary gives wrong answers"),
+    "secondary.silent": gettext_noop("Secondary isn’t responding"),
+    "secondary.differs": gettext_noop("Secondary is giving wrong answers"),
 }
 
 
@@ -37,7 +37,7 @@ def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collec
     for each in inputs.late:
         key, about = f"secondary:{each.name}", (f"secondary:{each.secondary_id}",)
         if each.silent_since is not None:
-            message = gettext("The secondary {name} hasn’t answered any query for {time}.").format(
+            message = gettext("The secondary {name} hasn’t answered any queries for {time}.").format(
                 name=each.name, time=duration_text(now - each.silent_since)
             )
             yield Condition(key, "secondary.silent", Severity.CRITICAL, message, about=about)

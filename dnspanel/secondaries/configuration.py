@@ -183,7 +183,7 @@ class _Made:
             Part(gettext("commands for PowerDNS 4.7 or later (5.0 uses secondary instead of slave)"), text),
             # PowerDNS transfers a catalog with its key, but does not set the key for members.
             Part(
-                gettext("timer that runs every minute, because PowerDNS doesn’t set the key for catalog members"), keys
+                gettext("timer that runs every minute because PowerDNS doesn’t set the key for catalog members"), keys
             ),
         ]
 

@@ -55,7 +55,6 @@ class SeesTooLittle(Forbidden):
         ZoneError.__init__(
             self,
             gettext(
-                "Secondaries transfer whole zones. Only people who can see all records of every zone can set up a "
-                "secondary."
+                "Secondaries transfer whole zones, so only people who can see all records in every zone can set one up."
             ),
         )

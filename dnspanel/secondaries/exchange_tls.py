@@ -48,7 +48,7 @@ def exchange_over_tls(
 
 def _answer_of_closed() -> Answer:
     """Return the error answer for a server that closed the connection before it answered."""
-    return Answer(gettext("The server closed the connection without an answer."))
+    return Answer(gettext("The server closed the connection without responding."))
 
 
 def _on_one_connection(
@@ -78,7 +78,7 @@ def _on_one_connection(
     except ssl.SSLError as exc:
         answers.append(Answer(gettext("TLS 1.3 handshake failed: {reason}.").format(reason=_reason_of(exc))))
     except TimeoutError:
-        answers.append(Answer(gettext("TLS connection failed: no answer.")))
+        answers.append(Answer(gettext("TLS connection failed: no response.")))
     except OSError as exc:
         answers.append(Answer(gettext("TLS connection failed: {reason}.").format(reason=exc.strerror)))
     return answers + [answers[-1]] * (len(messages) - len(answers))

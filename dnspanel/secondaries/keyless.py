@@ -62,7 +62,7 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
     """
     access.require_right(by, zone, Right.SETTINGS)
     if by is not None and access.visibility_of(by, zone) is not None:
-        message = gettext("Only people who can see all records of a zone can open the zone to networks.")
+        message = gettext("Only people who can see all records in a zone can open it to networks.")
         raise KeylessRefused(message, field="networks")
     faults: dict[str, list[str]] = {}
     checked = checked_networks(networks, faults)

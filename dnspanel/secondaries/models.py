@@ -27,7 +27,7 @@ class ZoneChoice(models.TextChoices):
 
     ALL = "all", gettext_lazy("every zone")
     TAG = "tag", gettext_lazy("zones with a tag")
-    TEAM = "team", gettext_lazy("zones of a team")
+    TEAM = "team", gettext_lazy("zones in a team")
     LIST = "list", gettext_lazy("selected zones")
 
 

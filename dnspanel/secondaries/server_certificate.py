@@ -113,7 +113,7 @@ def _read(path: str) -> str:
     try:
         return Path(path).read_text()
     except (OSError, UnicodeError) as exc:
-        raise CertificateRefused(gettext("{path} cannot be read.").format(path=path)) from exc
+        raise CertificateRefused(gettext("{path} couldn’t be read.").format(path=path)) from exc
 
 
 def _first_name(certificate: x509.Certificate) -> str:

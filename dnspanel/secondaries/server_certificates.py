@@ -31,7 +31,7 @@ def canonical_certificates(text: str) -> str:
         raise CertificateRefused(gettext(NO_CERTIFICATE)) from exc
     if len(found) > MOST:
         raise CertificateRefused(
-            gettext("Enter at most {most} certificates: the current and the next certificate.").format(most=MOST)
+            gettext("Enter at most {most} certificates: the current one and the next one.").format(most=MOST)
         )
     if any(isinstance(key, rsa.RSAPublicKey) and key.key_size < _LEAST_RSA_BITS for key in keys):
         raise CertificateRefused(

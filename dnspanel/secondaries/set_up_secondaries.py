@@ -333,7 +333,7 @@ def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
         _add(
             faults,
             "transport",
-            gettext("TLS is disabled in the gateway. The operator can enable TLS with PANEL_UPDATE_TLS_PORT."),
+            gettext("TLS is disabled in the gateway. The operator can enable it with PANEL_UPDATE_TLS_PORT."),
         )
     elif terms.transport != Transport.ANY and terms.kind == Kind.POWERDNS:
         _add(faults, "transport", gettext("PowerDNS only supports transfers over TCP."))
@@ -360,9 +360,7 @@ def _zones(texts: Collection[str], faults: dict[str, list[str]]) -> list[Zone]:
         _add(
             faults,
             "zones",
-            gettext("Enter at most {most_listed:,} zones. Use a tag to include more zones.").format(
-                most_listed=MOST_LISTED
-            ),
+            gettext("Enter at most {most_listed:,} zones. Use a tag to include more.").format(most_listed=MOST_LISTED),
         )
         return []
     requested = set()

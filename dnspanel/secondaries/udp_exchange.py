@@ -48,7 +48,7 @@ def not_allowed() -> Answer:
 
 def answer_of_silence() -> Answer:
     """Return the error answer for a server that didn't answer in time."""
-    return Answer(gettext("The server did not answer."))
+    return Answer(gettext("The server didn’t respond."))
 
 
 def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
@@ -90,7 +90,7 @@ def exchange(
             sock.connect((host, port))
         except OSError as exc:
             return [
-                Answer(gettext("Cannot connect to {address}: {reason}.").format(address=address, reason=exc.strerror))
+                Answer(gettext("Couldn’t connect to {address}: {reason}.").format(address=address, reason=exc.strerror))
             ] * len(messages)
         for start in range(0, len(messages), _WINDOW):
             found = _window(sock, messages[start : start + _WINDOW], key, seconds)
@@ -111,7 +111,7 @@ def _window(
         try:
             sock.send(message.to_wire())
         except OSError as exc:
-            found[number] = Answer(gettext("The server cannot be reached: {reason}.").format(reason=exc.strerror))
+            found[number] = Answer(gettext("The server couldn’t be reached: {reason}.").format(reason=exc.strerror))
     deadline = time.monotonic() + seconds
     while waiting and (left := deadline - time.monotonic()) > 0 and select.select([sock], [], [], left)[0]:
         try:
@@ -120,7 +120,7 @@ def _window(
             continue
         except OSError as exc:  # ICMP: port unreachable
             for number in waiting.values():
-                found[number] = Answer(gettext("The server cannot be reached: {reason}.").format(reason=exc.strerror))
+                found[number] = Answer(gettext("The server couldn’t be reached: {reason}.").format(reason=exc.strerror))
             break
         number = waiting.get(int.from_bytes(wire[:2], "big"), -1)
         if number >= 0 and (answer := read_answer(wire, messages[number], key)) is not None:
@@ -147,9 +147,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
     except dns.tsig.PeerError as exc:
         return Answer(
-            gettext("The server doesn’t accept the key: {reason}.").format(
-                reason=type(exc).__name__.removeprefix("Peer")
-            ),
+            gettext("The server rejected the key: {reason}.").format(reason=type(exc).__name__.removeprefix("Peer")),
             proven=False,
         )
     except (dns.exception.DNSException, ValueError):

@@ -33,7 +33,7 @@ _FIRST_FREE_PORT = 1024
 _LOW_PORTS = {SourceKind.AXFR: DNS_PORTS, SourceKind.POWERDNS_API: (80, 443), SourceKind.POWERDNS_SQL: ()}
 DATABASE_PORTS = {"postgresql": 5432, "mysql": 3306}
 _ONLY_FOR_EDITORS_OF_ALL = gettext_noop(
-    "To import from a server, you need the right to add records to every zone, because other servers "
+    "To import from a server, you need the right to add records to every zone because other servers "
     "might trust the panel’s address. Upload the zone files instead."
 )
 
@@ -135,9 +135,11 @@ def _refuse_port(port: int, low: Sequence[int], field: str) -> None:
         usual = ", ".join(map(str, low))
         raise ServerRefused(
             field,
-            gettext("Port {port} is not allowed. Use port {usual} or a port from 1024.").format(port=port, usual=usual)
+            gettext("Port {port} isn’t allowed. Use port {usual}, or port 1024 or higher.").format(
+                port=port, usual=usual
+            )
             if usual
-            else gettext("Port {port} is not allowed. Use a port from 1024.").format(port=port),
+            else gettext("Port {port} isn’t allowed. Use port 1024 or higher.").format(port=port),
         )
 
 
@@ -160,8 +162,7 @@ def _powerdns_sql(parameters: Mapping[str, Any]) -> tuple[str, str, int]:
         raise ServerRefused(
             "kind",
             gettext(
-                "Database files can only be read on the command line of the panel’s server. Upload a database "
-                "dump instead."
+                "Database files can only be read on the panel server’s command line. Upload a database dump instead."
             ),
         )
     return "host", parameters.get("host") or "", parameters.get("port") or DATABASE_PORTS[kind]

@@ -57,7 +57,7 @@ class KeyLocked(TransferError):
     """A sealed key was not opened. `lock` is a `sealed_keys.KeyLock` with the reason."""
 
     def __init__(self, lock: str) -> None:
-        super().__init__(gettext("An encrypted key was not decrypted: {lock}.").format(lock=lock))
+        super().__init__(gettext("An encrypted key couldn’t be decrypted: {lock}.").format(lock=lock))
         self.lock = lock
 
 

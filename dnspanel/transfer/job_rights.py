@@ -28,7 +28,7 @@ from replication.dns.rrset import Change, RRset
 
 _ALL_RIGHTS = frozenset({Right.READ, Right.CREATE_ZONE, *RECORD_RIGHTS})
 AUTHOR_UNABLE = gettext_noop(
-    "The author is no longer allowed to do this. The account is closed, or the token was revoked."
+    "The author is no longer allowed to do this because the account was closed or the token was revoked."
 )
 
 
@@ -217,7 +217,7 @@ def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | N
 
 def not_yours(zone: str) -> SourceFault:
     """Return the fault for an existing zone that the author is not allowed to see."""
-    return _fault(zone, gettext("The zone already exists, and you don’t have access to the zone."))
+    return _fault(zone, gettext("The zone already exists, but you don’t have access to it."))
 
 
 def may_not_create(zone: str) -> SourceFault:

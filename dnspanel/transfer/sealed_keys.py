@@ -67,7 +67,7 @@ _MESSAGES = {
     KeyLock.ABSENT: gettext_noop("the file doesn’t contain the private keys"),
     KeyLock.SEALED: gettext_noop("the keys are encrypted: enter the passphrase"),
     KeyLock.NOT_OPENED: gettext_noop("the keys can’t be decrypted: the passphrase is wrong, or the file was changed"),
-    KeyLock.MANY_SALTS: gettext_noop("the keys are encrypted, and the file has keys from more than {most} exports"),
+    KeyLock.MANY_SALTS: gettext_noop("the keys are encrypted, but the file has keys from more than {most} exports"),
     KeyLock.OTHER_KEY: gettext_noop("a DNSKEY doesn’t match its private key"),
     KeyLock.UNREADABLE: gettext_noop("the key data in the file is invalid"),
 }

@@ -131,12 +131,11 @@ def _read(zone: str, text: str) -> Reader:
     with suppress(Enough):
         reader.read_sheet(Sheet(document, 0))
         for place in reader.outside:
-            reader.report(place, Unreadable(gettext("this name is not inside {zone}").format(zone=zone), "out-of-zone"))
+            reader.report(place, Unreadable(gettext("this name isn’t inside {zone}").format(zone=zone), "out-of-zone"))
         for type_, (_, place) in reader.left_out.items():
             word = rdata.type_to_text(type_)
             reason = gettext(
-                "{word} records cannot be edited as text, because the panel signs zones: see the DNSSEC page of "
-                "the zone"
+                "{word} records can’t be edited as text because the panel manages them: see the zone’s DNSSEC page"
             ).format(word=word)
             reader.report(place, Unreadable(reason, "dnssec-left-out"))
         content.finish()
@@ -144,12 +143,12 @@ def _read(zone: str, text: str) -> Reader:
             reader.warn(place, Unreadable(gettext("duplicate value: only one copy is saved"), "duplicate"))
         for record, (ttl, place) in content.other_ttls.items():
             kept = content.sets[record].ttl
-            reason = gettext("all values of a name and type must have the same TTL: {kept} above, {ttl} here").format(
+            reason = gettext("all values for a name and type must have the same TTL: {kept} above, {ttl} here").format(
                 kept=kept, ttl=ttl
             )
             reader.report(place, Unreadable(reason, "ttl-differs"))
         for place in content.misplaced_notes():
-            reason = gettext("this comment doesn’t belong to any name, type or value of the text")
+            reason = gettext("this comment isn’t attached to any name, type or value in the text")
             reader.report(place, Unreadable(reason, "noted"))
         for record in content.too_large:
             reason = gettext("the values are too large for one DNS answer")
@@ -163,7 +162,7 @@ def _read(zone: str, text: str) -> Reader:
 
 
 def _no_include(path: str) -> Document:
-    raise Unreadable(gettext("“{path}” cannot be included here").format(path=path), "include-missing")
+    raise Unreadable(gettext("“{path}” can’t be included here").format(path=path), "include-missing")
 
 
 def _compare(  # noqa: PLR0913  # a text, and what it is compared with
@@ -196,9 +195,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
         if after == seen:
             continue  # another person has made the same change
         if was is None and seen is not None and not is_complete:
-            reason = gettext("{title} is in the zone, but not in the part of the zone in this text").format(
-                title=_title(key)
-            )
+            reason = gettext("{title} exists in the zone, but not in the part you’re editing").format(title=_title(key))
             reader.report(place, Unreadable(reason, "not-shown"))
         elif after is None and key == (zone.name, rdtypes.SOA):
             assert was is not None
@@ -243,11 +240,11 @@ def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> b
 
 def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
     if seen:
-        reason = gettext("your draft changed {title} after this text was opened: {lines}").format(
+        reason = gettext("{title} was changed in your draft after this text was opened: {lines}").format(
             title=_title(key), lines=_lines(seen, zone).strip()
         )
     else:
-        reason = gettext("your draft deleted {title} after this text was opened").format(title=_title(key))
+        reason = gettext("{title} was deleted in your draft after this text was opened").format(title=_title(key))
     return Unreadable(reason, "drafted-meanwhile")
 
 

@@ -85,7 +85,7 @@ def listener(webhook: Webhook, *, now: datetime) -> Actor:
         refuse_dead(token, now)
         actor = actor_of_token(token)
     if actor is None:
-        raise TokenDead(gettext("The account of this webhook’s owner is closed."))
+        raise TokenDead(gettext("The webhook owner’s account is closed."))
     return actor
 
 

@@ -53,7 +53,7 @@ def parse_target(url: str) -> Target:
     if parts.username is not None or parts.password is not None:
         raise AddressRefused(
             gettext(
-                "The URL can’t contain a user name or password. Check the signature instead to identify the sender."
+                "The URL can’t contain a user name or password. To identify the sender, check the signature instead."
             )
         )
     if parts.fragment:

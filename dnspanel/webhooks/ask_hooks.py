@@ -77,7 +77,7 @@ def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
     if not any(
         is_signed(message_id=id, now=now, headers=answer.headers, body=answer.body, secret=secret) for secret in secrets
     ):
-        return HookAnswer(None, gettext("the response isn’t signed with the secret, for this request and this time."))
+        return HookAnswer(None, gettext("the response isn’t signed with the secret for this request and time."))
     return _read(answer, question.digest)
 
 

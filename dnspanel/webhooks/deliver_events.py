@@ -271,8 +271,8 @@ def _fault_of(status: int) -> str:
         return ""
     if 300 <= status < 400:
         return gettext(
-            "The receiver returned HTTP status {status}. Redirects aren’t followed. Enter the target URL of "
-            "the redirect."
+            "The receiver returned HTTP status {status}, but redirects aren’t followed. Enter the redirect’s "
+            "target URL."
         ).format(status=status)
     return gettext("The receiver returned HTTP status {status}.").format(status=status)
 
@@ -287,7 +287,7 @@ def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
     stored.update(failures=F("failures") + 1, failing_since=Coalesce("failing_since", now), resting_until=now + rest)
     since = webhook.failing_since or now
     if attempt.status == _GONE:
-        switch_off(webhook=webhook, reason=gettext("The receiver answered with status 410 (Gone)."), now=now)
+        switch_off(webhook=webhook, reason=gettext("The receiver responded with status 410 (Gone)."), now=now)
     elif now - since >= PATIENCE and webhook.failures + 1 >= LEAST_FAILURES:
         switch_off(
             webhook=webhook,

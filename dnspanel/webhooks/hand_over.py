@@ -76,7 +76,7 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     zones. Also raise the errors of `refuse_to_open` for both accounts.
     """
     if to.pk == person.pk or not to.is_active:
-        raise AccountRefused({"to": [gettext("Choose another account that isn’t closed.")]})
+        raise AccountRefused({"to": [gettext("Choose an account that isn’t closed.")]})
     refuse_to_open(by, person)
     refuse_to_open(by, to)
     with transaction.atomic(durable=True):

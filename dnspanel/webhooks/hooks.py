@@ -135,7 +135,7 @@ def change_webhook(
     actor = require_webhooks(by)
     terms = replace(copy_fields(WebhookTerms, webhook), **given)
     if terms.format != webhook.format:
-        raise WebhookRefused({"format": [gettext("The format can’t be changed. Create another webhook.")]})
+        raise WebhookRefused({"format": [gettext("The format can’t be changed. Create another webhook instead.")]})
     _refuse_bad_terms(terms, actor, resolve, before=webhook)
     with transaction.atomic():
         locked = _lock_webhook(webhook)
@@ -241,7 +241,7 @@ def stop_mails(*, webhook: Webhook, now: datetime) -> None:
     with transaction.atomic():
         locked = _lock_webhook(webhook)
         if locked.active:
-            off = {"disabled_at": now, "disabled_reason": gettext("Stopped with the link in an email.")}
+            off = {"disabled_at": now, "disabled_reason": gettext("Stopped via the link in an email.")}
             Webhook.objects.filter(pk=webhook.pk).update(active=False, **off)
             give_up_waiting(webhook_id=webhook.pk, reason=gettext("The emails were stopped."))
             _record("webhook.off", webhook, by=None, now=now, why=off["disabled_reason"])
@@ -272,7 +272,7 @@ def _refuse_bad_terms(
             )
         elif NEEDED[EventKind(name)] not in actor.permissions:
             faults.setdefault("events", []).append(
-                gettext("You can’t subscribe to {name}, because you don’t have the permission {permission}.").format(
+                gettext("You can’t subscribe to {name} because you don’t have the {permission} permission.").format(
                     name=name, permission=NEEDED[EventKind(name)]
                 )
             )
@@ -290,7 +290,7 @@ def _faults_of_address(
         return {"format": [gettext("Choose one of {values}.").format(values=", ".join(Format.values))]}
     if terms.format == Format.MAIL:
         if terms.url:
-            return {"url": [gettext("Leave this field empty. Emails are sent to the address of your account.")]}
+            return {"url": [gettext("Leave this field empty. Emails are sent to your account’s address.")]}
         if not settings.EMAIL_HOST:
             return {"format": [gettext("No mail server is configured. The operator can set PANEL_MAIL_HOST.")]}
         return (
@@ -369,7 +369,7 @@ def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
 
 def _refuse_inactive(webhook: Webhook) -> None:
     if not webhook.active:
-        raise WebhookRefused({"active": [gettext("The webhook is disabled. Enable the webhook first.")]})
+        raise WebhookRefused({"active": [gettext("The webhook is disabled. Enable it first.")]})
 
 
 def _webhook_of_form(form_id: UUID | None, actor: Actor) -> NewWebhook | None:

@@ -97,9 +97,7 @@ def _everywhere(facts: Mapping[str, Any]) -> str:
 
 
 def _taken_back(facts: Mapping[str, Any]) -> str:
-    message = gettext(
-        "Publication {sequence} of {zones} was reverted, because nodes could not serve the publication. {why}"
-    )
+    message = gettext("Publication {sequence} of {zones} was reverted because nodes couldn’t serve it. {why}")
     named = _text_of_zones(facts["zones"], facts["zone_count"])
     return message.format(sequence=facts["sequence"], zones=named, why=spoken(facts["taken_back"]["reason"])).rstrip()
 
@@ -133,7 +131,7 @@ def _join_names(names: Sequence[str], count: int) -> str:
 
 def _text_of_new_request(facts: Mapping[str, Any]) -> str:
     named = _join_names(facts["zones"], facts["zone_count"])
-    message = gettext("{who} requested approval of “{name}” in {zones}").format(
+    message = gettext("{who} requested approval for “{name}” in {zones}").format(
         who=_person(facts["asked_by"]) or gettext("Someone"), name=facts["name"], zones=named
     )
     return _with_reason(message, facts)
@@ -174,7 +172,7 @@ def _person(actor: Mapping[str, Any] | None) -> str:
 
 def _node(facts: Mapping[str, Any]) -> str:
     message = (
-        gettext("Node {name} is {state} (it was {was}). {sentence}")
+        gettext("Node {name} is {state} (previously {was}). {sentence}")
         if facts["was"]
         else gettext("Node {name} is {state}. {sentence}")
     )

@@ -19,7 +19,7 @@ class EventKind(models.TextChoices):
     EVERYWHERE = "publication.everywhere", gettext_lazy("Publication on all nodes")
     TAKEN_BACK = (
         "publication.taken_back",
-        gettext_lazy("Publication reverted, because nodes could not serve the publication"),
+        gettext_lazy("Publication reverted because nodes couldn’t serve it"),
     )
     OPENED = "request.opened", gettext_lazy("Approval requested")
     ENDED = "request.ended", gettext_lazy("Request published, declined or withdrawn")

@@ -27,10 +27,10 @@ KINDS = {
     "panel.held": gettext_noop("Publishing is on hold"),
     "panel.failed": gettext_noop("Publication was reverted"),
     "panel.past_rules": gettext_noop("Approval rules were bypassed"),
-    "panel.planned": gettext_noop("Scheduled change was not published"),
-    "panel.hook": gettext_noop("Publish hook doesn’t answer"),
+    "panel.planned": gettext_noop("Scheduled change wasn’t published"),
+    "panel.hook": gettext_noop("Publish hook isn’t responding"),
     "panel.rollovers": gettext_noop("Key rollovers are stuck"),
-    "panel.signatures": gettext_noop("Imported signatures expire"),
+    "panel.signatures": gettext_noop("Imported signatures are expiring"),
     "panel.expired": gettext_noop("Expired records weren’t deleted"),
 }
 
@@ -110,7 +110,7 @@ def _of_publishing(inputs: LogInputs) -> Iterator[Condition]:
         yield Condition(f"panel.failed:{sequence}", "panel.failed", severity, message, about=about)
     for request in inputs.requests:
         kind = "panel.past_rules" if request.ended_at else "panel.planned"
-        message = gettext("“{name}” was not published at the scheduled time: {reason}").format(
+        message = gettext("“{name}” wasn’t published at the scheduled time: {reason}").format(
             name=request.name, reason=request.refusal
         )
         if request.ended_at:
@@ -125,11 +125,11 @@ def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
     for hook in inputs.hooks:
         severity = Severity.CRITICAL if hook.refuses else Severity.WARNING
         message = (
-            gettext("The publish hook {hook} has not answered for {time}. Publications of {scope} are refused.")
+            gettext("The publish hook {hook} hasn’t responded for {time}. Publications for {scope} are refused.")
             if hook.refuses
             else gettext(
-                "The publish hook {hook} has not answered for {time}. Publications of {scope} continue without an "
-                "answer."
+                "The publish hook {hook} hasn’t responded for {time}. Publications for {scope} continue without a "
+                "response."
             )
         ).format(hook=hook.called, time=duration_text(now - hook.since), scope=hook.scope)
         about = (f"hook:{hook.hook_id}",)
@@ -147,17 +147,17 @@ def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
     if inputs.ending.count:
         is_critical = any(end - now <= SIGNATURES_CRITICAL for _, end in inputs.ending.first)
         severity = Severity.CRITICAL if is_critical else Severity.WARNING
-        message = gettext("{zones}: the imported signatures expire. Import the zones with new signatures.").format(
-            zones=inputs.ending.message(now)
-        )
+        message = gettext(
+            "{zones}: the imported signatures are about to expire. Import the zones with new signatures."
+        ).format(zones=inputs.ending.message(now))
         yield Condition("panel.signatures", "panel.signatures", severity, message, about=inputs.ending.about)
 
 
 def _of_expiry(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
     if inputs.expired.count:
-        message = gettext(
-            "{zones}: a record has expired, but could not be deleted. The record’s row shows the reason."
-        ).format(zones=inputs.expired.message(now))
+        message = gettext("{zones}: a record has expired but couldn’t be deleted. Its row shows the reason.").format(
+            zones=inputs.expired.message(now)
+        )
         about = inputs.expired.about
         yield Condition("panel.expired", "panel.expired", Severity.WARNING, message, about=about)
 

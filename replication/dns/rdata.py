@@ -196,7 +196,7 @@ def _check_length(type: int, text: str) -> None:
 def _encode(type: int, text: str, origin: str | None) -> bytes:
     _check_length(type, text)
     if text == "":
-        reason = gettext("the value of the {type} record is empty").format(type=type_to_text(type))
+        reason = gettext("the {type} record has an empty value").format(type=type_to_text(type))
         raise BadRdata(type=type, text=text, reason=reason)
     if text.startswith("\\#"):
         return _encode_generic(type, text)

@@ -58,9 +58,7 @@ class AddressForm:
             raise ValueError(self._reason(text)) from None
 
     def _reason(self, text: str) -> str:
-        reason = gettext("the address {text} is not a valid {title} address").format(
-            text=shorten_text(text), title=self.title
-        )
+        reason = gettext("{text} isn’t a valid {title} address").format(text=shorten_text(text), title=self.title)
         other = socket.AF_INET6 if self.family == socket.AF_INET else socket.AF_INET
         try:
             socket.inet_pton(other, text)
@@ -73,7 +71,7 @@ class AddressForm:
     def decode(self, wire: bytes) -> str:
         if len(wire) != self.size:
             raise ValueError(
-                gettext("an {title} address must have {size} bytes, but this address has {count}").format(
+                gettext("an {title} address must have {size} bytes, not {count}").format(
                     title=self.title, size=self.size, count=len(wire)
                 )
             )
@@ -307,7 +305,7 @@ FORMS: dict[int, Form] = {
     ),
     rdtypes.SOA: FieldsForm(
         (
-            (gettext_noop("primary server of the SOA"), "name"),
+            (gettext_noop("SOA primary server"), "name"),
             (gettext_noop("mailbox"), "name"),
             (gettext_noop("serial"), "u32"),
             (gettext_noop("refresh"), "seconds"),

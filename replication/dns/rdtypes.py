@@ -25,13 +25,13 @@ _SYNTHESISED = gettext_noop("{type} records can’t be edited, because PowerDNS 
 _REFUSED: dict[int, str] = {
     0: gettext_noop("type 0 is reserved"),
     24: gettext_noop("SIG is obsolete, and PowerDNS can’t serve SIG records"),
-    30: gettext_noop("NXT is obsolete, because signed zones get NSEC or NSEC3 records automatically"),
+    30: gettext_noop("NXT is obsolete because signed zones get NSEC or NSEC3 records automatically"),
     41: gettext_noop("OPT is only used in messages, not in zones"),
     46: _SYNTHESISED,
     47: _SYNTHESISED,
     50: _SYNTHESISED,
     51: gettext_noop("NSEC3PARAM is a setting of the signed zone, not a record to edit"),
-    65400: gettext_noop("ADDR is an internal type of PowerDNS"),
+    65400: gettext_noop("ADDR is an internal PowerDNS type"),
     65535: gettext_noop("type 65535 is reserved"),
 }
 

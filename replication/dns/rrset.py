@@ -191,7 +191,7 @@ def _check(rrset: RRset, wires: Iterable[bytes]) -> None:
         raise _bad(
             rrset,
             gettext(
-                "the {count} values of {mnemonic} {name} have {size} bytes, but a DNS message can have only "
+                "the {count} {mnemonic} values at {name} have {size} bytes, but a DNS message can have at most "
                 "{max_message}"
             ).format(count=len(rrset.rdata), mnemonic=mnemonic, name=rrset.name, size=size, max_message=MAX_MESSAGE),
         )

@@ -93,13 +93,13 @@ class Rotation:
         for name in late[: max(0, self._rules.minimum - left)]:
             found = verdicts[name]
             reason = gettext(
-                "{reason} The node stays in rotation, because at least {minimum} nodes must remain."
+                "{reason} The node stays in rotation because at least {minimum} nodes must remain."
             ).format(reason=found.reason, minimum=self._rules.minimum)
             verdicts[name] = replace(found, is_in=True, reason=reason)
         if any(verdicts[name].is_in for name in answered):
             for name in known.down - answered.keys():
                 if name in verdicts:
-                    verdicts[name] = replace(verdicts[name], is_in=False, reason=gettext("The node doesn’t answer."))
+                    verdicts[name] = replace(verdicts[name], is_in=False, reason=gettext("The node isn’t responding."))
         return verdicts
 
     def _follow(self, positions: Sequence[Position], now: float) -> None:
@@ -124,14 +124,12 @@ class Rotation:
             return Verdict(position, 0, reason, is_in=False)
         if position is None:
             return Verdict(
-                None, 0, gettext("The node hasn’t answered yet, so the health check of dnsdist decides."), is_in=True
+                None, 0, gettext("The node hasn’t responded yet, so dnsdist’s health check decides."), is_in=True
             )
         if position.epoch != self._epoch:
             since = self._strange_since.setdefault(name, now)
             is_in = now - since < self._rules.behind_seconds
-            return Verdict(
-                position, 0, gettext("The node has another history of the log than most nodes."), is_in=is_in
-            )
+            return Verdict(position, 0, gettext("The node’s log history differs from that of most nodes."), is_in=is_in)
         self._strange_since.pop(name, None)
         behind = max(0, self._sequences[-1] - position.sequence)
         lacking = bisect_right(self._sequences, position.sequence + self._rules.most_behind)

@@ -82,7 +82,7 @@ async function ask(address, options = {}) {
       if (answer.ok || answer.status === 409) return said;
       throw new Error(
         answer.status === 401
-          ? translated("Your session has expired. Sign in in another tab, then continue.")
+          ? translated("Your session has expired. Use another tab to sign in, then continue here.")
           : (said.errors?.join(" ") ?? translated("Request failed (HTTP {status}).", { status: answer.status })),
       );
     }
@@ -103,7 +103,7 @@ async function send({ upload, finish }) {
     const address = `${upload}?${new URLSearchParams({ name })}`;
     let { offset } = await ask(address);
     if (offset > blob.size) throw new Error(
-        translated("{name} is shorter than the file uploaded before. Choose the original file.", { name }),
+        translated("{name} is smaller than the file uploaded earlier. Choose the original file.", { name }),
       );
     while (offset < blob.size || !row.matches(".is-done")) {
       const body = blob.slice(offset, offset + Number(form.dataset.chunk));
@@ -154,7 +154,7 @@ form.addEventListener("submit", async (event) => {
   try {
     next = await send(await addresses());
   } catch (error) {
-    const stopped = translated("Upload stopped. You can continue the upload at any time.");
+    const stopped = translated("Upload paused. You can resume it at any time.");
     complain(stop.signal.aborted ? stopped : error.message);
   }
   part("upload-stop").hidden = true;

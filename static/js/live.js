@@ -37,7 +37,7 @@ function setConnected(connected) {
   if (!strip) return;
   const since = document.getElementById("offline-since");
   const time = lastAnswerAt.toLocaleTimeString([], { hourCycle: "h23" });
-  since.textContent = translated("Last update: {time}. Reconnecting. Your input is not lost.", { time });
+  since.textContent = translated("Last update: {time}. Reconnecting. Your input won’t be lost.", { time });
   strip.hidden = connected;
 }
 

@@ -155,7 +155,7 @@ async function copy(source) {
     toast("ok", translated("Copied."));
   } catch {
     getSelection().selectAllChildren(source);
-    toast("warn", translated("The browser did not allow copying. Copy the selected text yourself."));
+    toast("warn", translated("The browser didn’t allow copying. Copy the selected text manually."));
   }
 }
 

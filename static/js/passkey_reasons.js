@@ -7,4 +7,4 @@ const REASONS = {
   SecurityError: translated("Passkeys work only at the panel’s own address."),
 };
 
-export const reasonOf = (error) => REASONS[error.name] ?? translated("The browser cannot use passkeys.");
+export const reasonOf = (error) => REASONS[error.name] ?? translated("This browser doesn’t support passkeys.");

@@ -126,7 +126,7 @@ async function lookWhoIsHere() {
   if (!now || !dialog.open) return;
   if (now === user) done();
   else {
-    const text = "{now} has signed in in another tab. Sign in as {user}, or reload the page.";
+    const text = "{now} signed in using another tab. Sign in as {user}, or reload the page.";
     show(translated(text, { now, user }));
   }
 }

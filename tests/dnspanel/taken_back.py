@@ -17,7 +17,7 @@ from dnspanel.zones.publishing.ready_zones import nothing
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 
-REASON = "PowerDNS failed a query for www.example.test. CAA: SERVFAIL."
+REASON = "PowerDNS failed to answer a query for www.example.test. CAA: SERVFAIL."
 
 
 def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publication:

@@ -102,7 +102,7 @@ def test_the_operator_can_allow_networks_and_only_those() -> None:
 def test_a_name_without_an_address_is_said_so() -> None:
     with pytest.raises(NoAddress, match="a public address"):
         allowed_addresses("nobody.test", 443, (), resolve=resolve_to())
-    with pytest.raises(NoAddress, match="cannot be resolved"):
+    with pytest.raises(NoAddress, match="couldn’t be resolved"):
         resolve_host("nobody.invalid", 443)
 
 

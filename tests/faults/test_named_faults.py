@@ -209,7 +209,7 @@ def lose_postgresql(watched: Watched, fault: str) -> None:
     until(lambda: operator.metrics().get(watch, 0) > began, seconds=BACK_SECONDS, what="a look for alerts")
     before = len(watched.mails.mails)
     places = {
-        "alert": lambda: any("PostgreSQL has not responded" in mail.text for mail in watched.mails.mails[before:]),
+        "alert": lambda: any("PostgreSQL hasn’t responded" in mail.text for mail in watched.mails.mails[before:]),
         "page": lambda: not operator.page("/nodes/").startswith("200 "),
         "metric": lambda: not operator.metrics(),
     }

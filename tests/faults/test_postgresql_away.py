@@ -136,7 +136,7 @@ def refused_by(face: str, answer: Answer) -> None:
     kind, text = answer.headers["Content-Type"].partition(";")[0], answer.body.decode()
     if face in ("page", "fragment", "metrics"):
         assert kind == ("text/html" if face == "page" else "text/plain"), (face, answer)
-        assert "The database doesn’t answer" in text, (face, answer)
+        assert "The database isn’t responding" in text, (face, answer)
     elif face == "dyndns":
         assert text == "911\n", answer
     else:
@@ -144,7 +144,7 @@ def refused_by(face: str, answer: Answer) -> None:
         kinds = {"v2": "application/problem+json", "scim": "application/scim+json"}
         assert kind == kinds.get(face, "application/json"), (face, answer)
         member = "error" if face in ("v1", "script") else "detail"
-        assert told[member].startswith("The database doesn’t answer"), (face, answer)
+        assert told[member].startswith("The database isn’t responding"), (face, answer)
 
 
 def test_while_postgresql_hangs_everybody_gets_an_answer(faulty: Stack, panel: Panel, token: str) -> None:

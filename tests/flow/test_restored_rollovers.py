@@ -31,7 +31,7 @@ def keeps(browser: Browser, panel: Panel, broken: str) -> None:
         expect(main.get_by_role("link", name=broken)).to_be_visible()
         expect(main).to_contain_text("caches still have a DS for")
         for accepts, reason, refusal in (
-            (False, "we want yesterday's", "Some zones would no longer validate. Confirm that these zones can break."),
+            (False, "we want yesterday's", "Some zones would no longer validate. Confirm that you accept this."),
             (True, "", "Enter a reason for breaking these zones."),
         ):
             decides_to_keep(rita, accepts=accepts, reason=reason)
@@ -45,7 +45,7 @@ def keeps(browser: Browser, panel: Panel, broken: str) -> None:
 def decides_to_keep(rita: Person, *, accepts: bool, reason: str) -> None:
     form = rita.page.locator("#decide-keep")
     form.get_by_role("textbox", name="Reason").fill(reason)
-    form.get_by_label("Accept that these zones can break, for the reason above").set_checked(accepts)
+    form.get_by_label("Accept that these zones might break, for the reason above").set_checked(accepts)
     form.get_by_label("Type").fill("keep the panel's")
     form.get_by_role("button", name="Use panel content").click()
 

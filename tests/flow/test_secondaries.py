@@ -195,7 +195,7 @@ def test_a_rollover_waits_for_a_secondary_that_still_answers_with_the_old_keys(e
     waiting = run_inside(estate.stack, "secondaries.roll_past", "cut off", ROLLED)
     assert {step for step, _ in waiting["looks"]} == {"publish"}
     waits_for = waiting["looks"][-1][1]
-    assert waits_for.startswith("Waiting for all secondaries of the zone to serve this step."), waiting
+    assert waits_for.startswith("Waiting for all of the zone’s secondaries to serve this step."), waiting
     assert f"bind (BIND) answers with serial {before} instead of" in waits_for
     assert bind.serial_of(ROLLED) == before
     validates(bind, ROLLED, anchor)

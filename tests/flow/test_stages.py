@@ -204,7 +204,7 @@ def test_a_poison_is_taken_back_and_no_other_node_ever_answers_with_it_while_edi
     assert seen == []
     assert poison < after < later
     found = run_inside(staged, "stages.isolation", poison)
-    assert found["reason"] == "PowerDNS failed a query for poison.stages2.test. IPSECKEY: SERVFAIL."
+    assert found["reason"] == "PowerDNS failed to answer a query for poison.stages2.test. IPSECKEY: SERVFAIL."
     assert found["channel"] == "system"
     assert found["said"].startswith(f"Publication {poison} is taken back")
     assert found["merged"]
@@ -238,7 +238,7 @@ def test_a_poison_among_many_rrsets_is_found_by_its_name_and_whoever_waits_hears
     # Previously 64 of 155 RRsets were checked, so the zone stayed, with SERVFAIL at `www` "on 4/4 nodes". When it was
     # found, waiting people were told that all nodes answered.
     reason, seconds = run_inside(staged, "stages.create_poisoned", "stages8.test.", *POISON)
-    assert reason.startswith("PowerDNS failed a query for h77.stages8.test. ")
+    assert reason.startswith("PowerDNS failed to answer a query for h77.stages8.test. ")
     assert seconds < 30
     # They are informed while servers still remove the zone.
     for node in staged.servers:
@@ -306,7 +306,7 @@ def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(stage
     assert seen == []
     assert validator.faults == [], validator.faults[:5]
     sys.stdout.write("\n".join([*reasons, ""]))
-    assert "PowerDNS failed a query for arrives.stages2.test. IPSECKEY: SERVFAIL." in reasons
+    assert "PowerDNS failed to answer a query for arrives.stages2.test. IPSECKEY: SERVFAIL." in reasons
     assert any(
         each.startswith(f"{zone} doesn’t validate: wrong answer for {zone} DNSKEY with DNSSEC") for each in reasons
     )

@@ -65,7 +65,7 @@ def fault(pattern: str) -> str:
     return (
         ""
         if stars(pattern) <= MOST_STARS
-        else gettext("A pattern can have at most {most_stars} stars: {pattern}").format(
+        else gettext("A pattern can have at most {most_stars} asterisks: {pattern}").format(
             most_stars=MOST_STARS, pattern=pattern
         )
     )

@@ -95,7 +95,7 @@ def _refuse_bad_fields(user: User, password: str) -> None:
     if "username" not in faults and name_is_taken(user.username):
         faults["username"] = [name_taken(gettext("A user with that username already exists."))]
     if "email" not in faults and user.email and mail_is_taken(user.email):
-        faults["email"] = [name_taken(gettext("Another account has this email address."))]
+        faults["email"] = [name_taken(gettext("This email address is already used by another account."))]
     try:
         password_validation.validate_password(password, user)
     except ValidationError as exc:

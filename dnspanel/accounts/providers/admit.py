@@ -86,7 +86,7 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
             elif mail_is_taken(identity.mail):  # in another spelling, which proves nothing
                 raise SignInRefused(
                     "mail-taken",
-                    gettext("Another account has a different spelling of your email address. Ask an administrator."),
+                    gettext("Another account uses a different spelling of your email address. Ask an administrator."),
                 )
             else:
                 reason = "first sign-in"
@@ -119,7 +119,7 @@ def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome,
     if not provider.makes_people:
         raise SignInRefused("unknown", gettext("No account has your email address."))
     if provider.rules and not outcome.has_matched:
-        raise SignInRefused("no-group", gettext("None of your groups at the provider is allowed to sign in."))
+        raise SignInRefused("no-group", gettext("None of your groups at the provider are allowed to sign in."))
     user = User(
         username=_free_name(identity),
         email=identity.mail,

@@ -157,7 +157,7 @@ def _take_ldap_password(user: User) -> None:
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",
-            gettext("{username} already uses the password of another LDAP server.").format(username=user.username),
+            gettext("{username} already uses a password from another LDAP server.").format(username=user.username),
         )
     is_one = user.role == Role.ADMINISTRATOR
     if is_one and [each.pk for each in locked_administrators() if each.has_usable_password()] == [user.pk]:

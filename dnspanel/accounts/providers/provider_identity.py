@@ -113,7 +113,7 @@ def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:
         raise SignInRefused(
-            "groups", gettext("You are in too many groups. The provider couldn’t send all groups in the token.")
+            "groups", gettext("You’re in too many groups, so the provider couldn’t send all of them in the token.")
         )
     value: Any = claims.get(claim)
     if value is None:

@@ -201,7 +201,7 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
         faults["mail_domains"] = reasons
     if terms.makes_people and not terms.mail_domains and not terms.rules:
         faults["makes_people"] = [
-            gettext("Enter email domains or group rules. Otherwise, everyone at the provider could create an account.")
+            gettext("Enter email domains or group rules. Otherwise, anyone at the provider could create an account.")
         ]
     return faults
 

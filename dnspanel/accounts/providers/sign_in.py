@@ -85,7 +85,7 @@ def _record(row: SignInProvider, refusal: SignInRefused, identity: Identity | No
 def _link(request: HttpRequest, row: SignInProvider, identity: Identity, state: dict[str, Any]) -> HttpResponse:
     user = request.user
     if not isinstance(user, User) or user.pk != state.get("user"):
-        raise SignInRefused("other-session", gettext("Another person is now signed in here. No account was linked."))
+        raise SignInRefused("other-session", gettext("Someone else is now signed in here, so no account was linked."))
     link_own_account(provider=row, identity=identity, user=user, now=timezone.now())
     messages.success(request, gettext("You can now also sign in with {name}.").format(name=row.name))
     return redirect("account-providers")

@@ -68,7 +68,7 @@ class Usage:
         """A message about the remaining amount, for people who are near the quota."""
         limit, used = self.limit or 0, self.used or 0
         left = max(0, limit - used)
-        message = gettext("{used} of {limit} used. The limit is reached.")
+        message = gettext("{used} of {limit} used. The limit has been reached.")
         if left:
             message = gettext("{used} of {limit} used, {left} left.")
         return message.format(
@@ -157,25 +157,24 @@ def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added:
     if holder.team:
         message = (
             gettext(
-                "Quota of team {team} exceeded: limit {limit}, used at least {used}, requested {added}. An "
+                "Quota for team {team} exceeded: limit {limit}, used at least {used}, requested {added}. An "
                 "administrator can raise the limit."
             )
             if used > limit
             else gettext(
-                "Quota of team {team} exceeded: limit {limit}, used {used}, requested {added}. An administrator "
+                "Quota for team {team} exceeded: limit {limit}, used {used}, requested {added}. An administrator "
                 "can raise the limit."
             )
         )
     else:
         message = (
             gettext(
-                "Your quota is exceeded: limit {limit}, used at least {used}, requested {added}. An administrator "
-                "can raise the limit."
+                "Quota exceeded: limit {limit}, used at least {used}, requested {added}. An administrator can "
+                "raise your limit."
             )
             if used > limit
             else gettext(
-                "Your quota is exceeded: limit {limit}, used {used}, requested {added}. An administrator can "
-                "raise the limit."
+                "Quota exceeded: limit {limit}, used {used}, requested {added}. An administrator can raise your limit."
             )
         )
     return message.format(

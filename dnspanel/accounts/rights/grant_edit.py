@@ -100,7 +100,7 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
         faults["names"] = reasons
     elif _count_starred([grant]) > MOST_STARRED:
         faults["names"] = [
-            gettext("Use at most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)
+            gettext("Use at most {most_starred} patterns with an asterisk.").format(most_starred=MOST_STARRED)
         ]
     if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
         faults["types"] = reasons
@@ -126,7 +126,7 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
             ]
     if not faults and _count_starred(scope) > MOST_STARRED:
         faults = [
-            gettext("Use at most {most_starred} patterns with a star in all grants together.").format(
+            gettext("Use at most {most_starred} patterns with an asterisk across all grants.").format(
                 most_starred=MOST_STARRED
             )
         ]

@@ -107,7 +107,7 @@ def change_person(
             terms = change(user)
             _change(row, _get_or_create_rows(row, [user], by, now)[0], terms, by, now)
     except IntegrityError as exc:
-        raise Taken(gettext("Another person has this user name or email address.")) from exc
+        raise Taken(gettext("This user name or email address is already used by another person.")) from exc
     return person_of(directory, pk)
 
 
@@ -220,6 +220,6 @@ def _refuse(user: User, terms: PersonTerms) -> None:
         if faults := {name: messages for name, messages in exc.message_dict.items() if name not in kept}:
             raise AccountRefused(faults) from exc
     if "username" not in kept and name_is_taken(terms.username, but=user.pk or 0):
-        raise Taken(gettext("Another person has this user name."))
+        raise Taken(gettext("This user name is already used by another person."))
     if "email" not in kept and mail_is_taken(terms.email, but=user.pk or 0):
-        raise Taken(gettext("Another person has this email address."))
+        raise Taken(gettext("This email address is already used by another person."))

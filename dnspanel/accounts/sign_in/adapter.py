@@ -26,7 +26,7 @@ class PanelAccountAdapter(DefaultAccountAdapter):
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "too_many_login_attempts": gettext_lazy(
-            "Too many incorrect passwords. Wait a few minutes, or use a browser in which you have signed in before."
+            "Too many incorrect passwords. Wait a few minutes, or use a browser you’ve used to sign in before."
         )
     }
 

@@ -44,9 +44,9 @@ def make_password_link(*, user: User, by: Author, now: datetime) -> str:
         raise AccountRefused(
             {
                 "password": [
-                    gettext(
-                        "{username} uses the password of an LDAP server, which can only be changed on this server."
-                    ).format(username=user.username)
+                    gettext("{username} uses a password from an LDAP server, which can only be changed there.").format(
+                        username=user.username
+                    )
                 ]
             }
         )

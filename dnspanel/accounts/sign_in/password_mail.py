@@ -15,8 +15,8 @@ from dnspanel.texts import gettext, gettext_noop, speaking
 logger = logging.getLogger(__name__)
 
 TEXT = gettext_noop(
-    "Someone requested a new password for {name} at {panel}.\n\n{link}\n\nThis link works once, within 24 "
-    "hours. If you didn’t request a new password, ignore this mail.\n"
+    "Someone requested a new password for {name} at {panel}.\n\n{link}\n\nThis link works once and "
+    "expires after 24 hours. If you didn’t request a new password, ignore this email.\n"
 )
 
 

@@ -72,7 +72,7 @@ def lego(place: Place) -> Snippet:
         f"lego --accept-tos --email you@example.com --dns pdns --domains {_quote_shell(_host(place.name))} run\n"
     )
     return Snippet(
-        "lego", "sh", text, note=gettext("The lego modules of Traefik and Caddy use the same two variables.")
+        "lego", "sh", text, note=gettext("The lego modules in Traefik and Caddy use the same two variables.")
     )
 
 
@@ -102,7 +102,7 @@ spec:
               apiKeySecretRef: {{name: dnspanel, key: api-key}}
 """
     return Snippet(
-        "cert-manager", "yaml", text, note=gettext("Requires the webhook cert-manager-webhook-pdns in the cluster.")
+        "cert-manager", "yaml", text, note=gettext("Requires the cert-manager-webhook-pdns webhook in the cluster.")
     )
 
 
@@ -155,7 +155,7 @@ def dyndns_url(place: Place) -> Snippet:
         f"Update URL: {address}\nUser name:  {_host(place.name)}\nPassword:   {place.secret}\n",
         note=gettext(
             "Enter any user name. Most routers replace <ipaddr> with their address. Without myip, the panel "
-            "uses the address that sends the request."
+            "uses the address that the request comes from."
         ),
     )
 

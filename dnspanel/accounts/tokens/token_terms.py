@@ -34,7 +34,7 @@ class TokenTerms:
 def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
     faults: dict[str, list[str]] = {}
     if not terms.purpose.strip():
-        faults["purpose"] = [gettext("Enter a purpose. The list of tokens and the history show this purpose.")]
+        faults["purpose"] = [gettext("Enter a purpose. It’s shown in the token list and in the history.")]
     elif len(terms.purpose) > 100:
         faults["purpose"] = [gettext("Enter at most 100 characters.")]
     faults |= _faults_of_limits(terms, now)
@@ -87,9 +87,7 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
         ]
     by_token = by.scope if isinstance(by, Actor) else None
     if by_token is not None and not all(any(is_part(grant, mine) for mine in by_token) for grant in terms.scope):
-        lacking.append(
-            gettext("The scope of the new token must be within the scope of the token that creates the new token.")
-        )
+        lacking.append(gettext("The new token’s scope must be within the scope of the token that creates it."))
     return list(dict.fromkeys(lacking))
 
 
@@ -116,27 +114,25 @@ def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
     if maker is None:
         return faults
     if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
-        faults["expires_at"] = [
-            gettext("The new token must not expire later than the token that creates the new token.")
-        ]
+        faults["expires_at"] = [gettext("The new token can’t expire later than the token that creates it.")]
     if maker.unused_days is not None and (terms.unused_days is None or terms.unused_days > maker.unused_days):
         faults["unused_days"] = [
-            gettext("Enter at most {unused_days} days, the limit of the token that creates the new token.").format(
+            gettext("Enter at most {unused_days} days, the limit for the token that creates this one.").format(
                 unused_days=maker.unused_days
             )
         ]
     if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
         faults["requests_per_minute"] = [
-            gettext("Enter at most {requests:,}, the limit of the token that creates the new token.").format(
+            gettext("Enter at most {requests:,}, the limit for the token that creates this one.").format(
                 requests=requests_per_minute(maker)
             )
         ]
     if terms.deletes_many and not maker.deletes_many:
-        faults["deletes_many"] = [gettext("The token that creates the new token isn’t allowed to delete many zones.")]
+        faults["deletes_many"] = [gettext("The token that creates this one isn’t allowed to delete many zones.")]
     within = [ip_network(network) for network in maker.networks]
     outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
     if within and (outside or not terms.networks):
-        faults["networks"] = [gettext("Enter only networks that are allowed for the token that creates the new token.")]
+        faults["networks"] = [gettext("Enter only networks that are allowed for the token that creates this one.")]
     return faults
 
 

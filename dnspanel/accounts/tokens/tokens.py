@@ -154,9 +154,13 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
-        raise TokenRefused({"token": [gettext("Rotate the secret of a directory’s token on the directory’s page.")]})
+        raise TokenRefused(
+            {"token": [gettext("To rotate the secret for a directory’s token, open the directory’s page.")]}
+        )
     if token.kind != TokenKind.API:
-        raise TokenRefused({"token": [gettext("TSIG keys can’t be rotated. Create a key with another name instead.")]})
+        raise TokenRefused(
+            {"token": [gettext("TSIG keys can’t be rotated. Create one with a different name instead.")]}
+        )
     end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
     secret = new_secret()
     with transaction.atomic():
@@ -164,7 +168,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
         locked = Token.objects.select_for_update().get(pk=token.pk)
         refuse_dead(locked, now)
         if locked.rotated_to_id is not None:
-            raise TokenDead(gettext("This token was already rotated. Rotate the newer token."))
+            raise TokenDead(gettext("This token has already been rotated. Rotate the newer one instead."))
         _refuse_too_many(locked.owner, now, replaced=1)
         new = Token.objects.create(
             kind=TokenKind.API,
@@ -208,7 +212,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
     )
     freer = faults_beyond_maker(terms, by) or mine.token.needs_if_match > token.needs_if_match
     if freer or not _is_within_scope(token, mine):
-        raise TokenRefused({"token": [gettext("You can’t rotate a token with more rights than your own token.")]})
+        raise TokenRefused({"token": [gettext("You can’t rotate a token that has more rights than your own.")]})
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
@@ -382,7 +386,7 @@ def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor
         raise TokenElsewhere
     actor = actor_of_token(token)
     if actor is None:
-        raise TokenDead(gettext("The account of this token’s owner is closed."))
+        raise TokenDead(gettext("The account that owns this token is closed."))
     _note_use(token, address, now)
     return actor
 
@@ -403,7 +407,7 @@ def refuse_dead(token: Token, now: datetime) -> None:
         used = token.last_used_at or token.created_at
         if used + timedelta(days=token.unused_days) <= now:
             raise TokenDead(
-                gettext("This token was not used for {unused_days} days.").format(unused_days=token.unused_days)
+                gettext("This token hasn’t been used for {unused_days} days.").format(unused_days=token.unused_days)
             )
 
 

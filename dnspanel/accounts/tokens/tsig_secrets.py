@@ -36,7 +36,7 @@ def refuse_reserved(name: str) -> None:
         raise TokenRefused(
             {
                 "name": [
-                    gettext("Names below {of_secondaries} are reserved for keys of secondaries.").format(
+                    gettext("Names below {of_secondaries} are reserved for secondaries’ keys.").format(
                         of_secondaries=OF_SECONDARIES
                     )
                 ]
@@ -71,7 +71,7 @@ def refuse_new_of_old_algorithm(algorithm: str) -> None:
             {
                 "algorithm": [
                     gettext(
-                        "{algorithm} is only allowed for an existing key. Enter the existing key, or use hmac-sha256."
+                        "{algorithm} is only allowed for an existing key. Enter that key, or use hmac-sha256."
                     ).format(algorithm=algorithm)
                 ]
             }

@@ -15,7 +15,7 @@ BEHIND_FOR = timedelta(minutes=10)
 REJECTED_FOR = timedelta(days=1)
 
 KINDS = {
-    "panel.evidence": gettext_noop("Audit log destination doesn’t accept entries"),
+    "panel.evidence": gettext_noop("Audit log destination isn’t accepting entries"),
     "panel.evidence_behind": gettext_noop("Audit log destination is behind"),
     "panel.evidence_rejected": gettext_noop("Audit log destination rejected entries"),
 }
@@ -56,7 +56,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
             ).format(name=each.name, count=each.behind)
             yield Condition(key, "panel.evidence_behind", Severity.WARNING, message, about=about)
         if each.rejected_at is not None and now - each.rejected_at < REJECTED_FOR:
-            message = gettext("{name} rejected audit log entries. The destination’s page shows the reason.").format(
+            message = gettext("{name} rejected audit log entries. For the reason, see the destination’s page.").format(
                 name=each.name
             )
             kind = "panel.evidence_rejected"

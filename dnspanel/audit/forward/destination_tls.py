@@ -24,7 +24,7 @@ LONGEST_PEM = 64_000  # characters
 def canonical_certificates(text: str) -> str:
     """Return the certificates in PEM, or "" for an empty text. Raise ValueError, worded for people, if invalid."""
     found = certificates_in(
-        text, beside_key=gettext("Enter only the certificate here. Enter the private key in the key field.")
+        text, beside_key=gettext("Enter only the certificate here. The private key goes in the key field.")
     )
     pem = pem_of(found)
     try:
@@ -48,9 +48,7 @@ def canonical_key(text: str, chain: str) -> bytes:
         key: Any = load_pem_private_key(text.strip().encode(), None)
         pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     except TypeError as exc:
-        raise ValueError(
-            gettext("Enter the private key without a password. The panel stores the key encrypted.")
-        ) from exc
+        raise ValueError(gettext("Enter the private key without a password. The panel stores it encrypted.")) from exc
     except (ValueError, UnsupportedAlgorithm) as exc:
         raise ValueError(
             gettext("Enter a private key in PEM format, which starts with -----BEGIN PRIVATE KEY-----")
@@ -61,7 +59,7 @@ def canonical_key(text: str, chain: str) -> bytes:
         client_context(ca="", chain=chain, key=pem)
     except ssl.SSLError as exc:
         raise ValueError(
-            gettext("TLS doesn’t accept the private key: {reason}.").format(
+            gettext("The private key can’t be used for TLS: {reason}.").format(
                 reason=(exc.reason or "").replace("_", " ").lower() or gettext("the key is too weak")
             )
         ) from exc

@@ -130,7 +130,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
         with transaction.atomic(durable=True):
             row = first_or(Destination.objects.select_for_update().filter(pk=destination.pk), DestinationUnknown)
             if row.version != destination.version:
-                raise DestinationRefused({"": [gettext("Someone else changed the destination. Reload the page.")]})
+                raise DestinationRefused({"": [gettext("Someone else has changed the destination. Reload the page.")]})
             before = {name: getattr(row, name) for name in columns}
             given = columns | ({"sent_to": 0} if terms.from_beginning else {})
             Destination.objects.filter(pk=row.pk).update(version=row.version + 1, changed_at=now, **_ANEW, **given)
@@ -246,16 +246,14 @@ def _address(kind: Kind, text: str) -> str:
 def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | None:
     if not certificate:
         if terms.key.strip():
-            raise ValueError(gettext("Enter the certificate of the private key."))
+            raise ValueError(gettext("Enter the certificate for the private key."))
         return None
     if terms.key.strip():
         return encrypt_secret(canonical_key(terms.key, certificate))
     if stored is None or stored.key is None:
-        raise ValueError(gettext("Enter the private key of the certificate."))
+        raise ValueError(gettext("Enter the private key for the certificate."))
     if not fits(decrypt_secret(stored.key), certificate):
-        raise ValueError(
-            gettext("The stored private key doesn’t match this certificate. Enter the matching private key.")
-        )
+        raise ValueError(gettext("The stored private key doesn’t match this certificate. Enter the matching one."))
     return bytes(stored.key)
 
 
@@ -268,7 +266,7 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
     if stored is None or stored.headers is None or terms.without_headers:
         return None
     if urlsplit(stored.address)[:2] != urlsplit(address)[:2]:
-        raise ValueError(gettext("Enter the headers again. The stored headers belong to another server."))
+        raise ValueError(gettext("Enter the headers again. The stored ones belong to another server."))
     return bytes(stored.headers)
 
 

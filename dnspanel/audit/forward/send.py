@@ -73,7 +73,7 @@ def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) 
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:
-        raise NotSent(gettext("TLS no longer accepts the certificates of this destination.")) from exc
+        raise NotSent(gettext("This destination’s certificates can no longer be used for TLS.")) from exc
     if target.kind == Kind.SYSLOG:
         return _send_syslog(target, acts, sender, context)
     return _send_otlp(target, acts, sender, context, now)
@@ -194,8 +194,8 @@ def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl
 def _fault_of(answer: Answer) -> str:
     if 300 <= answer.status < 400:
         return gettext(
-            "The receiver returned HTTP status {status}. Redirects aren’t followed. Enter the target URL of "
-            "the redirect."
+            "The receiver returned HTTP status {status}, but redirects aren’t followed. Enter the redirect’s "
+            "target URL."
         ).format(status=answer.status)
     reason = " ".join(answer.text.split())[:_LONGEST_REASON]
     if reason and reason.isprintable():
@@ -214,7 +214,7 @@ def _message_of_rejected(answer: Answer) -> str:
         return ""  # some collectors answer with plain text or protobuf
     reason = "".join(character for character in reason if character.isprintable())[:_LONGEST_REASON]
     if count > 0:
-        return gettext("Log entries rejected by the receiver: {count:,}. Reason: {reason}").format(
+        return gettext("The receiver rejected log entries ({count:,}). Reason: {reason}").format(
             count=count, reason=reason or gettext("no reason given.")
         )
     return ""

@@ -24,9 +24,9 @@ def certificate_condition(
         )
     else:
         message = (
-            gettext("The certificate of {name} expires in {time}, on {day}. Automatic renewal failed.")
+            gettext("{name}’s certificate expires in {time}, on {day}. Automatic renewal failed.")
             if left > timedelta(0)
-            else gettext("The certificate of {name} expired {time} ago, on {day}. Automatic renewal failed.")
+            else gettext("{name}’s certificate expired {time} ago, on {day}. Automatic renewal failed.")
         )
     message = message.format(
         name=node.name if node else "", time=duration_text(abs(left)), day=expires_at.date().isoformat()

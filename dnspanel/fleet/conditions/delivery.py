@@ -23,7 +23,7 @@ PINNED_FOR = timedelta(hours=1)
 
 KINDS = {
     "panel.late": gettext_noop("Publications are late"),
-    "panel.log_age": gettext_noop("Publications wait to be encoded"),
+    "panel.log_age": gettext_noop("Publications are waiting to be encoded"),
     "panel.stopped": gettext_noop("Delivery is stopped"),
     "panel.pinned": gettext_noop("Fleet is pinned"),
     "panel.collector": gettext_noop("Collector isn’t running"),
@@ -36,9 +36,9 @@ def delivery_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[
     yield from _of_waiting(inputs.waiting, now, is_open)
     yield from _of_delivery(inputs.delivery, now)
     if _collector_is_silent(inputs, now):
-        message = gettext("The collector hasn’t run since the panel was set up. The state of the nodes is unknown.")
+        message = gettext("The collector hasn’t run since the panel was set up, so the state of the nodes is unknown.")
         if inputs.collector_at:
-            message = gettext("The collector hasn’t run for {time}. The state of the nodes is unknown.").format(
+            message = gettext("The collector hasn’t run for {time}, so the state of the nodes is unknown.").format(
                 time=duration_text(now - inputs.collector_at)
             )
         yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, message)
@@ -47,9 +47,9 @@ def delivery_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[
 def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Condition]:
     if unencoded_since is not None and (age := now - unencoded_since) >= LOG_AGE:
         severity = Severity.CRITICAL if age >= LOG_AGE_CRITICAL else Severity.WARNING
-        message = gettext(
-            "The oldest unencoded publication is {time} old. Nodes can’t get this publication yet."
-        ).format(time=duration_text(age))
+        message = gettext("The oldest unencoded publication is {time} old, and nodes can’t get it yet.").format(
+            time=duration_text(age)
+        )
         yield Condition("panel.log_age", "panel.log_age", severity, message)
 
 

@@ -26,9 +26,9 @@ def disk_share(
         )
     else:
         message = (
-            gettext("The disk of {name} has only {count:,} free inodes ({share}).")
+            gettext("The disk on {name} has only {count:,} free inodes ({share}).")
             if is_inodes
-            else gettext("The disk of {name} has only {free} free ({share}).")
+            else gettext("The disk on {name} has only {free} free ({share}).")
         )
     severity = Severity.CRITICAL if share < DISK_SHARE_CRITICAL else Severity.WARNING
     message = message.format(

@@ -28,20 +28,20 @@ DIVERGED_FOR = timedelta(minutes=5)
 
 KINDS = {
     "node.late": gettext_noop("Node is late"),
-    "node.stale": gettext_noop("Node serves old data"),
+    "node.stale": gettext_noop("Node is serving stale data"),
     "node.offline": gettext_noop("Node is offline"),
-    "node.rejecting": gettext_noop("Node rejects updates"),
-    "node.powerdns": gettext_noop("DNS server on a node doesn’t answer correctly"),
-    "node.diverged": gettext_noop("Zones on a node differ from the panel"),
-    "node.digest": gettext_noop("Node’s digest differs from the panel’s digest"),
-    "node.disk": gettext_noop("Node’s disk is almost full"),
-    "node.map": gettext_noop("Node’s LMDB map is almost full"),
+    "node.rejecting": gettext_noop("Node is rejecting updates"),
+    "node.powerdns": gettext_noop("DNS server on a node isn’t answering correctly"),
+    "node.diverged": gettext_noop("Zones on a node differ from those in the panel"),
+    "node.digest": gettext_noop("Node digest differs from the panel’s"),
+    "node.disk": gettext_noop("Node disk is almost full"),
+    "node.map": gettext_noop("Node LMDB map is almost full"),
     "node.reader": gettext_noop("LMDB reader on a node is behind"),
-    "node.certificate": gettext_noop("Node’s certificate expires soon"),
-    "node.clock": gettext_noop("Node’s clock is wrong"),
-    "node.bootstrap": gettext_noop("Node doesn’t get its snapshot"),
-    "node.agent": gettext_noop("Node’s agent is older than the panel"),
-    "node.setup": gettext_noop("Node’s setup differs from the panel’s settings"),
+    "node.certificate": gettext_noop("Node certificate expires soon"),
+    "node.clock": gettext_noop("Node clock is wrong"),
+    "node.bootstrap": gettext_noop("Node isn’t receiving its snapshot"),
+    "node.agent": gettext_noop("Node agent is older than the panel"),
+    "node.setup": gettext_noop("Node setup differs from the panel’s settings"),
     "node.front": gettext_noop("Front has too few nodes in rotation"),
 }
 
@@ -90,7 +90,7 @@ def _powerdns(node: NodeInputs) -> Condition | None:
     if not (unserved := str(node.report.get("unserved", ""))):
         return None
     program = "dnsdist" if node.report.get("front") else "PowerDNS"
-    message = gettext("{program} on {name} doesn’t answer correctly. Reason: {reason}").format(
+    message = gettext("{program} on {name} isn’t responding correctly. Reason: {reason}").format(
         program=program, name=node.name, reason=unserved
     )
     return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, message, node.node_id)
@@ -114,15 +114,15 @@ def _condition_of_divergence(node: NodeInputs, now: datetime) -> Condition | Non
     """
     if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
         message = ngettext(
-            "On {name}, {count} zone has differed from the panel for {time}.",
-            "On {name}, {count:,} zones have differed from the panel for {time}.",
+            "On {name}, {count} zone has differed from the panel’s version for {time}.",
+            "On {name}, {count:,} zones have differed from the panel’s versions for {time}.",
             node.diverged,
         ).format(name=node.name, count=node.diverged, time=duration_text(now - node.diverged_since))
         return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, message, node.node_id)
     if node.digest_equal is False and not node.diverged and node.bootstrap_since is None:
-        message = gettext(
-            "The digest of {name} differs from the panel’s digest, but no zone is known to differ."
-        ).format(name=node.name)
+        message = gettext("{name}’s digest differs from the panel’s, but no zone is known to differ.").format(
+            name=node.name
+        )
         return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, message, node.node_id)
     return None
 
@@ -137,7 +137,7 @@ def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     days = free / node.bytes_a_day
     if days > (DISK_DAYS_AGAIN if key in is_open else DISK_DAYS):
         return None
-    message = gettext("At the current rate, the disk of {name} will be full in {days:.0f} days ({free} free).").format(
+    message = gettext("At the current rate, the disk on {name} will be full in {days:.0f} days ({free} free).").format(
         name=node.name, days=days, free=size_text(free)
     )
     return Condition(key, "node.disk", Severity.WARNING, message, node.node_id)
@@ -149,7 +149,7 @@ def _map(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
         return None
     severity = Severity.CRITICAL if used > MAP_SHARE_CRITICAL else Severity.WARNING
     message = gettext(
-        "The LMDB map of {name} is {used} full. Increase lmdb-map-size and the agent’s map_size_mib."
+        "The LMDB map on {name} is {used} full. Increase lmdb-map-size and the agent’s map_size_mib."
     ).format(name=node.name, used=f"{used:.0%}")
     return Condition(key, "node.map", severity, message, node.node_id)
 
@@ -159,7 +159,8 @@ def _reader(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     if lag <= (READER_LAG_AGAIN if key in is_open else READER_LAG):
         return None
     message = gettext(
-        "An LMDB reader on {name} is {count:,} transactions behind. The node’s files grow until this reader ends."
+        "An LMDB reader on {name} is {count:,} transactions behind. The node’s files will keep growing "
+        "until this reader exits."
     ).format(name=node.name, count=lag)
     return Condition(key, "node.reader", Severity.WARNING, message, node.node_id)
 
@@ -169,14 +170,14 @@ def _clock(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
     if offset is None or abs(offset) <= (CLOCK_OFF_AGAIN if key in is_open else CLOCK_OFF):
         return None
     message = (
-        gettext("The clock of {name} is {time} ahead of the panel’s clock.")
+        gettext("The clock on {name} is {time} ahead of the panel’s clock.")
         if offset > 0
-        else gettext("The clock of {name} is {time} behind the panel’s clock.")
+        else gettext("The clock on {name} is {time} behind the panel’s clock.")
     ).format(name=node.name, time=duration_text(timedelta(seconds=abs(offset))))
     if abs(offset) < CLOCK_OFF_CRITICAL:
         return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
     message = gettext(
-        "{message} The node signs with this clock. If the clock is off by a week, validating resolvers "
+        "{message} The node uses this clock for signing. If it’s off by a week, validating resolvers will "
         "reject the node’s signed zones."
     ).format(message=message)
     return Condition(key, "node.clock", Severity.CRITICAL, message, node.node_id)
@@ -187,13 +188,13 @@ def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
         return None
     key, kind = f"node.bootstrap:{node.name}", "node.bootstrap"
     if node.bootstrap_error:
-        message = gettext("{name} can’t get its snapshot. Reason: {reason}").format(
+        message = gettext("{name} can’t receive its snapshot. Reason: {reason}").format(
             name=node.name, reason=node.bootstrap_error
         )
         return Condition(key, kind, Severity.CRITICAL, message, node.node_id)
     if (lasting := now - node.bootstrap_since) < BOOTSTRAP_SLOW:
         return None
-    message = gettext("{name} has been getting a snapshot for {time}.").format(
+    message = gettext("{name} has been receiving a snapshot for {time}.").format(
         name=node.name, time=duration_text(lasting)
     )
     return Condition(key, kind, Severity.WARNING, message, node.node_id)

@@ -17,14 +17,14 @@ KINDS = {
 def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condition]:
     """Yield one condition for each kind of validation problem. One condition covers all affected zones."""
     if inputs.misled.count:
-        message = gettext("{zones}: the DS at the parent doesn’t lead to valid signatures.").format(
+        message = gettext("{zones}: DNSSEC validation from the DS at the parent fails.").format(
             zones=inputs.misled.message(now)
         )
         yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message, about=inputs.misled.about)
     if inputs.unproven.count:
         message = gettext(
-            "{zones}: signatures from PowerDNS are invalid, but no publication is the cause. All other zones "
-            "are published."
+            "{zones}: signatures from PowerDNS are invalid, but this wasn’t caused by a publication. All "
+            "other zones are still published."
         ).format(zones=inputs.unproven.message(now))
         about = inputs.unproven.about
         yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message, about=about)

@@ -28,11 +28,11 @@ def setup_faults(name: str, setup: Setup) -> Iterator[Fault]:
     """Yield a fault for an agent older than the panel, and one for a setup that differs from the panel's records."""
     if setup.is_older:
         message = gettext(
-            "The agent of {name} is older than the panel: {agent}. Install the panel’s version, {panel}, on the node."
+            "The agent on {name} ({agent}) is older than the panel. Install the panel’s version, {panel}, on the node."
         ).format(name=name, agent=setup.agent, panel=setup.panel)
         yield Fault("node.agent", Severity.WARNING, message)
     if setup.differences:
-        message = gettext("The setup of {name} differs from the panel’s settings. {differences}").format(
+        message = gettext("The setup on {name} differs from the panel’s settings. {differences}").format(
             name=name, differences=" ".join(setup.differences)
         )
         yield Fault("node.setup", Severity.WARNING, message)

@@ -15,7 +15,7 @@ KINDS = {
     **nodes.KINDS,
     **delivery.KINDS,
     **parents.KINDS,
-    "panel.certificate": gettext_noop("Panel’s certificate expires soon"),
+    "panel.certificate": gettext_noop("Panel certificate expires soon"),
 }
 
 

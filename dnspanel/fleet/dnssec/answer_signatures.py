@@ -31,7 +31,7 @@ def validate(
 
     Raise NotSigned if no signature is valid at this moment.
     """
-    what = gettext("{type} of {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
+    what = gettext("{type} for {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
     apex = name_of(zone)
     signatures = [each for each in signatures_of(section, rrset) if each.signer == apex]
     if not signatures:
@@ -47,15 +47,15 @@ def validate(
         last = max(each.expiration for each in signatures)
         when = f"{time.strftime('%Y-%m-%d %H:%M', time.gmtime(last))} UTC"
         raise NotSigned(
-            gettext("the signature of the {what} expired at {when}").format(what=what, when=when)
+            gettext("the signature for the {what} expired at {when}").format(what=what, when=when)
             if last < now
-            else gettext("the signature of the {what} is not valid yet").format(what=what)
+            else gettext("the signature for the {what} is not valid yet").format(what=what)
         )
     known = dns.rrset.from_rdata_list(apex, rrset.ttl, list(keys))
     try:
         dns.dnssec.validate(rrset, dns.rrset.from_rdata_list(rrset.name, rrset.ttl, timely), {apex: known}, now=now)
     except (dns.exception.DNSException, ValueError) as exc:
-        raise NotSigned(gettext("the signature of the {what} is invalid").format(what=what)) from exc
+        raise NotSigned(gettext("the signature for the {what} is invalid").format(what=what)) from exc
     return max(int(each.expiration) for each in timely)
 
 

@@ -55,7 +55,7 @@ def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) ->
         )
     if without:
         message = gettext(
-            "{count} of {total} servers of the parent {parent} don’t have a DS for the zone. The other servers do."
+            "{count} of {total} servers for the parent {parent} don’t have a DS for the zone, but the others do."
         ).format(count=len(without), total=len(sets), parent=parent)
         return Finding(ParentState.PARTIAL, message)
     tags = sorted({int(text.split()[0]) for ds in sets.values() for text in ds if _is_key_named(signed, text)})
@@ -80,7 +80,7 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
     named: str = ", ".join(servers[:_MOST_NAMED])
     if len(servers) > _MOST_NAMED:
         named = gettext("{listed} and {count} more").format(listed=named, count=len(servers) - _MOST_NAMED)
-    return gettext("The DS is wrong at {servers}. The parent {parent} has {count} servers.").format(
+    return gettext("The DS is wrong on {servers}, out of {count} servers for the parent {parent}.").format(
         servers=named, count=len(sets), parent=parent
     )
 
@@ -92,7 +92,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
-        return gettext("The zone isn’t signed, so validating resolvers can’t resolve the zone.")
+        return gettext("The zone isn’t signed, so validating resolvers can’t resolve it.")
     types = {int(text.split()[2]) for text in ds} & key_material.EVERY_DIGEST.keys()
     if types - {_SHA1}:  # RFC 4509 section 3
         types -= {_SHA1}
@@ -101,15 +101,17 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     leading = {int(text.split()[2]) for text in ds if _is_key_named(signed, text)}
     if not types & leading:
         return gettext(
-            "The DS doesn’t match a key that signs the zone, so validating resolvers can’t resolve the zone."
+            "The DS doesn’t match any key that signs the zone, so validating resolvers can’t resolve the zone."
         )
     if not types <= leading:
-        return gettext("One digest type of the DS doesn’t match a signing key, so some resolvers don’t find a key.")
+        return gettext(
+            "One of the DS digest types doesn’t match a signing key, so some resolvers can’t find a matching key."
+        )
     lost = sorted({int(text.split()[1]) for text in ds} - signed.algorithms)
     if lost:
         return gettext(
-            "The zone isn’t signed with {algorithms}, as the DS requires. Some validating resolvers can’t "
-            "resolve the zone."
+            "The zone isn’t signed with {algorithms}, which the DS requires, so some validating resolvers "
+            "can’t resolve it."
         ).format(algorithms=join_list([ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 

@@ -137,12 +137,12 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(
-            gettext("the {kind} of {name} is from the apex, so the record can’t deny a DS").format(kind=kind, name=name)
+            gettext("the {kind} for {name} is from the apex, so it can’t deny a DS").format(kind=kind, name=name)
         )
     for type in (dns.rdatatype.DS, dns.rdatatype.CNAME):
         if _has(record, type):
             raise Unproven(
-                gettext("the {kind} of {name} shows that a {to_text} exists").format(
+                gettext("the {kind} for {name} shows that a {to_text} exists").format(
                     kind=kind, name=name, to_text=dns.rdatatype.to_text(type)
                 )
             )

@@ -77,9 +77,7 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
         left = max(0.1, min(2 * TRY_SECONDS, deadline - time.monotonic()))
         return dns.query.tcp(query, address, left, port, ignore_trailing=True)
     except (dns.exception.DNSException, OSError, EOFError, ValueError) as exc:
-        raise NoAnswer(
-            gettext("truncated over UDP, and then over TCP: {exc}").format(exc=_describe_failure(exc))
-        ) from exc
+        raise NoAnswer(gettext("truncated over UDP, then over TCP: {exc}").format(exc=_describe_failure(exc))) from exc
 
 
 def _describe_failure(exc: Exception) -> str:

@@ -108,7 +108,7 @@ def look_at_signers(
         servers, faults = servers_of(zone, Probe(resolver, networks, port, deadline, pool))
         if len(servers) > MOST_ADDRESSES:
             return SignersLook(
-                gettext("The name servers of {parent} have more than {most} addresses.").format(
+                gettext("The name servers for {parent} have more than {most} addresses.").format(
                     parent=zone_name, most=MOST_ADDRESSES
                 )
             )
@@ -116,7 +116,7 @@ def look_at_signers(
     faults += [joined(": ", (server, fault)) for server, (fault, _) in zip(servers, answers, strict=True) if fault]
     return SignersLook(
         describe_faults(
-            gettext("Some name servers of {name} don’t have the DNSKEY records").format(name=zone_name), faults
+            gettext("Some name servers for {name} don’t have the DNSKEY records").format(name=zone_name), faults
         ),
         max((ttl for _, ttl in answers), default=0),
     )

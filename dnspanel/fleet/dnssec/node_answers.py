@@ -107,7 +107,7 @@ def _ask(
 def _answer(address: str, port: int, name: str, type: int, deadline: float) -> dns.message.Message:
     answer = exchange(address, name, type, deadline=deadline, port=port, dnssec=True)
     if answer.rcode() != dns.rcode.NOERROR:
-        raise _Unusable(gettext("answer {answer}").format(answer=rcode_text(answer)))
+        raise _Unusable(gettext("response code {answer}").format(answer=rcode_text(answer)))
     if not answer.flags & dns.flags.AA:
         raise _Unusable(gettext("not authoritative"))
     return answer
@@ -129,6 +129,6 @@ def _validate_soa(  # noqa: PLR0913  # the answers that validate each other
     keys = zone_keys(dnskey)
     known = [key for key in keys if (int(key.flags), int(key.algorithm), bytes(key.key)) in signers]
     if not known:
-        raise NotSigned(gettext("the DNSKEY records don’t contain a key of the panel"))
+        raise NotSigned(gettext("the DNSKEY records don’t contain any of the panel’s keys"))
     validate(key_answer.answer, dnskey, zone_name, known, now)
     return validate(soa_answer.answer, soa, zone_name, keys, now)

@@ -87,7 +87,7 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
             "",
             {},
             None,
-            gettext("The parent of {zone_name} couldn’t be found: {exc}.").format(zone_name=zone_name, exc=exc),
+            gettext("{zone_name}’s parent couldn’t be found: {exc}.").format(zone_name=zone_name, exc=exc),
         )
     if len(parent.nameservers) > MOST_SERVERS:
         return _too_many(parent.name)
@@ -124,7 +124,7 @@ def _too_many(parent: str) -> ParentLook:
 
 def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: list[str], probe: Probe) -> ParentLook:
     if len(servers) > MOST_ADDRESSES:
-        many = gettext("The name servers of {parent} have more than {most} addresses.").format(
+        many = gettext("The name servers for {parent} have more than {most} addresses.").format(
             parent=parent, most=MOST_ADDRESSES
         )
         return ParentLook(parent, {}, None, many)
@@ -137,7 +137,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
         else:
             found[str(server)], ttl = answer
             ttls.append(ttl)
-    silent = describe_faults(gettext("Some servers of {parent} don’t answer").format(parent=parent), faults)
+    silent = describe_faults(gettext("Some servers for {parent} didn’t respond").format(parent=parent), faults)
     return ParentLook(parent, found, max(ttls, default=None), silent)
 
 

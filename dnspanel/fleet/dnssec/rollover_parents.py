@@ -51,7 +51,7 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
         if parent is not None and parent.parent_id in diverged:
             nodes = ", ".join(diverged[parent.parent_id])
             found[row.pk] = ParentAnswer(
-                silent=gettext("{nodes} answered with other records in {parent}").format(
+                silent=gettext("{nodes} answered with different records in {parent}").format(
                     nodes=nodes, parent=parent.parent
                 )
             )

@@ -129,7 +129,7 @@ class _Walk:
         if not usable:
             raise _Broken(
                 Verdict.INSECURE,
-                gettext("the DS of {name} has only unknown algorithms and digest types").format(name=name),
+                gettext("the DS for {name} has only unknown algorithms and digest types").format(name=name),
             )
         if any(each.digest_type != _SHA1 for each in usable):  # RFC 4509 section 3
             usable = [each for each in usable if each.digest_type != _SHA1]
@@ -149,9 +149,9 @@ class _Walk:
         if not entries:
             raise _Broken(
                 Verdict.BOGUS,
-                gettext("the trust anchor of the root doesn’t match a key")
+                gettext("the root trust anchor doesn’t match any key")
                 if name == names.ROOT
-                else gettext("the DS of {name} doesn’t match a key").format(name=name),
+                else gettext("the DS for {name} doesn’t match any key").format(name=name),
             )
         self._validate(answer.answer, rrset, name, entries)
         self.is_at_root = False

@@ -33,7 +33,7 @@ _AT_ONCE = 500
 _LOOKS_AT_ONCE = 8
 # Parents that were not queried within this time count as unknown.
 _LOOK_SECONDS = 120.0
-_NO_LOOK = ParentLook("", {}, None, gettext_lazy("The parent wasn’t queried in time."))
+_NO_LOOK = ParentLook("", {}, None, gettext_lazy("The parent couldn’t be queried in time."))
 
 _SIGNED_OTHERWISE = Q(signing__isnull=False) | ~Q(signing_error="") | ~Q(error="")
 
@@ -155,9 +155,9 @@ def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signe
     if not any(above.after) or not after.state.keys:
         return ""
     if before is None:
-        return gettext("the nodes’ signing of the zone is unknown, and caches have the nodes’ keys and signatures")
+        return gettext("it’s unknown whether the nodes sign the zone, and caches have the nodes’ keys and signatures")
     if before.state.keys and not (after.signing & before.visible and before.signing & after.visible):
-        return gettext("caches still have the nodes’ keys and signatures, which don’t match the panel’s keys")
+        return gettext("caches still have the nodes’ keys and signatures, which don’t match the panel’s")
     return ""
 
 

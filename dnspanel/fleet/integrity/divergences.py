@@ -46,7 +46,7 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
                 now,
             )
         if len(new) > _MOST_NOTED:
-            more = gettext("{count} more zones differ from the panel.").format(count=len(new) - _MOST_NOTED)
+            more = gettext("{count} more zones differ from the panel’s.").format(count=len(new) - _MOST_NOTED)
             _note(node_id, more, now)
     for zone_id, name, description in new:
         logger.error("diverged node_id=%s zone_id=%s zone=%s: %s", node_id, zone_id, name, description)
@@ -93,7 +93,7 @@ def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
     if not is_news:
         Node.objects.filter(pk=node_id).update(digest_compared_at=now)
     elif not is_equal:
-        _note(node_id, gettext("The node’s content differs from the panel’s content at the same position."), now)
+        _note(node_id, gettext("The node’s content differs from the panel’s at the same position."), now)
 
 
 def _note(node_id: int, message: str, now: datetime) -> None:

@@ -76,11 +76,13 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
     beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
     if beyond:
         return TakeSnapshot(
-            gettext("the node’s files differ outside of single zones: {description}").format(description=beyond[0])
+            gettext("the node’s files differ in data that doesn’t belong to a single zone: {description}").format(
+                description=beyond[0]
+            )
         )
     if seen.diverged_count > MOST_REPAIRS:
         return TakeSnapshot(
-            gettext("{count} zones on the node differ from the panel").format(count=seen.diverged_count)
+            gettext("{count} zones on the node differ from the panel’s").format(count=seen.diverged_count)
         )
     if seen.diverged:
         return RepairZones(seen.diverged)
@@ -89,7 +91,9 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
     if seen.digest == expected:
         return Nothing(is_equal=True)
     if seen.has_checked:
-        return TakeSnapshot(gettext("the node’s content differs from the panel, but no differing zone was found"))
+        return TakeSnapshot(
+            gettext("the node’s content differs from the panel’s, but no zone with differences was found")
+        )
     return CheckRows()
 
 

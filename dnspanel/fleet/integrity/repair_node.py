@@ -142,7 +142,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     """Compile the zone at the node's position and send it. Return the node's differences and the zone's name."""
     status = client.status()
     if status.position is None:
-        raise NodeUnreachable(host=client.host, port=client.port, reason=gettext("the node doesn’t have a position"))
+        raise NodeUnreachable(host=client.host, port=client.port, reason=gettext("the node didn’t report a position"))
     repair = repairs.make_repair(
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )

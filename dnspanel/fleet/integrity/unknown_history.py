@@ -35,13 +35,13 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
     """
     if position.epoch == head.epoch and position.sequence > head.sequence:
         return gettext(
-            "Node {node_name} has change {sequence}, but this panel has published only {head}. The panel’s "
-            "database was probably restored from a backup or lost its last changes."
+            "Node {node_name} is at sequence {sequence}, but this panel has only published up to {head}. The "
+            "panel’s database was probably restored from a backup or lost its most recent changes."
         ).format(node_name=node_name, sequence=position.sequence, head=head.sequence)
     if position.epoch != head.epoch and not is_known:
         return gettext(
-            "Node {node_name} has a history of changes that this panel doesn’t know. The panel’s database was "
-            "probably restored from a backup."
+            "Node {node_name} has a change history that this panel doesn’t recognize. The panel’s database "
+            "was probably restored from a backup."
         ).format(node_name=node_name)
     return ""
 
@@ -139,7 +139,7 @@ def may_choose(report: AheadReport, choice: str) -> str:
     if report.ended_at is None:
         return gettext("The nodes are still being compared.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
-        return gettext("The nodes that answered don’t have changes that the panel lacks.")
+        return gettext("The nodes that responded don’t have any changes that the panel lacks.")
     return ""
 
 
@@ -170,7 +170,7 @@ def decide(  # noqa: PLR0913  # the fields of a decision
     count = broken.count()
     if count and not accepts_breaks:
         raise WrongDecision(
-            "accepts_breaks", gettext("Some zones would no longer validate. Confirm that these zones can break.")
+            "accepts_breaks", gettext("Some zones would no longer validate. Confirm that you accept this.")
         )
     if count and not reason.strip():
         raise WrongDecision("reason", gettext("Enter a reason for breaking these zones."))

@@ -99,7 +99,7 @@ def make_report(*, report: AheadReport, now: datetime) -> None:
         furthest = _furthest(answered)
         if furthest is None:
             AheadReport.objects.filter(pk=report.pk).update(
-                silent_nodes=silent, ended_at=None, error=gettext("No node with zones answered.")
+                silent_nodes=silent, ended_at=None, error=gettext("No node with zones responded.")
             )
             return
         client = clients[furthest.node.pk][1]
@@ -342,7 +342,7 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
         raise
     except ReplicationError as exc:
         AheadZone.objects.filter(pk=zone.pk).update(
-            signing_error=gettext("The node’s signing of the zone is unknown: {exc}").format(exc=exc)
+            signing_error=gettext("It’s unknown whether the node signs the zone: {exc}").format(exc=exc)
         )
     else:
         if signing is not None:

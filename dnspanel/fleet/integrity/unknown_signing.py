@@ -61,7 +61,7 @@ def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
                 pair = key_material.read(open_content(key.content, secrets.get, zone=zone_name, row_id=row_id))
             except BadKey as exc:
                 raise BadBytes(
-                    what=gettext("key {row_id} of {zone_name}").format(row_id=row_id, zone_name=zone_name),
+                    what=gettext("key {row_id} for {zone_name}").format(row_id=row_id, zone_name=zone_name),
                     reason=str(exc),
                 ) from exc
             states.append(KeyState(row_id, pair.algorithm, key.flags, key.active, key.published))
@@ -80,7 +80,7 @@ def _state(
             nsec3 = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")
         except ValueError as exc:
             raise BadBytes(
-                what=gettext("{nsec3param} of {zone_name}").format(nsec3param=NSEC3PARAM, zone_name=zone_name),
+                what=gettext("{nsec3param} for {zone_name}").format(nsec3param=NSEC3PARAM, zone_name=zone_name),
                 reason=gettext("unsupported hash algorithm"),
             ) from exc
     cds, cdnskey = metadata.get(PUBLISH_CDS, ""), PUBLISH_CDNSKEY in metadata

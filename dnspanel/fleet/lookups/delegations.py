@@ -151,7 +151,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
     try:
         parent = probe.resolver.zone_of(above, deadline=probe.deadline)
     except NoAnswer as exc:
-        return gettext("the parent of {name} couldn’t be found: {exc}").format(name=name, exc=exc)
+        return gettext("{name}’s parent couldn’t be found: {exc}").format(name=name, exc=exc)
     servers, faults = _servers(parent.nameservers, {}, probe)
     found: set[str] = set()
     is_known, has_both = False, False
@@ -168,7 +168,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
     return (
         None
         if has_both
-        else gettext("no server of {parent} answers with the name servers of {name}: {fault}").format(
+        else gettext("no server for {parent} returned the name servers for {name}: {fault}").format(
             parent=parent.name, name=name, fault=faults[0]
         )
     )
@@ -191,7 +191,7 @@ def _referral(name: str, server: Server, port: int, deadline: float) -> "frozens
 def _answer(name: str, server: Server, port: int, deadline: float) -> dns.message.Message:
     answer = exchange(server.address, name, rdtypes.NS, deadline=deadline, port=port)
     if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        raise Unusable(gettext("answer {answer}").format(answer=rcode_text(answer)))
+        raise Unusable(gettext("response code {answer}").format(answer=rcode_text(answer)))
     return answer
 
 

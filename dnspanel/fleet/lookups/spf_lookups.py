@@ -112,7 +112,9 @@ class _Walk:
                 continue
             if self.lookups >= MOST_LOOKUPS or time.monotonic() >= self.deadline:
                 self.is_complete = False
-                yield SpfStep(depth, term, 0, gettext("Not followed, because the limit of lookups or time is reached."))
+                yield SpfStep(
+                    depth, term, 0, gettext("Not followed because the limit for lookups or time has been reached.")
+                )
                 return
             self.lookups += 1
             number = self.lookups
@@ -160,10 +162,10 @@ class _Walk:
         self.is_complete = False
         if not texts:
             self.void += 1
-            return None, gettext(
-                "{name} doesn’t have an SPF record, so receivers treat your SPF record as invalid."
-            ).format(name=name)
-        return None, gettext("{name} has {count} SPF records, so receivers treat your SPF record as invalid.").format(
+            return None, gettext("{name} doesn’t have an SPF record, so receivers treat yours as invalid.").format(
+                name=name
+            )
+        return None, gettext("{name} has {count} SPF records, so receivers treat yours as invalid.").format(
             name=name, count=len(texts)
         )
 

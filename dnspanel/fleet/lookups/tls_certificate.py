@@ -30,7 +30,8 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
             gettext(
-                "Port {port} can’t be used for TLS. Use port 443, port 25 for mail, or a port from {first_free_port}."
+                "Port {port} can’t be used for TLS. Use port 443, port 25 for mail, or port {first_free_port} or "
+                "higher."
             ).format(port=port, first_free_port=_FIRST_FREE_PORT)
         )
     deadline = time.monotonic() + SECONDS

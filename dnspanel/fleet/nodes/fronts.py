@@ -75,7 +75,9 @@ def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
         if unknown := [name for name in terms.backends if name not in nodes]:
             raise BadFront(
                 "backends",
-                not_found(gettext("Node {unknown} not found or not usable by a front.").format(unknown=unknown[0])),
+                not_found(
+                    gettext("Node {unknown} wasn’t found or can’t be used by a front.").format(unknown=unknown[0])
+                ),
             )
         FrontBackend.objects.filter(front=front).delete()
         FrontBackend.objects.bulk_create(

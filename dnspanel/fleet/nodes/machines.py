@@ -79,8 +79,8 @@ def describe_conflict(node: Node) -> str:
     )
     if node.other_machine == node.machine:
         return gettext(
-            "two identical agents use this identity, at {first} and {other}. Stop the copy, or enroll the "
-            "copy as a separate node"
+            "two identical agents use this identity, at {first} and {other}. Stop the copy, or enroll it as a "
+            "separate node"
         ).format(first=first, other=other)
     return gettext(
         "two machines use this identity: {machine} at {first} and {other_machine} at {other}. Neither "

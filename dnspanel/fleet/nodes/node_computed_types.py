@@ -69,7 +69,8 @@ def _set_up(now: datetime) -> Iterator[Node]:
         except NotServed as exc:
             logger.error("PowerDNS did not come back node=%s: %s", node.name, exc)
             message = gettext(
-                "PowerDNS didn’t restart correctly after the setup for ALIAS and LUA: {exc}. No other node is set up."
+                "PowerDNS didn’t restart correctly after ALIAS and LUA were set up: {exc}. No other nodes will be "
+                "set up."
             ).format(exc=exc)
             _note_once(node, message, now)
             return
@@ -98,7 +99,9 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
     found = {}
     for type in sorted(concerned):
         if not nodes and type == rdtypes.ALIAS and not settings.ALIAS_RESOLVER:
-            found[type] = gettext("ALIAS is not answered, because no resolver is configured (PANEL_ALIAS_RESOLVER)")
+            found[type] = gettext(
+                "ALIAS queries aren’t answered because no resolver is configured (PANEL_ALIAS_RESOLVER)"
+            )
         problems = [(node.name, problem) for node in nodes if (problem := _problem(node, type))]
         if problems:
             named = [joined("", (name, " (", problem, ")")) for name, problem in problems[:_MOST_NAMED]]

@@ -267,9 +267,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         )
         EnrolmentCode.objects.filter(node=node).delete()
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
-        message = gettext(
-            "Certificate revoked. The panel doesn’t connect to the node until the node is enrolled again."
-        )
+        message = gettext("Certificate revoked. The panel won’t connect to the node until it’s enrolled again.")
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
         # Others may have the keys on its disk. These keys must not open later data.
         sealing_keys.rotate(now=now, by=by)
@@ -284,7 +282,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
     """
     require_permission(by)
     if until is not None and until <= now:
-        raise BadNode("until", gettext("The end of the drain must be in the future."))
+        raise BadNode("until", gettext("The drain’s end time must be in the future."))
     with transaction.atomic():
         _move(
             node,
@@ -318,7 +316,7 @@ def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> No
         )
         audit.record(action="node.resume", by=by, now=now, target=node.name)
         message = (
-            gettext("Updates resumed automatically at the end of the drain.") if is_due else gettext("Updates resumed.")
+            gettext("Updates resumed automatically when the drain ended.") if is_due else gettext("Updates resumed.")
         )
         events.note(node_id=node.pk, kind="resume", message=message, now=now, by=by)
     logger.info("resumed node=%s by=%s at=%s", node.name, user_of(by) or "command line", now.isoformat())

@@ -28,7 +28,7 @@ def reasons_against(kinds: Collection[int]) -> dict[int, str]:
     releases = [(node.name, release_of(node)) for node in serving.order_by("-is_ring0", "name")]
     if not releases:
         return {
-            kind: gettext("PowerDNS before {release} can’t read the value").format(release=_release_text(kind))
+            kind: gettext("PowerDNS versions before {release} can’t read the value").format(release=_release_text(kind))
             for kind in concerned
         }
     found = {}

@@ -59,7 +59,7 @@ class Reported:
         if self.resolver_problem:
             found.append(gettext("ALIAS resolver not found"))
         if self.unanswered_count:
-            found.append(gettext("{count} ALIAS or LUA without answer").format(count=self.unanswered_count))
+            found.append(gettext("{count} ALIAS or LUA unanswered").format(count=self.unanswered_count))
         if self.map_used is not None and self.map_used > MAP_ALARM:
             found.append(gettext("map {share} full").format(share=f"{100 * self.map_used:.0f} %"))
         if self.disk_free_share is not None and self.disk_free_share < DISK_ALARM:
@@ -156,7 +156,7 @@ def explain_rebuild(node: Node, reported: Reported) -> str:
     installed = reported.installed or release(reported.needed_schema)
     return gettext(
         "PowerDNS {release} on {name} needs LMDB schema {needed}, but the files have schema {schema}. The "
-        "setting in pdns.conf stops the new release from starting and converting the files. The rebuild "
-        "sends a snapshot with the right schema and checks the snapshot. Then the agent replaces the old "
+        "setting in pdns.conf prevents the new release from starting and converting the files. The "
+        "rebuild sends a snapshot with the right schema and checks it. The agent then replaces the old "
         "files and restarts PowerDNS."
     ).format(release=installed, name=node.name, needed=reported.needed_schema, schema=node.schema)

@@ -129,9 +129,9 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
             next_certificate_sha256="",
         )
         if moved:
-            message = gettext(
-                "Certificate replaced. The new certificate expires {not_valid_after_utc:%Y-%m-%d}."
-            ).format(not_valid_after_utc=certificate.not_valid_after_utc)
+            message = gettext("Certificate replaced. The new one expires on {not_valid_after_utc:%Y-%m-%d}.").format(
+                not_valid_after_utc=certificate.not_valid_after_utc
+            )
             events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
     node.refresh_from_db()
     return bool(moved)

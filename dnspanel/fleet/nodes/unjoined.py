@@ -72,7 +72,7 @@ def _lock_unjoined(node: Node) -> Node:
     if has_joined(current):
         raise WrongState(
             node.name,
-            gettext("has already joined, so you can only edit its group, tags and addresses or retire the node"),
+            gettext("has already joined, so you can only edit its group, tags and addresses, or retire it"),
         )
     return current
 

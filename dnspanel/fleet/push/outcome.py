@@ -21,8 +21,8 @@ from replication.wire.position import Position
 
 # The errors that an agent returns until it gets a snapshot, and the reason as a clause for people.
 CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
-    Unfinished: gettext_noop("the installation of a snapshot was interrupted"),
-    WrongEpoch: gettext_noop("the node has another epoch of the log"),
+    Unfinished: gettext_noop("a snapshot installation was interrupted"),
+    WrongEpoch: gettext_noop("the node has a different log epoch"),
 }
 
 

@@ -112,7 +112,7 @@ class DatabaseChangeLog:
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:
-                raise Diverged(expected=row.digest, found=found, what=gettext("the node's database"))
+                raise Diverged(expected=row.digest, found=found, what=gettext("the node’s database"))
 
     def long_way(self, have: Position | None) -> Way:
         """Return the `way` of a node that is new, far behind, limited or ahead. It can lead through a snapshot."""

@@ -188,7 +188,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
     expected = manifest.digest_main + manifest.digest_records
     found = ack.digest_main + ack.digest_records
     if ack.position != manifest.position or found != expected:
-        raise Diverged(expected=expected, found=found, what=gettext("the node's database after the snapshot"))
+        raise Diverged(expected=expected, found=found, what=gettext("the node’s database after the snapshot"))
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:

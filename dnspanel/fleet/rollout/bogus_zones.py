@@ -70,9 +70,9 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
     defaults = {"problem": str(error), "since": now, "looked_at": now}
     _, is_new = UnprovenZone.objects.get_or_create(node=node, zone=zone, defaults=defaults)
     if is_new:
-        message = gettext("{name} doesn’t validate on this node, but no publication is the cause: {error}.").format(
-            name=zone.name, error=error
-        )
+        message = gettext(
+            "{name} doesn’t validate on this node, but this wasn’t caused by a publication: {error}."
+        ).format(name=zone.name, error=error)
         events.note(node_id=node.pk, kind="unproven", message=message, now=now)
         logger.error("unproven node=%s zone=%s: %s", node.name, zone.name, error)
     return is_new

@@ -174,13 +174,13 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
         stage = next((s for s in read_gates(now=now).stages if s.group_id == group.pk), None)
         if stage is None or not stage.members:
             raise DeliveryRefused(
-                gettext("{name} doesn’t have active nodes, so delivery doesn’t wait for this group.").format(
+                gettext("The group {name} has no active nodes, so delivery doesn’t wait for it.").format(
                     name=group.name
                 )
             )
         if stage.live:
             raise DeliveryRefused(
-                gettext("Node {name} in {name2} is live. To skip this group, drain the node first.").format(
+                gettext("Node {name} in group {name2} is live. To skip the group, drain the node first.").format(
                     name=stage.live[0].name, name2=group.name
                 )
             )

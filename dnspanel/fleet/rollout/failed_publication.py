@@ -76,7 +76,9 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
     if found is None:
         return _examine_signing(node, error, position, now)
     suspect, failure = found
-    reason = gettext("PowerDNS failed a query for {suspect}: {failure}.").format(failure=failure, suspect=suspect)
+    reason = gettext("PowerDNS failed to answer a query for {suspect}: {failure}.").format(
+        failure=failure, suspect=suspect
+    )
     return take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
 
 
@@ -99,13 +101,15 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
         node.acked = first[0] - 1 if first else position.sequence
     server = _Server(str(node.dns_address), node.dns_port)
     expected = gettext("the published data")
-    question = gettext("the snapshot of sequence {sequence}").format(sequence=position.sequence)
+    question = gettext("the snapshot at sequence {sequence}").format(sequence=position.sequence)
     if server.position(BACK_SECONDS) is None:
         raise NotServed(question=question, expected=expected, found=gettext("none"))
     wrong_answer = NotServed(question=question, expected=expected, found=gettext("another sequence"))
     if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), wrong_answer, server):
         suspect, failure = blamed
-        reason = gettext("PowerDNS failed a query for {suspect}: {failure}.").format(failure=failure, suspect=suspect)
+        reason = gettext("PowerDNS failed to answer a query for {suspect}: {failure}.").format(
+            failure=failure, suspect=suspect
+        )
         take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
         return NotServed(question=str(suspect), expected=expected, found=failure)
     found: NotServed | None = None

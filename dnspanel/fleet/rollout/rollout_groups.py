@@ -36,7 +36,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
             groups = NodeGroup.objects.select_for_update().order_by("order")
             if len(groups) >= MOST_GROUPS:
                 raise GroupRefused(
-                    gettext("The limit of {most_groups} groups is reached.").format(most_groups=MOST_GROUPS)
+                    gettext("The limit of {most_groups} groups has been reached.").format(most_groups=MOST_GROUPS)
                 )
             last = max((group.order for group in groups), default=0)
             if groups:
@@ -127,7 +127,7 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
         inside = Node.objects.filter(group=group).exclude(state=NodeState.RETIRED)
         if first := inside.order_by("name").first():
             raise GroupRefused(
-                gettext("Group {name2} still has nodes, such as {name}. Move the nodes to another group first.").format(
+                gettext("Group {name2} still has nodes, such as {name}. Move them to another group first.").format(
                     name=first.name, name2=group.name
                 )
             )

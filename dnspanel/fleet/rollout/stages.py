@@ -136,12 +136,12 @@ def trouble(stage: Stage) -> str:
         )
     diverged = [member.name for member in stage.members if member.is_diverged]
     if diverged:
-        return gettext("{nodes} in {name}: content differs from the panel").format(
+        return gettext("{nodes} in {name}: content differs from the panel’s").format(
             nodes=_list_names(diverged), name=stage.name
         )
     if rose(stage.before, stage.after, stage.elsewhere):
         return gettext(
-            "{name} answers {after} of queries with SERVFAIL or REFUSED, compared with {before} earlier"
+            "{name} answers {after} of its queries with SERVFAIL or REFUSED, compared with {before} earlier"
         ).format(name=stage.name, after=_percent(stage.after.share), before=_percent(stage.before.share))
     return ""
 

@@ -201,20 +201,20 @@ def _place_of(node: Follower) -> Place:
 _PLACES: Mapping[Place, str] = {
     Place.HOLD: gettext_noop("The oldest pending publication is {time} old. Publishing is on hold."),
     Place.ENCODER: gettext_noop(
-        "Publications don’t reach the nodes. The oldest publication has waited {time} for the encoder "
+        "Publications aren’t reaching the nodes. The oldest one has been waiting {time} for the encoder "
         "(worker “publish”)."
     ),
     Place.PUSH: gettext_noop(
-        "Publications don’t reach the nodes. The oldest publication has waited {time} for the worker “push”."
+        "Publications aren’t reaching the nodes. The oldest one has been waiting {time} for the worker “push”."
     ),
     Place.CANARY: gettext_noop(
-        "Publications don’t reach the nodes. The oldest publication has waited {time} for the canary {name}."
+        "Publications aren’t reaching the nodes. The oldest one has been waiting {time} for the canary {name}."
     ),
     Place.GROUP: gettext_noop(
-        "Publications don’t reach all nodes. The oldest publication has waited {time} for the group {name}."
+        "Publications aren’t reaching all nodes. The oldest one has been waiting {time} for the group {name}."
     ),
     Place.NODE: gettext_noop(
-        "Publications don’t reach all nodes. The oldest publication has waited {time} for the node {name}."
+        "Publications aren’t reaching all nodes. The oldest one has been waiting {time} for the node {name}."
     ),
     Place.STOPPED: gettext_noop("The oldest pending publication is {time} old. Delivery is stopped."),
     Place.PINNED: gettext_noop("The oldest pending publication is {time} old. The fleet is pinned."),
@@ -224,7 +224,9 @@ _PLACES: Mapping[Place, str] = {
 def describe(waiting: Waiting, now: datetime) -> str:
     """Return a sentence with the age and place of the oldest publication."""
     message = (
-        gettext("Publications arrive late. {name} is catching up, and its oldest missing publication is {time} old.")
+        gettext(
+            "Publications are arriving late. {name} is catching up, and its oldest missing publication is {time} old."
+        )
         if waiting.is_moving
         else gettext(_PLACES[waiting.place])
     )

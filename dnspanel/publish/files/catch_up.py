@@ -48,7 +48,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
         )
     logger.info("caught up schema=%s from=%s to=%s", store.schema.number, have, encoded.sequence)
     if encoded.digests and (found := store.digests()) != encoded.digests:
-        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what=gettext("the panel's LMDB"))
+        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what=gettext("the panel’s LMDB"))
 
 
 def is_cured_by_rebuild(error: ReplicationError) -> bool:

@@ -33,7 +33,7 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:
         if conn is None:
-            raise Busy(what=gettext("the publisher's lock"))
+            raise Busy(what=gettext("the publisher’s lock"))
         with snapshot(conn):
             head = publication_log.read_head(conn)
             encoded = publication_log.read_encoded(conn, schema, head.position.epoch) if head else None

@@ -168,7 +168,7 @@ def _refuse_diverged(manifest: Manifest) -> None:
     row = Segment.objects.filter(schema=manifest.schema, epoch=at.epoch, last=at.sequence).first()
     found = manifest.digest_main + manifest.digest_records
     if row is not None and bytes(row.digest) != found:
-        raise Diverged(expected=bytes(row.digest), found=found, what=gettext("the panel's LMDB"))
+        raise Diverged(expected=bytes(row.digest), found=found, what=gettext("the panel’s LMDB"))
 
 
 def _directory_of(manifest: Manifest, sealed: bytes) -> str:

@@ -84,7 +84,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
         with open_object(prepared.object_name) as file:
             packed = file.read()
         if _name_of(packed, sorted(zone_ids), prepared.rows, prepared.digest) != prepared.object_name:
-            raise BadSegment(reason=gettext("the object is damaged or contains rows of other zones"))
+            raise BadSegment(reason=gettext("the object is damaged or contains rows from other zones"))
     except (BadSegment, OSError) as exc:
         logger.warning("prepared rows are not used, PostgreSQL is read object=%s: %s", prepared.object_name, exc)
         return None

@@ -48,7 +48,7 @@ class DurableDirectory(FileSystemStorage):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):
             reason = gettext(
-                "the stored object {name} is damaged. Delete the object so that the panel can write a new copy"
+                "the stored object {name} is damaged. Delete it so that the panel can write a new copy"
             ).format(name=name)
             raise DamagedObject(object_name=name, reason=reason)
 
@@ -107,7 +107,7 @@ def open_segment_object(name: str) -> BinaryIO:
         if not name.endswith("-" + digest.hexdigest()[:_HASH_DIGITS]):
             raise DamagedObject(
                 object_name=name,
-                reason=gettext("the content of object {name} doesn’t match the object name").format(name=name),
+                reason=gettext("the content of object {name} doesn’t match its name").format(name=name),
             )
     except BaseException:
         file.close()
@@ -153,7 +153,7 @@ def _errors_of_storage(name: str) -> Iterator[None]:
         yield
     except FileNotFoundError as exc:
         raise DamagedObject(
-            object_name=name, reason=gettext("the object {name} is missing from the storage").format(name=name)
+            object_name=name, reason=gettext("the object {name} is missing from storage").format(name=name)
         ) from exc
     except OSError as exc:
         raise StorageUnreachable(object_name=name, reason=str(exc)) from exc

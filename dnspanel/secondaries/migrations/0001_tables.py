@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                         ('tsig_secret', models.BinaryField()),
                         ('old_secret', models.BinaryField(null=True)),
                         ('old_secret_until', models.DateTimeField(null=True)),
-                        ('choice', models.CharField(choices=[('all', 'every zone'), ('tag', 'zones with a tag'), ('team', 'zones of a team'), ('list', 'selected zones')], max_length=4)),
+                        ('choice', models.CharField(choices=[('all', 'every zone'), ('tag', 'zones with a tag'), ('team', 'zones in a team'), ('list', 'selected zones')], max_length=4)),
                         ('tag', models.TextField(blank=True, default='')),
                         ('group_tags', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), default=list, size=None)),
                         ('active', models.BooleanField(default=True)),

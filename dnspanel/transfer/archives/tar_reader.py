@@ -157,7 +157,7 @@ class _TarReader:
     def _attribute(self, size: int) -> bytes:
         if size > _MOST_ATTRIBUTE_BYTES:
             raise UploadRefused(
-                gettext("The path of archive entry {count:,} is too long.").format(count=self._count), limit="path"
+                gettext("The path in archive entry {count:,} is too long.").format(count=self._count), limit="path"
             )
         return self._content(size)
 

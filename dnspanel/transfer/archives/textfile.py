@@ -79,7 +79,7 @@ class TextFile:
             raise SourceRefused(
                 gettext(
                     "The file must be UTF-8. The first invalid byte is at offset {first:,} (line {line:,}), and the "
-                    "last is 0x{byte:02x} at offset {offset:,}."
+                    "last one is 0x{byte:02x} at offset {offset:,}."
                 ).format(first=first, line=line, byte=byte, offset=offset)
             )
 
@@ -104,21 +104,19 @@ class TextFile:
             file.seek(0)
             if is_zip(first):
                 raise SourceRefused(
-                    gettext("The file is a zip archive. Unpack the archive, or compress the file with gzip.")
+                    gettext("The file is a zip archive. Unpack it, or compress its content with gzip instead.")
                 )
             try:
                 chunks = unpacked_chunks(file, compression_of(first), self._meter)
                 begun = next(chunks, b"")
                 yield from itertools.chain((_checked_beginning(begun),) if begun else (), chunks)
             except Damaged as exc:
-                raise SourceRefused(
-                    gettext("The file is damaged: {exc}. Upload the file again.").format(exc=exc)
-                ) from exc
+                raise SourceRefused(gettext("The file is damaged: {exc}. Upload it again.").format(exc=exc)) from exc
 
 
 def _checked_beginning(chunk: bytes) -> bytes:
     if chunk.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise SourceRefused(gettext("The file is UTF-16 (found at offset 0). Save the file as UTF-8."))
+        raise SourceRefused(gettext("The file is UTF-16. Save it as UTF-8."))
     if (at := chunk.find(b"\0")) >= 0:
         raise SourceRefused(
             gettext("The file isn’t a text file. The byte at offset {at:,} is a null byte.").format(at=at)

@@ -36,7 +36,7 @@ _NOT_FILES = {
 _REASONS = {
     EntryKind.ENCRYPTED: gettext_noop("encrypted archives are not supported"),
     EntryKind.METHOD: gettext_noop("unsupported compression method: use “deflate”"),
-    EntryKind.DAMAGED: gettext_noop("damaged: the size, checksum or header does not match the archive directory"),
+    EntryKind.DAMAGED: gettext_noop("damaged: the size, checksum or header doesn’t match the archive directory"),
     EntryKind.UNKNOWN: gettext_noop("not a regular file"),
 }
 

@@ -113,7 +113,7 @@ class _ZipReader:
         if disk or first_disk or here != count:
             raise Damaged(gettext("the archive is split into several parts"))
         if start + size > at:
-            raise Damaged(gettext("the archive directory is not at the stated position"))
+            raise Damaged(gettext("the archive directory isn’t at the stated position"))
         if count > MOST_ENTRIES:
             raise UploadRefused(
                 gettext("The upload has {count:,} entries: {titles}.").format(
@@ -159,7 +159,7 @@ class _ZipReader:
             extra_at = path_at + path_size
             at = extra_at + extra_size + note
             if magic != b"PK\1\2" or at > len(buffer):
-                raise Damaged(gettext("entry {number:,} of the archive directory cannot be read").format(number=number))
+                raise Damaged(gettext("entry {number:,} in the archive directory can’t be read").format(number=number))
             if _NOT_HERE in (packed, unpacked, offset):
                 extra = buffer[extra_at : extra_at + extra_size]
                 unpacked, packed, offset = _zip64(extra, unpacked, packed, offset, number)
@@ -263,7 +263,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
                 break
             return numbers[0], numbers[1], numbers[2]
         at += 4 + size
-    raise Damaged(gettext("entry {number:,} of the archive directory cannot be read").format(number=number))
+    raise Damaged(gettext("entry {number:,} in the archive directory can’t be read").format(number=number))
 
 
 def _utf8(path: bytes) -> bytes:

@@ -85,12 +85,12 @@ def text_of(zone: str, points: Iterable[Point]) -> str:
 def _answers(sides: Sides) -> Point:
     if sides.differences:
         message = ngettext(
-            "{count:,} answer of our nodes differs from the old server’s.",
-            "{count:,} answers of our nodes differ from the old server’s.",
+            "{count:,} answer from our nodes differs from the old server’s.",
+            "{count:,} answers from our nodes differ from the old server’s.",
             sides.differences,
         ).format(count=sides.differences)
         return Point("answers", Verdict.TO_DO, message)
-    return Point("answers", Verdict.FINE, gettext("Our nodes answer the same as the old server."))
+    return Point("answers", Verdict.FINE, gettext("Our nodes give the same answers as the old server."))
 
 
 def _serial(sides: Sides) -> Point:
@@ -100,17 +100,17 @@ def _serial(sides: Sides) -> Point:
         return Point(
             "serial",
             Verdict.UNKNOWN,
-            gettext("The old server’s serial is unknown. Secondaries need a higher serial from our nodes."),
+            gettext("The old server’s serial is unknown. Our serial must be higher, or secondaries won’t update."),
         )
     if Serial(ours) < Serial(theirs):
         message = gettext(
-            "Increase our serial {ours}. The old server’s serial {theirs} is higher, so secondaries would not update."
+            "Increase our serial {ours}. The old server’s serial {theirs} is higher, so secondaries wouldn’t update."
         ).format(ours=ours, theirs=theirs)
         return Point("serial", Verdict.TO_DO, message)
     return Point(
         "serial",
         Verdict.FINE,
-        gettext("Our serial {ours} is not lower than the old server’s serial {theirs}.").format(
+        gettext("Our serial {ours} isn’t lower than the old server’s serial {theirs}.").format(
             ours=ours, theirs=theirs
         ),
     )
@@ -144,8 +144,8 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
     if len(long) > _MOST_LISTED:
         lines.append(gettext("and {count:,} more with lower TTLs").format(count=len(long) - _MOST_LISTED))
     message = ngettext(
-        "Lower TTLs longer than an hour on the old server: {count:,} RRset.",
-        "Lower TTLs longer than an hour on the old server: {count:,} RRsets.",
+        "On the old server, lower TTLs that are longer than an hour: {count:,} RRset.",
+        "On the old server, lower TTLs that are longer than an hour: {count:,} RRsets.",
         len(long),
     ).format(count=len(long))
     return Point("ttl", Verdict.TO_DO, message, tuple(lines))
@@ -156,7 +156,7 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
-        return Point("nameservers", Verdict.UNKNOWN, gettext("The name server addresses have not been checked."))
+        return Point("nameservers", Verdict.UNKNOWN, gettext("The name server addresses haven’t been checked."))
     astray = [
         gettext("{server} resolves to {addresses}").format(server=server, addresses=", ".join(sorted(addresses)))
         if addresses
@@ -165,11 +165,11 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
         if not addresses or not addresses <= ours
     ]
     if astray:
-        message = gettext("Point every name server of the zone to our nodes ({ours}).").format(
+        message = gettext("Point all of the zone’s name servers to our nodes ({ours}).").format(
             ours=", ".join(sorted(ours))
         )
         return Point("nameservers", Verdict.TO_DO, message, tuple(astray))
-    return Point("nameservers", Verdict.FINE, gettext("Every name server of the zone points to our nodes."))
+    return Point("nameservers", Verdict.FINE, gettext("All of the zone’s name servers point to our nodes."))
 
 
 def parent_points(
@@ -189,10 +189,10 @@ def _addresses_within(sides: Sides, servers: Sequence[str]) -> dict[str, set[str
 
 def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
     if delegation is None:
-        return Point("parent", Verdict.UNKNOWN, gettext("The delegation at the parent has not been checked."))
+        return Point("parent", Verdict.UNKNOWN, gettext("The delegation at the parent hasn’t been checked."))
     theirs, ours = delegation.nameservers, frozenset(servers)
     if not theirs:
-        message = gettext("{parent} does not delegate the zone.").format(parent=delegation.parent)
+        message = gettext("{parent} doesn’t delegate the zone.").format(parent=delegation.parent)
         return Point(
             "parent",
             Verdict.TO_DO,
@@ -207,7 +207,7 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
         )
     lines = [gettext("remove {server}").format(server=server) for server in sorted(theirs - ours)]
     lines += [gettext("add {server}").format(server=server) for server in sorted(ours - theirs)]
-    lines.append(gettext("resolvers follow within {ttl} s (TTL at the parent)").format(ttl=delegation.ttl))
+    lines.append(gettext("resolvers will follow within {ttl} s (TTL at the parent)").format(ttl=delegation.ttl))
     message = gettext("Change the name servers at {parent}.").format(parent=delegation.parent)
     return Point("parent", Verdict.TO_DO, message, tuple(lines))
 
@@ -227,7 +227,7 @@ def _glue(
         for server, found in expected.items()
     ]
     if delegation is None:
-        return Point("glue", Verdict.UNKNOWN, gettext("The glue at the parent has not been checked."), tuple(lines))
+        return Point("glue", Verdict.UNKNOWN, gettext("The glue at the parent hasn’t been checked."), tuple(lines))
     if all(found and delegation.glue.get(server) == found for server, found in expected.items()):
         return Point("glue", Verdict.FINE, gettext("{parent} has the correct glue.").format(parent=delegation.parent))
     return Point(
@@ -237,7 +237,7 @@ def _glue(
 
 def _ds(sides: Sides, delegation: Delegation | None) -> Point:
     if delegation is None or delegation.ds is None:
-        return Point("ds", Verdict.UNKNOWN, gettext("DS at the parent: not checked yet."))
+        return Point("ds", Verdict.UNKNOWN, gettext("The DS at the parent hasn’t been checked."))
     if not delegation.ds:
         return Point(
             "ds", Verdict.FINE, gettext("The parent doesn’t have a DS record, so the zone doesn’t need to be signed.")
@@ -245,7 +245,8 @@ def _ds(sides: Sides, delegation: Delegation | None) -> Point:
     keys = _texts(sides.rows, sides.zone, rdtypes.DNSKEY)
     message = gettext(
         "The zone is signed, and the parent has DS records. Import the keys, or remove the DS records and "
-        "wait {ds_ttl} s before the move. Otherwise validating resolvers can’t resolve the zone."
+        "wait {ds_ttl} s before you move the zone. Otherwise validating resolvers won’t be able to "
+        "resolve it."
     ).format(ds_ttl=delegation.ds_ttl)
     lines = [*(f"DS {text}" for text in delegation.ds), *(f"DNSKEY {text}" for text in keys)]
     return Point("ds", Verdict.TO_DO, message, tuple(lines))

@@ -232,7 +232,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
     for batch in _batches(zones.filter(name__gt=last or "")):
         if time.monotonic() > until:
             raise SourceAway(
-                gettext("The comparison did not finish within {value:g} hours.").format(
+                gettext("The comparison didn’t finish within {value:g} hours.").format(
                     value=import_limits.MOST_READ_SECONDS / 3600
                 )
             )
@@ -274,7 +274,7 @@ def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -
     [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])
     if batch and all(answer.rcode is None for answer in soas):
         raise SourceAway(
-            gettext("{name} does not answer: {failure}.").format(name=sides.old.name, failure=soas[0].failure)
+            gettext("{name} didn’t respond: {failure}.").format(name=sides.old.name, failure=soas[0].failure)
         )
     now = timezone.now()
     counts = Counter((each.zone, each.kind in EXPECTED_KINDS) for each in differences)

@@ -82,7 +82,7 @@ def create_export(
     job_rights.refuse_partial_visibility(author)
     if keys_passphrase:
         if export_format != ExportFormat.JSON:
-            raise PassphraseRefused(gettext("Private keys can only be exported as JSON."))
+            raise PassphraseRefused(gettext("Private keys can be exported only as JSON."))
         refuse_passphrase(keys_passphrase)
         hidden = job_rights.zones_with_hidden_keys(selection.among(_zones_of(author)), author)
         _refuse_keys(hidden.order_by("name").values_list("name", flat=True).first())
@@ -92,8 +92,7 @@ def create_export(
         if author is not None and unfinished.count() >= MOST_UNFINISHED:
             raise WrongState(
                 gettext(
-                    "You already have {most_unfinished} unfinished exports. Wait until an export ends, or cancel an "
-                    "export."
+                    "You already have {most_unfinished} unfinished exports. Wait until one of them ends, or cancel one."
                 ).format(most_unfinished=MOST_UNFINISHED)
             )
         job = ExportJob.objects.create(

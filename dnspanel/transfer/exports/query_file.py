@@ -40,10 +40,12 @@ class QueryOptions:
     def __post_init__(self) -> None:
         if not 0 <= self.sample <= MOST_SAMPLED:
             raise ValueError(
-                gettext("a sample must not exceed {most_sampled:,} names").format(most_sampled=MOST_SAMPLED)
+                gettext("a sample can have at most {most_sampled:,} names").format(most_sampled=MOST_SAMPLED)
             )
         if not 0 <= self.random_percent <= MOST_RANDOM_PERCENT:
-            raise ValueError(gettext("random names must not exceed {most}").format(most=f"{MOST_RANDOM_PERCENT} %"))
+            raise ValueError(
+                gettext("the number of random names must not exceed {most}").format(most=f"{MOST_RANDOM_PERCENT} %")
+            )
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

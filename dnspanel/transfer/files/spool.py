@@ -100,7 +100,7 @@ def _open_file(path: Path) -> BinaryIO:
         return path.open("rb", buffering=1 << 20)
     except OSError as exc:
         raise TransferError(
-            gettext("A file of this import is missing on the panel’s disk ({name}).").format(name=path.name)
+            gettext("A file for this import is missing from the panel’s disk ({name}).").format(name=path.name)
         ) from exc
 
 
@@ -108,11 +108,11 @@ def _document(file: BinaryIO, head: bytes, path: Path) -> tuple[Document, int]:
     try:
         path_size, zone_size, text_size, count = _HEAD.unpack(head)
     except struct.error as exc:
-        raise TransferError(gettext("A file of this import is damaged ({name}).").format(name=path.name)) from exc
+        raise TransferError(gettext("A file in this import is damaged ({name}).").format(name=path.name)) from exc
     size = path_size + zone_size + text_size + 4 * count
     body = file.read(size)
     if len(body) != size:
-        raise TransferError(gettext("A file of this import is damaged ({name}).").format(name=path.name))
+        raise TransferError(gettext("A file in this import is damaged ({name}).").format(name=path.name))
     zone_at, text_at = path_size, path_size + zone_size
     document = Document(
         path=body[:zone_at].decode(),

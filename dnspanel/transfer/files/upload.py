@@ -173,7 +173,7 @@ def _append(file: int, stream: Stream, size: int | None, room: _Room) -> int:
         written += len(block)
     if size is not None and written < size:
         raise UploadRefused(
-            gettext("Only {written:,} of {size:,} bytes of the chunk arrived. Send the chunk again.").format(
+            gettext("Only {written:,} of the chunk’s {size:,} bytes arrived. Send the chunk again.").format(
                 written=written, size=size
             )
         )
@@ -196,7 +196,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
             ),
         )
     message = gettext(
-        "The panel’s disk only has {room:,} MiB left. Delete old imports and exports, then resume the upload."
+        "The panel’s disk has only {room:,} MiB left. Delete old imports and exports, then resume the upload."
     ).format(room=max(0, free) >> 20)
     return _Room(max(0, free), UploadRefused(message))
 

@@ -137,7 +137,7 @@ def retry_failed(
         return first
     rows = {row.pk: row for row in ImportZone.objects.filter(job=job, pk__in=texts, action=Action.FAILED)}
     if not rows:
-        raise WrongState(gettext("The selected zones do not need corrections."))
+        raise WrongState(gettext("The selected zones don’t need corrections."))
     documents = []
     for pk, row in sorted(rows.items()):
         original = spool.read_document(spool.spool_path(job.pk, row.piece), row.document_offset)
@@ -351,7 +351,7 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
 def pause(*, job: ImportJob, now: datetime) -> None:
     """Pause the import. The workers finish the current pieces first. Raise WrongState if it has no work."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
-        raise WrongState(gettext("This import is not running."))
+        raise WrongState(gettext("This import isn’t running."))
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
@@ -391,7 +391,7 @@ def created_zones(job: ImportJob) -> "QuerySet[Zone]":
 def delete_job(*, job: ImportJob) -> None:
     """Delete the import and its files. Zones that it published stay. Raise WrongState if it is at work."""
     if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
-        raise WrongState(gettext("This import is running. Cancel the import first."))
+        raise WrongState(gettext("This import is running. Cancel it first."))
     spool.remove_files(job.pk)
 
 
@@ -404,7 +404,7 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
     if not moved:
         job.refresh_from_db()
         raise WrongState(
-            gettext("This is not possible in the current state of the import: {get_state_display}.").format(
+            gettext("This isn’t possible in the import’s current state: {get_state_display}.").format(
                 get_state_display=job.get_state_display()
             )
         )

@@ -105,7 +105,7 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
     zones = ImportZone.objects.filter(job=job, action=Action.CREATE, rrsets__gt=largest)
     faults: dict[int, list[SourceFault]] = {}
     for zone in zones:
-        reason = gettext("The zone has {rrsets:,} RRsets. Your limit is {largest:,} RRsets per zone.").format(
+        reason = gettext("The zone has {rrsets:,} RRsets, but your limit is {largest:,} RRsets per zone.").format(
             rrsets=zone.rrsets, largest=largest
         )
         faults.setdefault(zone.piece, []).append(job_rights.too_many_rrsets(zone.name, reason))
@@ -190,13 +190,13 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
         return None
     if is_presigned:
         reason = gettext(
-            "{name} uses imported signatures. Replace the zone and import the signatures of the source, or "
-            "remove the imported signatures first."
+            "{name} uses imported signatures. Replace the zone and import the source’s signatures, or remove "
+            "the imported signatures first."
         ).format(name=parsed.name)
     else:
         reason = gettext(
-            "{name} already exists and doesn’t use imported signatures. Delete the zone first, or import the "
-            "zone without signatures."
+            "{name} already exists and doesn’t use imported signatures. Delete the existing zone first, or "
+            "import the new one without signatures."
         ).format(name=parsed.name)
     return SourceFault("", 0, 0, "", reason, "signatures", zone=parsed.name)
 

@@ -125,7 +125,7 @@ def _from_json(value: bytes) -> BroughtSignatures:
 
 def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
     if kept.metadata.get(PRESIGNED) == "1":
-        return gettext("the records of the zone are already signed")
+        return gettext("the zone’s records are already signed")
     if len(kept.keys) > MOST_KEYS:
         return gettext("the zone has {count} keys").format(count=len(kept.keys))
     if (lock := _lock_of(kept)) is not None:
@@ -134,9 +134,9 @@ def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
         keys = tuple(_brought_key(name, value) for name, value in kept.keys)
         nsec3 = _nsec3(kept.metadata)
     except BadKey as exc:
-        return gettext("a key cannot be used: {reason}").format(reason=exc)
+        return gettext("a key can’t be used: {reason}").format(reason=exc)
     except (ValueError, DnssecRefused):
-        return gettext("the NSEC3 parameters cannot be used")
+        return gettext("the NSEC3 parameters can’t be used")
     if len({(key.pair.algorithm, key.pair.public) for key in keys}) < len(keys):
         return gettext("the zone has the same key twice")
     cds, cdnskey = kept.metadata.get(PUBLISH_CDS, ""), kept.metadata.get(PUBLISH_CDNSKEY) == "1"

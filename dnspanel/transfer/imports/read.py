@@ -122,7 +122,7 @@ class _Watch:
             )
         else:
             self.complaint = gettext(
-                "the source was not read completely within {hours:g} hours: resume the import to continue"
+                "the source wasn’t read completely within {hours:g} hours: resume the import to continue"
             ).format(hours=import_limits.MOST_READ_SECONDS / 3600)
         self._source.cut()
 

@@ -58,7 +58,7 @@ COPY transfer_importzone (job_id, piece, name, path, zone_id, base_revision, ser
     choice, action, added, changed, removed, document_offset, rows_offset, rows_size, ops_offset, ops_size, op_count,
     digest, undone) FROM STDIN"""
 
-_TWICE = gettext_noop("The zone {name} was already read from {path}. This second copy is left out.")
+_TWICE = gettext_noop("The zone {name} was already read from {path}, so this second copy is left out.")
 _MARK_DUPLICATES = """
 WITH again AS (
     SELECT id, first_path FROM (
@@ -322,20 +322,20 @@ def _report_signed(
         if isinstance(signing, BroughtSigning) and goes_on:
             count = len(signing.keys)
             reason = ngettext(
-                "The zone stays signed with the {count} imported key. The DS record at the parent stays valid.",
-                "The zone stays signed with the {count} imported keys. The DS records at the parent stay valid.",
+                "The zone stays signed with {count} imported key. The DS record at the parent stays valid.",
+                "The zone stays signed with {count} imported keys. The DS records at the parent stay valid.",
                 count,
             ).format(count=count)
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif zone.name in here:
-            reason = gettext("The zone already exists. The signing does not change.")
+            reason = gettext("The zone already exists. Its signing settings aren’t changed.")
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.NOTE))
             lost_signatures = False
         elif signing is not None:
             because = _reason_aside(signing, is_here=zone.name in existing_by_name)
             reason = gettext(
-                "The zone is signed. The keys are stored separately, because {because}. {unsigned}"
+                "The zone is signed, but its keys are stored separately because {because}. {unsigned}"
             ).format(because=because, unsigned=text_of_unsigned())
             zone.faults.append(_of_keys(path, zone.name, reason, Severity.WARNING))
             lost_signatures = True
@@ -395,7 +395,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         until = f"{end:%Y-%m-%d %H:%M} UTC"
         if end <= now:
             reason = gettext(
-                "The zone’s signatures expired on {until}. Sign the zone again, or import the zone without signatures."
+                "The zone’s signatures expired on {until}. Sign the zone again, or import it without signatures."
             ).format(until=until)
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
             continue
@@ -406,7 +406,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
         if fault:
             zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
             continue
-        reason = gettext("The zone keeps its existing signatures. The first signature expires on {until}.").format(
+        reason = gettext("The zone keeps its existing signatures. The first one expires on {until}.").format(
             until=until
         )
         is_late = end - now < ENDS_SOON
@@ -415,7 +415,7 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
             reason = gettext("You need the right to sign the zone to import signatures.")
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
         if zone.name in parents and not signing.is_named_by(zone.name, parents[zone.name].ds):
-            reason = gettext("The zone {parent} has a DS record that matches no key of this zone.").format(
+            reason = gettext("The zone {parent} has a DS record that doesn’t match any of this zone’s keys.").format(
                 parent=parents[zone.name].zone_name
             )
             zone.faults.append(_of_signatures(path, zone.name, reason, Severity.ERROR))
@@ -441,10 +441,10 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
     """Return the reason why a zone's keys are not used."""
     if is_here:
-        return gettext("the zone already exists, and the signing does not change")
+        return gettext("the zone already exists and its signing settings aren’t changed")
     if isinstance(signing, str):
         return signing
-    return gettext("the DS record in the parent zone matches no key, or you are not allowed to sign zones")
+    return gettext("the DS record in the parent zone doesn’t match any key, or you aren’t allowed to sign zones")
 
 
 def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[tuple[int, Document]]]:

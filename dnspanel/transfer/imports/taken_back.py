@@ -29,7 +29,7 @@ def _fail(piece: ImportPiece, actions: Collection[str], sequence: int, reason: s
     zones = ImportZone.objects.filter(
         job=piece.job_id, piece=piece.number, action__in=actions, zone_id__in=published
     ).order_by("pk")
-    text = gettext("Published and reverted, because the name servers could not answer queries for the zone. {reason}")
+    text = gettext("Published, then reverted because the name servers couldn’t answer queries for the zone. {reason}")
     faults = [
         SourceFault(path, 0, 0, "", text.format(reason=reason), TAKEN_BACK, zone=name)
         for name, path in zones.values_list("name", "path")

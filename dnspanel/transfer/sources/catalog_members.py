@@ -51,7 +51,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
     if versions != [VERSION]:
         stated = ", ".join(versions) or gettext("no version")
         raise BadCatalog(
-            gettext("{catalog} is not a catalog zone of version 2 (RFC 9432): it states {stated}").format(
+            gettext("{catalog} isn’t a version 2 catalog zone (RFC 9432): it states {stated}").format(
                 catalog=catalog, stated=stated
             )
         )
@@ -63,7 +63,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
         zone = _only(catalog, name, rdatas)
         if zone in zones:
             raise BadCatalog(
-                gettext("{catalog} is broken: the catalog lists {rdatas} twice, as {zones} and {name}").format(
+                gettext("{catalog} is broken: it lists {rdatas} twice, as {zones} and {name}").format(
                     catalog=catalog, rdatas=zone, zones=zones[zone], name=name
                 )
             )

@@ -108,7 +108,7 @@ class RowReader:
         mapping = self._mapping
         if len(row) < self._width:
             raise ValueError(
-                gettext("the row has {count} cells, at least {width} are needed").format(
+                gettext("the row has too few cells: {count} instead of at least {width}").format(
                     count=len(row), width=self._width
                 )
             )
@@ -133,7 +133,7 @@ class RowReader:
         raise ValueError(
             gettext("the row doesn’t name a zone")
             if not self._zones
-            else gettext("{name} is not in any of the given zones").format(name=name)
+            else gettext("{name} isn’t in any of the given zones").format(name=name)
         )
 
 

@@ -37,7 +37,7 @@ _LONGEST_HEAD = 1100
 # The reports about files that are not imported. Files of other kinds are skipped without a report.
 _REASONS = {
     FileKind.EMPTY: ("empty", gettext_noop("an empty file")),
-    FileKind.BACKUP: ("backup", gettext_noop("left out, because the file name is that of a backup copy")),
+    FileKind.BACKUP: ("backup", gettext_noop("left out because the file name is that of a backup copy")),
     FileKind.KEY: (
         "dnssec-key",
         gettext_noop("left out: a DNSSEC key (paste the private key on the zone’s DNSSEC page)"),
@@ -45,11 +45,11 @@ _REASONS = {
     FileKind.ARCHIVE: ("depth", gettext_noop("left out: nested archives are not opened")),
     FileKind.RAW: (
         "raw",
-        gettext_noop("a zone in BIND’s binary format (convert the file with “named-compilezone -f raw -F text”)"),
+        gettext_noop("a zone in BIND’s binary format (convert it with “named-compilezone -f raw -F text”)"),
     ),
-    FileKind.UTF16: ("encoding", gettext_noop("text in UTF-16 at offset 0 (zone files must be ASCII or UTF-8)")),
-    FileKind.BINARY: ("binary", gettext_noop("not a text file: the file contains a null byte")),
-    FileKind.NO_RECORDS: ("no-records", gettext_noop("left out, because the file has no records")),
+    FileKind.UTF16: ("encoding", gettext_noop("UTF-16 text (zone files must be ASCII or UTF-8)")),
+    FileKind.BINARY: ("binary", gettext_noop("not a text file: it contains a null byte")),
+    FileKind.NO_RECORDS: ("no-records", gettext_noop("left out because the file has no records")),
 }
 _ERRORS = frozenset({FileKind.ARCHIVE, FileKind.RAW, FileKind.UTF16})
 _ALWAYS_REPORTED = _ERRORS | {FileKind.BACKUP, FileKind.KEY}
@@ -208,7 +208,7 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
             yield from (Document(path, text, zone=zone) for zone in zones)
     elif path in survey.included_by:
         yield _note(
-            path, "included", gettext("part of other files, such as {file}").format(file=survey.included_by[path])
+            path, "included", gettext("included by other files, such as {file}").format(file=survey.included_by[path])
         )
     elif survey.listing and path in survey.listing.passed_over:
         return

@@ -52,7 +52,7 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
             kept.append(_key(zone, key, opener, wrong))
     except ValueError as exc:
         return [_locked_key(zone, "? ?", KeyLock.UNREADABLE, "")], [
-            gettext("the value of “dnssec” cannot be used: {reason}").format(reason=exc)
+            gettext("the value of “dnssec” can’t be used: {reason}").format(reason=exc)
         ]
     return kept, wrong
 
@@ -102,10 +102,10 @@ def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
     except KeyLocked as exc:
         return _locked_key(zone, name, KeyLock(exc.lock), sealed)
     except BadKey as exc:
-        wrong.append(gettext("a private key cannot be used: {reason}").format(reason=exc))
+        wrong.append(gettext("a private key can’t be used: {reason}").format(reason=exc))
         return _locked_key(zone, name, KeyLock.OTHER_KEY, sealed)
     if key_material.dnskey_text(flags, pair.algorithm, pair.public) != dnskey:
-        wrong.append(gettext("the DNSKEY {dnskey} does not match its private key").format(dnskey=dnskey[:60]))
+        wrong.append(gettext("the DNSKEY {dnskey} doesn’t match its private key").format(dnskey=dnskey[:60]))
         return _locked_key(zone, name, KeyLock.OTHER_KEY, sealed)
     return powerdns.kept_key(zone, flags, private_text, active=active, published=published)
 
@@ -119,7 +119,7 @@ def _public_part(key: Any) -> tuple[int, int, str]:
         raise ValueError(gettext("“dnskey” isn’t valid DNSKEY data: {reason}").format(reason=exc.reason)) from exc
     if dnskey.split(" ")[:3] != [str(flags), "3", str(algorithm)]:
         raise ValueError(
-            gettext("the flags or the algorithm of the DNSKEY {dnskey} don’t match the key").format(dnskey=dnskey[:60])
+            gettext("the flags or the algorithm in the DNSKEY {dnskey} don’t match the key").format(dnskey=dnskey[:60])
         )
     return flags, algorithm, dnskey
 

@@ -126,7 +126,7 @@ class _Text:
         self._buffer = self._buffer[self._at :]
         self._at = 0
         if len(self._buffer) > MOST_VALUE:
-            raise BadJson(gettext("a single value of the text is too large"))
+            raise BadJson(gettext("a single value in the text is too large"))
         part = self._read(size)
         self._ended = len(part) < size
         try:

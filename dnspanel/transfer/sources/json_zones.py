@@ -120,7 +120,7 @@ def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
         raise ValueError(gettext("not an object with a zone or an RRset"))
     rrsets = value.get("rrsets")
     if not isinstance(rrsets, list):
-        raise ValueError(gettext("the zone must have a list “rrsets”"))
+        raise ValueError(gettext("the zone must have an “rrsets” list"))
     name = value.get("zone") or value.get("name")
     if not isinstance(name, str):
         raise ValueError(gettext("the object must have “zone” or “name”"))
@@ -220,7 +220,7 @@ class _Values:
                     raise
             except RecursionError as exc:
                 raise SourceRefused(
-                    gettext("The file is nested too deeply, in line {line:,}.").format(line=self._line)
+                    gettext("The file is nested too deeply on line {line:,}.").format(line=self._line)
                 ) from exc
             else:
                 self._step(end - self._at)

@@ -118,11 +118,11 @@ class _Lister:
             files = self._files(conf, statement)
             if len(files) != 1 and "*" not in statement.path:
                 reason = (
-                    gettext("the included “{path}” could be any of {files}").format(
+                    gettext("the included file “{path}” could be any of {files}").format(
                         path=statement.path, files=_some(files)
                     )
                     if files
-                    else gettext("the included “{path}” is not in the upload").format(path=statement.path)
+                    else gettext("the included file “{path}” is not in the upload").format(path=statement.path)
                 )
                 self._say(conf, statement, reason, "include", Severity.WARNING)
                 continue
@@ -144,7 +144,7 @@ class _Lister:
             self._say(conf, zone, str(exc), "zone-name")
             return
         if not zone.file:
-            reason = gettext("the zone {name} has no file").format(name=name)
+            reason = gettext("no file is configured for the zone {name}").format(name=name)
             self._say(conf, zone, reason, "zone-file", zone=name)
         elif not files:
             reason = gettext("the file “{file}” is not in the upload").format(file=zone.file)

@@ -134,7 +134,7 @@ class LmdbFile:
                 yield node.key, node.value
             elif node.flags & _SUB_TABLE:
                 if len(node.value) != _TABLE.size:
-                    raise self._bad(gettext("a table of duplicates has a wrong size"))
+                    raise self._bad(gettext("a table of duplicates has the wrong size"))
                 for value in self._nodes(Table.decode(node.value), b""):
                     yield node.key, value.key
             else:
@@ -145,7 +145,7 @@ class LmdbFile:
         """Return (page size, transaction, last page, main table) of the newer valid meta page."""
         first = self._meta(os.pread(self._fd, _META_SIZE, 0))
         if first is None:
-            raise self._bad(gettext("not an LMDB file of a 64-bit machine"))
+            raise self._bad(gettext("not an LMDB file from a 64-bit machine"))
         second = self._meta(os.pread(self._fd, _META_SIZE, first[0]))
         if second is None or second[0] != first[0]:
             raise self._bad(gettext("the second meta page is damaged"))
@@ -213,7 +213,7 @@ class LmdbFile:
             middle = at + _NODE.size + key_size
             end = middle + (_U64.size if flags & _BIG else size)
             if end > len(page):
-                raise self._bad(gettext("a node of page {number} is longer than the page").format(number=number))
+                raise self._bad(gettext("a node on page {number} is longer than the page").format(number=number))
             value = page[middle:end]
             if flags & _BIG:
                 value = self._run(_U64.unpack(value)[0], size)
@@ -224,7 +224,7 @@ class LmdbFile:
         end = _PAGE.size + (lower - _PAGE.size) // 2 * size
         if lower < _PAGE.size or end > len(page) or size == 0:
             raise self._bad(
-                gettext("the packed values of page {number} are longer than the page").format(number=number)
+                gettext("the packed values on page {number} are longer than the page").format(number=number)
             )
         for at in range(_PAGE.size, end, size):
             yield _Node(page[at : at + size], b"", 0)
@@ -232,11 +232,11 @@ class LmdbFile:
     def _offsets(self, page: bytes, number: int) -> tuple[int, ...]:
         lower: int = _PAGE.unpack_from(page)[3]
         if not _PAGE.size <= lower <= len(page):
-            raise self._bad(gettext("page {number} has a wrong header").format(number=number))
+            raise self._bad(gettext("page {number} has an invalid header").format(number=number))
         count = (lower - _PAGE.size) // 2
         offsets = struct.unpack_from(f"<{count}H", page, _PAGE.size)
         if offsets and (min(offsets) < lower or max(offsets) + _NODE.size > len(page)):
-            raise self._bad(gettext("a node of page {number} is outside the page").format(number=number))
+            raise self._bad(gettext("a node on page {number} is outside the page").format(number=number))
         return offsets
 
     def _page(self, number: int) -> bytes:
@@ -256,13 +256,13 @@ class LmdbFile:
             raise self._bad(gettext("a value claims to have {size} bytes").format(size=size))
         page = self._read(number, _PAGE.size + size)
         if not _PAGE.unpack_from(page)[2] & _OVERFLOW:
-            raise self._bad(gettext("page {number} does not contain a long value").format(number=number))
+            raise self._bad(gettext("page {number} doesn’t contain a long value").format(number=number))
         return page[_PAGE.size :]
 
     def _read(self, number: int, size: int) -> bytes:
         at = number * self._page_size
         if not 2 <= number <= self._last_page or at + size > (self._last_page + 1) * self._page_size:
-            raise self._bad(gettext("the file refers to page {number}, which does not exist").format(number=number))
+            raise self._bad(gettext("the file refers to page {number}, which doesn’t exist").format(number=number))
         page = os.pread(self._fd, size, at)
         if len(page) != size or _PAGE.unpack_from(page)[0] != number:
             raise self._bad(gettext("page {number} is at the wrong position").format(number=number))

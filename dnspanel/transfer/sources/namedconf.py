@@ -162,9 +162,7 @@ class _Reader:
             kind = match.lastgroup
             if kind == "bad":
                 reason = (
-                    gettext("a quote that is not closed")
-                    if match[0] == '"'
-                    else gettext("a comment that is not closed")
+                    gettext("a quote that isn’t closed") if match[0] == '"' else gettext("a comment that isn’t closed")
                 )
                 self._fault(match.start(), reason)
                 # The rest would be read with quotes and text exchanged.

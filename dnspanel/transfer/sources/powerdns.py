@@ -201,7 +201,7 @@ def unusable_name(path: str, name: str, reason: str) -> SourceFault:
 
 def variant_zone(name: str, variant: str) -> SourceFault:
     """Return the fault for a zone variant that PowerDNS 5 serves only in one view."""
-    reason = gettext("this is the variant “{variant}” of the zone for a view, and views cannot be imported").format(
+    reason = gettext("this is the zone’s variant “{variant}” for a view, but views can’t be imported").format(
         variant=variant
     )
     return SourceFault(f"{name}.{variant}", 0, 0, "", reason, "view-variant", severity=Severity.WARNING)

@@ -34,15 +34,15 @@ TIMEOUT_SECONDS = 60.0
 WORKERS = 4
 
 _REFUSES_KEY = gettext_noop("the PowerDNS server rejected the API key")
-_NOT_POWERDNS = gettext_noop("the server isn’t the HTTP API of a PowerDNS authoritative server")
+_NOT_POWERDNS = gettext_noop("the server doesn’t provide the HTTP API of a PowerDNS authoritative server")
 # Two messages for each kind of data: reading failed, and the server does not offer the data.
 _METADATA_LEFT = (
-    gettext_noop("the zone’s metadata cannot be read: {exc}"),
-    gettext_noop("the server does not show the zone’s metadata"),
+    gettext_noop("the zone’s metadata couldn’t be read: {exc}"),
+    gettext_noop("the server doesn’t return the zone’s metadata"),
 )
 _KEYS_LEFT = (
-    gettext_noop("the zone’s DNSSEC keys cannot be read: {exc}"),
-    gettext_noop("the server does not show the zone’s DNSSEC keys"),
+    gettext_noop("the zone’s DNSSEC keys couldn’t be read: {exc}"),
+    gettext_noop("the server doesn’t return the zone’s DNSSEC keys"),
 )
 
 
@@ -131,7 +131,7 @@ class PowerdnsApiSource:
                 zones[name] = _Zone(name, str(entry.get("id", listed_name)), str(entry.get("kind", "")), _fields(entry))
         for name in sorted((self._requested or set()) - zones.keys()):
             faults.append(
-                SourceFault(name, 0, 0, "", gettext("the server does not have this zone"), "unknown-zone", zone=name)
+                SourceFault(name, 0, 0, "", gettext("the server doesn’t have this zone"), "unknown-zone", zone=name)
             )
         return [zone for _, zone in sorted(zones.items())], faults
 
@@ -174,9 +174,9 @@ class _Api:
             parts = urlsplit(url.strip())
             port = parts.port
         except ValueError:
-            raise SourceRefused(gettext("the address of the PowerDNS server is not a URL")) from None
+            raise SourceRefused(gettext("the PowerDNS server’s address isn’t a URL")) from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SourceRefused(gettext("enter the address of the PowerDNS server as https://host:8081"))
+            raise SourceRefused(gettext("enter the PowerDNS server’s address as https://host:8081"))
         if not key or not key.isascii() or not key.isprintable():
             raise SourceRefused(
                 gettext("the API key must not be empty and must only contain printable ASCII characters")
@@ -204,7 +204,7 @@ class _Api:
         try:
             yield from self._array("/zones?dnssec=false")
         except (_Missing, _Failed) as exc:
-            raise SourceAway(gettext("the list of zones cannot be read: {exc}").format(exc=exc)) from exc
+            raise SourceAway(gettext("the zone list couldn’t be read: {exc}").format(exc=exc)) from exc
 
     def tsig_keys(self) -> Iterator[Kept]:
         """Yield the server's TSIG keys. Yield none if the server does not list them."""
@@ -302,11 +302,11 @@ class _Api:
                 yield members(response.read, split)
             except BadJson as exc:
                 raise _Failed(
-                    gettext("the answer of the PowerDNS server cannot be read: {exc}").format(exc=exc)
+                    gettext("the PowerDNS server’s response couldn’t be read: {exc}").format(exc=exc)
                 ) from exc
             except (OSError, http.client.HTTPException) as exc:
                 raise _Failed(
-                    gettext("the answer of the PowerDNS server ended too early: {exc}").format(exc=_describe(exc))
+                    gettext("the PowerDNS server’s answer ended too early: {exc}").format(exc=_describe(exc))
                 ) from exc
         finally:
             connection.close()
@@ -339,7 +339,7 @@ class _Api:
                 connection.close()
                 response = self._get(connection, path)
         except ssl.SSLCertVerificationError as exc:
-            reason = gettext("the certificate of {host} is not trusted: {verify_message}").format(
+            reason = gettext("{host}’s certificate isn’t trusted: {verify_message}").format(
                 host=self.host, verify_message=exc.verify_message
             )
             raise SourceRefused(reason) from exc
@@ -426,5 +426,5 @@ def _quote_id(part: str) -> str:
 
 def _describe(exc: BaseException) -> str:
     if isinstance(exc, TimeoutError):
-        return gettext("the server did not answer in time")
+        return gettext("the server didn’t respond in time")
     return str(getattr(exc, "strerror", None) or exc or type(exc).__name__)

@@ -147,7 +147,7 @@ class _Loader:
         self._faults += 1
         if self._faults > MOST_BAD_LINES:
             raise SourceRefused(
-                gettext("more than {most_bad_lines:,} lines of the dump cannot be read").format(
+                gettext("more than {most_bad_lines:,} lines in the dump can’t be read").format(
                     most_bad_lines=MOST_BAD_LINES
                 )
             )
@@ -158,7 +158,7 @@ class _Loader:
         self._flush()
         if not {"domains", "records"} <= self._seen:
             raise SourceRefused(
-                gettext("this is not a dump of a PowerDNS database: rows of “domains” and “records” are missing")
+                gettext("this isn’t a dump of a PowerDNS database: rows in “domains” and “records” are missing")
             )
 
     def _prepare(self, table: str, columns: tuple[str, ...]) -> None:

@@ -63,9 +63,9 @@ class PowerdnsLmdbSource:
                     self.done += 1
                 database.check_unchanged()
         except (BadBytes, UnknownSchema) as exc:
-            raise SourceRefused(gettext("the LMDB cannot be read: {exc}").format(exc=exc)) from exc
+            raise SourceRefused(gettext("the LMDB couldn’t be read: {exc}").format(exc=exc)) from exc
         except OSError as exc:
-            raise SourceRefused(gettext("the LMDB cannot be read: {strerror}").format(strerror=exc.strerror)) from exc
+            raise SourceRefused(gettext("the LMDB couldn’t be read: {strerror}").format(strerror=exc.strerror)) from exc
 
 
 def _main_file(path: Path) -> Path:
@@ -127,7 +127,7 @@ class _Database:
         files = [self._main, *(shard.file for shard in self._shards.values() if shard.file is not None)]
         if not all(file.check_unchanged() for file in files):
             raise SourceRefused(
-                gettext("a server changed the LMDB during the import: copy the LMDB with mdb_copy, and import the copy")
+                gettext("a server changed the LMDB during the import: copy it with mdb_copy and import the copy")
             )
 
     def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
@@ -152,7 +152,7 @@ class _Database:
                     0,
                     0,
                     "",
-                    gettext("the rows of the zone are damaged: {exc}").format(exc=exc),
+                    gettext("the zone’s rows are damaged: {exc}").format(exc=exc),
                     "damaged",
                     zone=zone.name,
                 )
@@ -179,11 +179,11 @@ class _Database:
             count = int.from_bytes(header.decode_header(shards)[1], "big")
         else:
             raise SourceRefused(
-                gettext("{name} is an LMDB file, but not the main file of PowerDNS").format(name=self._path.name)
+                gettext("{name} is an LMDB file, but not PowerDNS’s main file").format(name=self._path.name)
             )
         if schema.has_header != (len(version) != 4) or not 1 <= count <= MOST_SHARDS:
             raise SourceRefused(
-                gettext("{name} states schema {number} and {count} shards, which is not valid").format(
+                gettext("{name} states schema {number} and {count} shards, which isn’t valid").format(
                     name=self._path.name, number=schema.number, count=count
                 )
             )
@@ -225,7 +225,7 @@ class _Database:
                 try:
                     found.append((row_id, decode(self._schema.unwrap(value))))
                 except (BadBytes, BadName) as exc:
-                    reason = gettext("row {row} of the table {table} is damaged: {reason}").format(
+                    reason = gettext("row {row} in the table {table} is damaged: {reason}").format(
                         row=row_id, table=dbi.name.lower(), reason=exc
                     )
                     self.faults.append(SourceFault(self._path.name, 0, 0, "", reason, "damaged"))
@@ -249,19 +249,17 @@ class _Database:
         try:
             file = LmdbFile(path)
         except FileNotFoundError:
-            return _Shard(
-                problem=gettext("the file {name} with the records of the zone is missing").format(name=path.name)
-            )
+            return _Shard(problem=gettext("the file {name} with the zone’s records is missing").format(name=path.name))
         except BadBytes as exc:
             return _Shard(
-                problem=gettext("the file with the records of the zone cannot be read: {reason}").format(reason=exc)
+                problem=gettext("the file with the zone’s records couldn’t be read: {reason}").format(reason=exc)
             )
         shard = _Shard(file)
         try:
             shard.records = file.table(self._schema.dbi(Dbi.RECORDS).name)
             shard.comments = file.table(comments.COMMENTS_DBI) if self._schema.number >= 6 else None
         except BadBytes as exc:
-            shard.problem = gettext("the file with the records of the zone cannot be read: {reason}").format(reason=exc)
+            shard.problem = gettext("the file with the zone’s records couldn’t be read: {reason}").format(reason=exc)
         return shard
 
     def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:

@@ -121,7 +121,7 @@ class _Tables:
         ):
             if not needed <= self._columns[table]:
                 raise SourceRefused(
-                    gettext("this is not a PowerDNS database: the table “{table}” is missing or different").format(
+                    gettext("this isn’t a PowerDNS database: the table “{table}” is missing or different").format(
                         table=table
                     )
                 )
@@ -142,7 +142,9 @@ class _Tables:
             titled = zip(("account", "primaries", "options", "catalog"), map(text, fields), strict=True)
             zones.append(_Zone(id, zone, text(kind), count, tuple(pair for pair in titled if pair[1])))
         if counts:
-            reason = gettext("{sum:,} records belong to no zone and are left out").format(sum=sum(counts.values()))
+            reason = gettext("{sum:,} records don’t belong to any zone and are left out").format(
+                sum=sum(counts.values())
+            )
             faults.append(SourceFault("records", 0, 0, "", reason, "records-without-zone", severity=Severity.WARNING))
         zones.sort(key=lambda zone: (zone.name, zone.id))
         return zones, sorted(faults, key=lambda fault: fault.source)

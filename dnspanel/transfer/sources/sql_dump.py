@@ -146,7 +146,7 @@ class _Dump:
         self._text.fill()
         if self._text.buffer.startswith(b"PGDMP"):
             raise SourceRefused(
-                gettext("this is a PostgreSQL archive: convert the archive to text with `pg_restore -f dump.sql`")
+                gettext("this is a PostgreSQL archive: convert it to text with `pg_restore -f dump.sql`")
             )
         head = self._text.buffer[: 64 << 10]
         return bool(re.search(rb"MySQL dump|MariaDB dump|phpMyAdmin|ENGINE\s*=|/\*!\d{5}|`", head))
@@ -231,7 +231,7 @@ class _Dump:
             yield BadLine(
                 line,
                 head[0].decode("utf-8", "replace")[:_MOST_SOURCE],
-                gettext("the columns of the table are not readable"),
+                gettext("the table’s columns couldn’t be read"),
             )
 
     def _insert(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:
@@ -242,7 +242,7 @@ class _Dump:
         columns = tuple(_names(head["columns"])) if head["columns"] is not None else self._columns.get(table)
         if columns is None:
             raise SourceRefused(
-                gettext("the columns of {table} are missing: include CREATE TABLE in the dump").format(table=table)
+                gettext("the columns for {table} are missing: include CREATE TABLE in the dump").format(table=table)
             )
         text = self._text
         while True:

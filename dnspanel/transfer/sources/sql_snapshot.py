@@ -90,7 +90,7 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise SourceRefused(gettext("the address of the database is not a URL")) from None
+        raise SourceRefused(gettext("the database address isn’t a URL")) from None
     # The scheme can name a driver, as in SQLAlchemy: `mysql+pymysql`.
     scheme = parts.scheme.partition("+")[0]
     return parts._replace(scheme=_OTHER_SCHEMES.get(scheme, scheme))
@@ -161,7 +161,7 @@ def _open_postgres(parts: SplitResult, addresses: Sequence[str] | None, connecti
         raise SourceAway(gettext("no connection to the PostgreSQL server: {message}").format(message=message)) from None
     except psycopg.Error as exc:
         raise SourceRefused(
-            gettext("the PostgreSQL server cannot be used: {exc}").format(exc=_message(exc, parts))
+            gettext("the PostgreSQL server couldn’t be used: {exc}").format(exc=_message(exc, parts))
         ) from None
     # libpq owns the socket and waits on it without a limit. A second descriptor makes it possible to abort the wait.
     with (
@@ -270,7 +270,7 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
         connection = _connect_sqlite(path)
     except sqlite3.Error as exc:
         raise SourceRefused(
-            gettext("{name} cannot be read as an SQLite database: {exc}").format(name=path.name, exc=exc)
+            gettext("{name} couldn’t be read as an SQLite database: {exc}").format(name=path.name, exc=exc)
         ) from None
     with _closing(connection), _refusing(sqlite3.Error, lambda exc: False, parts):
         yield _SqliteSnapshot(connection)
@@ -322,7 +322,7 @@ def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: Sp
             raise SourceAway(
                 gettext("the connection to the database was lost: {message}").format(message=message)
             ) from None
-        raise SourceRefused(gettext("the database cannot be read: {message}").format(message=message)) from None
+        raise SourceRefused(gettext("the database couldn’t be read: {message}").format(message=message)) from None
 
 
 _OPENERS: dict[str, Callable[[SplitResult, Sequence[str] | None, Connections], Any]] = {

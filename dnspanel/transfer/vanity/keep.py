@@ -87,7 +87,13 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     expected = {} if found is None else _expected_addresses(found.servers, zone)
     if not expected:
         raise TemplateRefused(
-            {"zone": [gettext("No name server of this set inside {name} is assigned to nodes.").format(name=zone.name)]}
+            {
+                "zone": [
+                    gettext("This set doesn’t have any name servers inside {name} that are assigned to nodes.").format(
+                        name=zone.name
+                    )
+                ]
+            }
         )
     with transaction.atomic():
         if KeptAddresses.objects.exclude(template=template, zone=zone).count() >= MOST_KEPT:
@@ -95,7 +101,7 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
                 {
                     "zone": [
                         gettext(
-                            "The panel already updates the addresses of {most_kept} zones, which is the limit."
+                            "The panel already updates the addresses in {most_kept} zones, which is the limit."
                         ).format(most_kept=MOST_KEPT)
                     ]
                 }

@@ -17,7 +17,9 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 
-_OF_PANEL = gettext_noop("You need the right to templates in all zones to create or edit templates of the whole panel.")
+_OF_PANEL = gettext_noop(
+    "You need the right to manage templates in all zones to create or edit templates for the whole panel."
+)
 
 
 def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
@@ -76,7 +78,7 @@ def require_change_in(author: Author, team: Team | None) -> None:
         message = (
             gettext(_OF_PANEL)
             if team is None
-            else gettext("You don’t have permission to create or edit templates of the team {name}.").format(
+            else gettext("You don’t have permission to create or edit templates for team {name}.").format(
                 name=team.name
             )
         )

@@ -79,7 +79,7 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
     if not was_made:
         return gettext("Record already exists, but not from the template.")
     if wanted is None:
-        return gettext("Record edited by hand, and no longer in the template.")
+        return gettext("Record edited by hand and no longer in the template.")
     return gettext("Record edited by hand.")
 
 
@@ -105,7 +105,7 @@ def _beside(now: RRset | None, wanted: RRset) -> Step:
         both = make(wanted.name, wanted.type, now.ttl, texts, disabled, now.comment, notes=notes)
     except BadRRset:
         word = rdata.type_to_text(wanted.type)
-        reason = gettext("Another {type} record already exists, and a second is not allowed.").format(type=word)
+        reason = gettext("Another {type} record already exists, and a second one isn’t allowed.").format(type=word)
         return Step(Act.CONFLICT, Change(*key, now, wanted), reason)
     return Step(Act.CHANGE, Change(*key, now, both))
 

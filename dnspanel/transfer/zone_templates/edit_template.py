@@ -226,13 +226,7 @@ def _store_version(template: ZoneTemplate, number: int, content: Text, by: Autho
 def _refuse_other_kind(kind: str, content: Text) -> None:
     if (kind == TemplateKind.SERVERS) != (content.servers is not None):
         raise TemplateRefused(
-            {
-                "text": [
-                    gettext(
-                        "Only a name server set can have name servers, and a name server set can’t have record text."
-                    )
-                ]
-            }
+            {"text": [gettext("Only a name server set can have name servers, but it can’t have record text.")]}
         )
 
 

@@ -227,7 +227,7 @@ def _take_batch(run: TemplateRun, batch: int) -> bool:
         batch=batch,
         carry_out=lambda zones, now: _Batch(run, zones, author, now).carry_out(),
         moved=(Unknown, RightMissing, RevisionMoved, Conflicts, RuleViolations),  # a zone was changed, deleted or moved
-        too_fast=gettext("The zones change faster than the template can be applied."),
+        too_fast=gettext("The zones are changing faster than the template can be applied."),
     )
 
 
@@ -319,7 +319,7 @@ class _Batch:
         conflicts = [step for step in steps if step.act is Act.CONFLICT]
         taken = [step for step in steps if step.changes and (self._run.overwrite or step.act is not Act.CONFLICT)]
         if not self._may_see(zone, steps):
-            return Found(Outcome.REFUSED, gettext("You don’t have permission to see all records of the zone."))
+            return Found(Outcome.REFUSED, gettext("You don’t have permission to see all records in the zone."))
         acts = Counter(
             _ADDED if step.change.before is None else _REMOVED if step.change.after is None else _CHANGED
             for step in taken

@@ -120,9 +120,9 @@ def _finish(reader: Reader) -> tuple[RRset, ...]:
         reason = gettext("a template can’t have an SOA record, because each zone has one")
         reader.report(content.place_of(APEX_SOA), Unreadable(reason, "template-soa"))
     if len(ordered) > MOST_RRSETS:
-        reason = gettext(
-            "a template can create at most {most_rrsets:,} RRsets, but this template creates {count:,}"
-        ).format(most_rrsets=MOST_RRSETS, count=len(ordered))
+        reason = gettext("a template can create at most {most_rrsets:,} RRsets, but this one creates {count:,}").format(
+            most_rrsets=MOST_RRSETS, count=len(ordered)
+        )
         reader.report(None, Unreadable(reason, "template-size"))
     report_notes(reader)
     report_violations(reader, ordered)

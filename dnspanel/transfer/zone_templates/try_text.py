@@ -92,7 +92,7 @@ def _without_sample(fault: Fault, text: str, declared: Mapping[str, Variable]) -
     for variable in (declared[name] for name in names if name in declared and not declared[name].default):
         kind = fitting_kind(text, variable.name, declared)
         if kind is None:
-            message = gettext("The record isn’t valid with any value of the variable {name}.")
+            message = gettext("The record isn’t valid with any value for the variable {name}.")
             return replace(fault, message=message.format(name=variable.name))
         if kind is not variable.kind:
             message = gettext("The variable {name} must have the kind “{kind}” here.")

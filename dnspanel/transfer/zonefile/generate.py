@@ -66,7 +66,7 @@ def _number(number: int, offset: int, width: int, base: str, token: Token) -> st
     value = number + offset
     if not 0 <= value <= _LARGEST:
         raise Unreadable(
-            gettext("the offset {offset} changes {number} to {value}, which is not allowed").format(
+            gettext("the offset {offset} changes {number} to {value}, which isn’t allowed").format(
                 offset=offset, number=number, value=value
             ),
             "generate",

@@ -16,17 +16,17 @@ from replication.errors import BadName
 CODE = "line-left-out"
 
 _ALIASES: Mapping[str, str] = {
-    "AWS": gettext_noop("an alias in Route 53"),
-    "AZURE": gettext_noop("an alias in Azure DNS"),
+    "AWS": gettext_noop("a Route 53 alias"),
+    "AZURE": gettext_noop("an Azure DNS alias"),
 }
 # Redirects of web addresses, and other lines that providers list among records.
 _OF_PROVIDERS: Mapping[str, str] = dict.fromkeys(
     ("FRAME", "FWD", "HTTPRED", "REDIRECT", "STEALTH", "URL", "URL301", "URL302", "WEBREDIR", "WR"),
     gettext_noop("a web redirect, which only a web server can answer"),
 ) | {
-    "WINS": gettext_noop("a WINS lookup in Windows"),
-    "WINS-R": gettext_noop("a WINS lookup in Windows"),
-    "WINSR": gettext_noop("a WINS lookup in Windows"),
+    "WINS": gettext_noop("a Windows WINS lookup"),
+    "WINS-R": gettext_noop("a Windows WINS lookup"),
+    "WINSR": gettext_noop("a Windows WINS lookup"),
     "WORKER": gettext_noop("a Cloudflare Worker"),
 }
 # Lines that programs for transfers print. They belong to the message.

@@ -106,7 +106,7 @@ def _fault_of_file(sheet: Sheet, fault: Unreadable, line: int) -> SourceFault:
 
 
 def _note_of_unread(document: Document, zone: str) -> SourceFault:
-    reason = gettext("at least {most_faults_of_zone} errors found: the rest of the file was not checked").format(
+    reason = gettext("at least {most_faults_of_zone} errors found: the rest of the file wasn’t checked").format(
         most_faults_of_zone=import_limits.MOST_FAULTS_OF_ZONE
     )
     return SourceFault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone)

@@ -152,7 +152,7 @@ class Reader(RecordReader):
         try:
             name, type_, notes = read_noted(line, self.origin)
         except ValueError as exc:
-            raise Unreadable(gettext("the tags and comments cannot be read: {exc}").format(exc=exc), "noted") from exc
+            raise Unreadable(gettext("the tags and comments couldn’t be read: {exc}").format(exc=exc), "noted") from exc
         if names.is_within(name, self.zone):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
@@ -198,7 +198,7 @@ class Reader(RecordReader):
                 return
             self._badly_encoded.add(number)
             offset = self.sheets[number].offset(place % PLACES_OF_FILE + fault.line, fault.column)
-            fault.reason = gettext("wrong encoding: the byte at offset {offset:,} of the file is not UTF-8").format(
+            fault.reason = gettext("wrong encoding: the byte at offset {offset:,} in the file is not UTF-8").format(
                 offset=offset
             )
         self.report(place, fault, fault.severity)

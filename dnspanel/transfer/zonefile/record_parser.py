@@ -129,7 +129,7 @@ class RecordReader(FastReader):
             owner, at = self.name_without_dot(tokens[0]) or self.name_of(tokens[0], line), 1
             self.owner = owner
         elif not owner:
-            reason = gettext("this line needs a name, because there is no name above: use @ for the zone apex")
+            reason = gettext("this line needs a name because there is none above: use @ for the zone apex")
             raise Unreadable(reason, "owner-missing", fix="" if line is None else "@" + line)
         elif not owner.endswith("."):
             owner = self.owner = names.parse(owner, self.origin)
@@ -148,7 +148,7 @@ class RecordReader(FastReader):
                 raise fault
             elif word in _CLASSES or (word.startswith("CLASS") and word[5:].isdigit() and word not in _IN):
                 raise Unreadable(
-                    gettext("the class {text} is not supported, only IN").format(text=token.text),
+                    gettext("the class {text} isn’t supported, only IN").format(text=token.text),
                     "class",
                     token.column,
                     token.line,
@@ -256,7 +256,7 @@ class RecordReader(FastReader):
         values = tokens[head.at :]
         mnemonic = tokens[head.at - 1]
         if not values:
-            reason = gettext("the value of the {type} record is missing").format(type=rdata.type_to_text(head.type))
+            reason = gettext("the {type} record has no value").format(type=rdata.type_to_text(head.type))
             raise Unreadable(reason, "rdata-missing", mnemonic.end, mnemonic.line)
         if head.type in _TEXTS and values[0].text != "\\#":
             text = " ".join([f'"{token.text}"' for token in values])

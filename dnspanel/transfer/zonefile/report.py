@@ -27,8 +27,8 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 def text_of_unsigned() -> str:
     """Return the text that warns people that a zone signed elsewhere becomes unsigned."""
     return gettext(
-        "The zone will be served unsigned. If the parent has a DS record, remove the DS record first and "
-        "wait for the TTL. Otherwise validating resolvers can’t resolve the zone."
+        "The zone will be served unsigned. If the parent has a DS record, remove it first and wait until "
+        "its TTL has passed. Otherwise validating resolvers won’t be able to resolve the zone."
     )
 
 
@@ -67,8 +67,8 @@ def report_notes(reader: Reader) -> None:
         rrset = content.sets[record]
         count = len(content.other_ttls)
         reason = gettext(
-            "{type} {name} has records with TTL {first} and {other}. All records of an RRset must have the "
-            "same TTL. The first TTL is used: {first}"
+            "{type} {name} has records with TTL {first} and {other}. All records in an RRset must have the "
+            "same TTL, so the first one is used: {first}"
         ).format(type=rdata.type_to_text(rrset.type), name=rrset.name, first=rrset.ttl, other=ttl)
         if count > 1:
             reason = gettext("{reason} ({count:,} such RRsets in this zone)").format(reason=reason, count=count)
@@ -81,7 +81,7 @@ def _report_signatures(reader: Reader) -> None:
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
     reason = gettext(
-        "The zone is signed, but this file doesn’t contain the keys. Left out: {listed}. {unsigned}"
+        "The zone is signed, but this file doesn’t contain its keys. Left out: {listed}. {unsigned}"
     ).format(listed=listed, unsigned=text_of_unsigned())
     place = min(place for _, place in reader.left_out.values())
     reader.warn(place, Unreadable(reason, DNSSEC_LEFT_OUT))
@@ -100,7 +100,7 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
-        reason = gettext("the values of {type} {name} are too large for one DNS answer").format(
+        reason = gettext("the {type} values at {name} are too large for one DNS answer").format(
             type=rdata.type_to_text(rrset.type), name=rrset.name
         )
         reader.report(content.place_of(record), Unreadable(reason, "rrset-too-large"))

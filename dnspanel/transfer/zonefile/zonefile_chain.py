@@ -25,10 +25,10 @@ _Difference = tuple[int, bytes, Callable[[], str]]
 _SIGNED_ALONE = gettext_noop("the zone has a signed record at {name}, but PowerDNS doesn’t create one")
 _ALONE = gettext_noop("the zone has a record at {name}, but PowerDNS doesn’t create one")
 _CAPITALS = gettext_noop(
-    "the record at {name} is signed with capital letters in the next name, which PowerDNS doesn’t support"
+    "the record at {name} is signed with capital letters in its next name, which PowerDNS doesn’t support"
 )
 _OTHER_FLAGS = gettext_noop(
-    "the flags of the record at {name} differ, but PowerDNS uses the same flags for all records"
+    "the flags in the record at {name} differ, but PowerDNS uses the same flags for all records"
 )
 _OTHER_NEXT = gettext_noop("the record at {name} has a different next name")
 
@@ -128,10 +128,10 @@ def chain_fault(
     _, _, reason = min(odd, key=lambda each: each[:2])
     hint = _hint(zone, rrsets, nsec3, [made[owner].name for _, owner, _ in odd if owner in made])
     fault = ngettext(
-        "The zone can’t be served with its signatures. PowerDNS creates different {type} records for one "
-        "name: {reason}",
-        "The zone can’t be served with its signatures. PowerDNS creates different {type} records for "
-        "{count:,} names: {reason}",
+        "The zone can’t be served with its signatures because PowerDNS creates different {type} records "
+        "for one name: {reason}",
+        "The zone can’t be served with its signatures because PowerDNS creates different {type} records "
+        "for {count:,} names: {reason}",
         len(odd),
     ).format(type=type, count=len(odd), reason=reason())
     return joined(". ", (fault, hint)) if hint else fault

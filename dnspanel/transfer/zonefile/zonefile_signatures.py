@@ -48,7 +48,7 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
     if not {"SOA", "DNSKEY"} <= signed:
         _leave_out(reader)
         reason = gettext(
-            "The zone is imported without signatures, because the SOA or DNSKEY has no RRSIG by a key of the zone."
+            "The zone is imported without signatures because its SOA or DNSKEY has no RRSIG from one of its keys."
         )
         reader.warn(None, Unreadable(reason, "signatures-missing"))
         return None
@@ -71,7 +71,7 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
             nsec3 = None if candidate is None else _require_servable(candidate)
         except (ValueError, DnssecRefused) as exc:
             fault = fault or Unreadable(
-                gettext("the NSEC3 parameters of the zone cannot be served: {exc}").format(exc=exc), "nsec3-parameters"
+                gettext("the zone’s NSEC3 parameters can’t be served: {exc}").format(exc=exc), "nsec3-parameters"
             )
             continue
         if not (reason := chain_fault(reader.zone, rrsets, nsec3, reader.chain)):

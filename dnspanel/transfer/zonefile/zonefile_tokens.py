@@ -110,7 +110,7 @@ class Sheet:
         if len(raw) > import_limits.MOST_LINE_BYTES:
             self._cut_long_lines()
         if raw.startswith(_UTF16_MARKS):
-            reason = gettext("wrong encoding: the file is UTF-16 from offset 0, but zone files must be ASCII or UTF-8")
+            reason = gettext("wrong encoding: the file is UTF-16, but zone files must be ASCII or UTF-8")
             self.fault, self.fault_line = Unreadable(reason, "wrong-encoding"), 0
 
     def _cut_long_lines(self) -> None:
@@ -148,7 +148,7 @@ class Sheet:
             if depth <= 0:
                 return self.lines[at : end + 1]
         self.closes = False
-        raise Unreadable(gettext("the parenthesis is not closed"), "parenthesis", _first_open(line))
+        raise Unreadable(gettext("the parenthesis isn’t closed"), "parenthesis", _first_open(line))
 
 
 # Escapes, quoted strings and comments, in which parentheses have no meaning.
@@ -212,10 +212,10 @@ def join_tokens(tokens: list[Token]) -> str:
 def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
     char = line[position]
     if char == '"':
-        return gettext("the quote is not closed on the same line"), "quote"
+        return gettext("the quote isn’t closed on the same line"), "quote"
     if char == "\\":
         return gettext("unexpected backslash at the end of the line"), "escape"
-    reason = gettext("the control character {code} is not allowed here").format(code=f"U+{ord(char):04X}")
+    reason = gettext("the control character {code} isn’t allowed here").format(code=f"U+{ord(char):04X}")
     return reason, "control-character"
 
 

@@ -57,11 +57,13 @@ class GrantDescriber:
         parts = [shorten_list(known)] if known else []
         if hidden := len(grant.zones) - len(known):
             parts.append(
-                ngettext("{hidden} zone you can’t see", "{hidden} zones you can’t see", hidden).format(hidden=hidden)
+                ngettext("{hidden} zone that you can’t see", "{hidden} zones that you can’t see", hidden).format(
+                    hidden=hidden
+                )
             )
         parts += [gettext("zones tagged {tag}").format(tag=tag) for tag in sorted(grant.tags)]
         parts += [
-            gettext("zones of team {pk}").format(pk=self.team_names.get(pk, gettext("(deleted)")))
+            gettext("zones in team {pk}").format(pk=self.team_names.get(pk, gettext("(deleted)")))
             for pk in sorted(grant.teams)
         ]
         return join_list(parts) if parts else gettext("no zones")

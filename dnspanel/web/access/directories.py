@@ -38,17 +38,17 @@ class DirectoryForm(PanelForm):
         required=False,
         choices=[
             ("", gettext_lazy("No rights")),
-            ("reader", gettext_lazy("Readers of a team with the same name")),
-            ("editor", gettext_lazy("Editors of a team with the same name")),
+            ("reader", gettext_lazy("Readers in a team with the same name")),
+            ("editor", gettext_lazy("Editors in a team with the same name")),
         ],
-        help_text=gettext_lazy("An existing team is only used if you select the team below."),
+        help_text=gettext_lazy("An existing team is only used if you select it below."),
     )
     teams = forms.TypedMultipleChoiceField(
         label=gettext_lazy("Existing teams"),
         required=False,
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("Members of a group with the same name get access to the zones of the selected team."),
+        help_text=gettext_lazy("Members of a group with the same name get access to the selected team’s zones."),
     )
     takes_over = switch_field(
         gettext_lazy("Take over existing accounts"),
@@ -105,7 +105,7 @@ _ABOUT_DIRECTORY = Question(
     effects=(
         gettext_lazy(
             "People who control the directory can create accounts in the panel, close the directory’s "
-            "accounts, and assign roles with the directory’s rules."
+            "accounts, and assign roles through its rules."
         ),
     ),
     button=gettext_lazy("Trust"),
@@ -147,9 +147,9 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(
-        title=gettext("Rotate the secret of {name}").format(name=directory.name),
+        title=gettext("Rotate the secret for {name}").format(name=directory.name),
         effects=(
-            gettext("The old secret stops working immediately. Enter the new secret in the directory right away."),
+            gettext("The old secret stops working immediately, so enter the new one in the directory right away."),
         ),
         button=gettext("Rotate secret"),
         back=reverse("people-directory", args=[directory.pk]),
@@ -170,8 +170,7 @@ def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
         effects=(
             gettext("The directory’s secret stops working. People lose the rights from the directory’s groups."),
             gettext(
-                "Open accounts stay open, and closed accounts stay closed. Administrators can change these "
-                "accounts in the panel."
+                "Open accounts stay open, and closed accounts stay closed. Administrators can change them in the panel."
             ),
         ),
         button=gettext("Delete"),

@@ -51,7 +51,9 @@ class GrantForm(AllOrSomeForm):
         rows=2,
     )
     tags = mono_field(
-        gettext_lazy("Zones by tag"), 4000, gettext_lazy("Enter tags. Zones that get such a tag later are included.")
+        gettext_lazy("Zones by tag"),
+        4000,
+        gettext_lazy("Enter tags. Zones that get one of these tags later are also included."),
     )
     teams = forms.TypedMultipleChoiceField(
         label=gettext_lazy("Zones by team"),

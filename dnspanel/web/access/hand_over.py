@@ -45,7 +45,7 @@ def service_account(request: PanelRequest) -> HttpResponse:
         return redirect("people")
     say_done(
         request,
-        gettext("Service account {username} created. Add teams or grants, then create tokens."),
+        gettext("Service account {username} created. Add it to teams or add grants, then create tokens."),
         username=made.username,
     )
     return redirect("person-detail", made.pk)
@@ -72,7 +72,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
             by=request.user,
             now=timezone.now(),
         )
-        what = ngettext("{count} item of {username}", "{count} items of {username}", count).format(
+        what = ngettext("{count} item owned by {username}", "{count} items owned by {username}", count).format(
             count=count, username=person.username
         )
         say_done(

@@ -69,7 +69,8 @@ _ADMINISTRATOR_INVITED = Question(
     title=gettext_lazy("Invite administrator"),
     effects=(
         gettext_lazy(
-            "The first person who opens the link can do everything in the panel, and remove the roles of other people."
+            "The first person who opens the link can do everything in the panel, including removing other "
+            "people’s roles."
         ),
     ),
     button=gettext_lazy("Create link"),
@@ -102,7 +103,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
         return _answer(request, refusal=str(exc))
     return _answer(
         request,
-        done=gettext("Role of {username} changed to {person}.").format(
+        done=gettext("{username}’s role changed to {person}.").format(
             username=person.username, person=_name_of_role(person)
         ),
     )
@@ -117,7 +118,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
         verbs.reactivate(user=person, by=request.user, now=timezone.now())
         return _answer(
             request,
-            done=gettext("Account of {username} opened. Earlier sessions and tokens stay revoked.").format(
+            done=gettext("{username}’s account reopened. Earlier sessions and tokens stay revoked.").format(
                 username=person.username
             ),
         )
@@ -126,7 +127,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
         run_confirmed(request, _about_closing(person), close)
     except LastAdministrator as exc:
         return _answer(request, refusal=str(exc))
-    return _answer(request, done=gettext("Account of {username} closed.").format(username=person.username))
+    return _answer(request, done=gettext("{username}’s account closed.").format(username=person.username))
 
 
 @require_POST
@@ -143,13 +144,11 @@ def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
         set_same_person(user=person, other=other, by=request.user, now=timezone.now())
         say_done(
             request,
-            gettext("{username} and {other} are now linked as accounts of the same person.").format(
+            gettext("{username} and {other} are now linked as the same person’s accounts.").format(
                 username=person.username, other=other.username
             )
             if other
-            else gettext("{username} unlinked from other accounts of the same person.").format(
-                username=person.username
-            ),
+            else gettext("{username} unlinked from the same person’s other accounts.").format(username=person.username),
         )
     return redirect("person-detail", person.pk)
 
@@ -164,8 +163,8 @@ def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
     say_done(
         request,
         gettext(
-            "Second factor of {username} reset. This person can sign in with only the password, and set up a "
-            "new second factor."
+            "Second factor for {username} reset. This person can now sign in with only their password, and "
+            "set up a new second factor."
         ),
         username=person.username,
     )
@@ -178,9 +177,11 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     question = Question(
-        title=gettext("Revoke sessions of {username}").format(username=person.username),
+        title=gettext("Revoke {username}’s sessions").format(username=person.username),
         effects=(
-            gettext("{username} is signed out everywhere, but can sign in again.").format(username=person.username),
+            gettext("{username} will be signed out everywhere, but can sign in again.").format(
+                username=person.username
+            ),
             gettext("Tokens and drafts remain."),
         ),
         button=gettext("Revoke all sessions"),
@@ -188,7 +189,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
     )
     ask(request, question)
     ended = end_all_sessions(user=person, by=request.user, now=timezone.now())
-    say_done(request, gettext("{ended} sessions of {username} revoked."), ended=ended, username=person.username)
+    say_done(request, gettext("{username}’s sessions revoked: {ended}."), ended=ended, username=person.username)
     return redirect("person-detail", person.pk)
 
 
@@ -202,8 +203,7 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
         title=gettext("Create password link for {username}").format(username=person.username),
         effects=(
             gettext(
-                "The first person who opens the link can set the password of {username}. The second factor stays "
-                "the same."
+                "The first person who opens the link can set {username}’s password. The second factor stays the same."
             ).format(username=person.username),
         ),
         button=gettext("Create link"),
@@ -223,15 +223,15 @@ def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
 
 def _about_second_factor(person: User) -> Question:
     return Question(
-        title=gettext("Reset second factor of {username}").format(username=person.username),
+        title=gettext("Reset second factor for {username}").format(username=person.username),
         effects=(
-            gettext("The app, passkeys and recovery codes of {username} stop working.").format(
+            gettext("{username}’s app, passkeys and recovery codes will stop working.").format(
                 username=person.username
             ),
-            gettext("The person is signed out everywhere."),
+            gettext("This person will be signed out everywhere."),
             gettext(
-                "Make sure that the request comes from this person. After the reset, anyone with the password can "
-                "sign in."
+                "Make sure that the request comes from this person. After the reset, anyone with their password "
+                "can sign in."
             ),
         ),
         button=gettext("Reset second factor"),
@@ -244,7 +244,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
     then = User(role=role, own_role=own)
     before, after = _powers(person), _powers(then)
     effects = [
-        gettext("Current role of {username}: {person}.").format(username=person.username, person=_name_of_role(person))
+        gettext("{username}’s current role: {person}.").format(username=person.username, person=_name_of_role(person))
     ]
     for words, these, those in ((gettext("New rights"), after, before), (gettext("Removed rights"), before, after)):
         if difference := [each for each in these if each not in those]:
@@ -252,11 +252,9 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
     if set(before) - set(after):
         effects.append(gettext("The person’s tokens lose these rights immediately."))
     return Question(
-        title=gettext("Change role of {username} to {then}").format(username=person.username, then=_name_of_role(then)),
+        title=gettext("Change {username}’s role to {then}").format(username=person.username, then=_name_of_role(then)),
         effects=tuple(effects),
-        button=gettext("Change role of {username} to {then}").format(
-            username=person.username, then=_name_of_role(then)
-        ),
+        button=gettext("Change {username}’s role to {then}").format(username=person.username, then=_name_of_role(then)),
         back=reverse("people"),
         needs_password=role == Role.ADMINISTRATOR,
     )
@@ -278,18 +276,20 @@ def _name_of_role(person: User) -> str:
 def _about_closing(person: User) -> Question:
     tokens = person.tokens.filter(revoked_at=None).count()
     return Question(
-        title=gettext("Close account of {username}").format(username=person.username),
+        title=gettext("Close {username}’s account").format(username=person.username),
         effects=(
-            gettext("{username} is signed out everywhere and can’t sign in again.").format(username=person.username),
+            gettext("{username} will be signed out everywhere and won’t be able to sign in again.").format(
+                username=person.username
+            ),
             gettext(
-                "All tokens and keys ({tokens}) and open invitations of this person are revoked, even if the "
-                "account is opened again."
+                "All of this person’s tokens and keys ({tokens}) and open invitations will be revoked, and stay "
+                "revoked if the account is reopened."
             ).format(tokens=tokens),
             gettext(
-                "Before you close the account, transfer tokens, webhooks and drafts that others need. Use the "
-                "person’s page."
+                "Before you close the account, use the person’s page to transfer tokens, webhooks and drafts that "
+                "others need."
             ),
-            gettext("Published changes remain, with the person’s name."),
+            gettext("Published changes remain under the person’s name."),
         ),
         button=gettext("Close account"),
         back=reverse("people"),

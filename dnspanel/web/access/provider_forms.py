@@ -26,7 +26,7 @@ _GROUPS = [
     (Groups.SEARCH, gettext_lazy("Groups list their members")),
     (Groups.NESTED, gettext_lazy("Groups list their members, including nested groups")),
     (Groups.ACTIVE_DIRECTORY, gettext_lazy("Active Directory, including nested groups")),
-    (Groups.ATTRIBUTE, gettext_lazy("An attribute of the person lists groups, such as memberOf")),
+    (Groups.ATTRIBUTE, gettext_lazy("A user attribute, such as memberOf, lists the groups")),
 ]
 
 
@@ -71,25 +71,26 @@ class CommonForm(AllOrSomeForm):
     slug = _mono(
         gettext_lazy("URL slug"),
         40,
-        gettext_lazy("Use lowercase letters, digits and dashes. The slug can’t be changed later."),
+        gettext_lazy("Use lowercase letters, digits and dashes. You can’t change the slug later."),
     )
     rules = RulesField()
     makes_people = switch_field(
         gettext_lazy("Create accounts at first sign-in"),
         gettext_lazy(
-            "The person needs a verified email address in the email domains, and a group in the group rules. "
-            "Without group rules, no group is needed."
+            "The person needs a verified email address in one of the email domains and one of the groups in "
+            "the group rules. Without group rules, no group is needed."
         ),
     )
     links_by_mail = switch_field(
         gettext_lazy("Link accounts by verified email address"),
         gettext_lazy(
-            "Select this only if you trust the provider with every account. Otherwise, people link their own accounts."
+            "Select this only if you trust the provider with every account. Otherwise, people can link their "
+            "own accounts themselves."
         ),
     )
     trusts_mail = switch_field(
         gettext_lazy("Treat all email addresses as verified"),
-        gettext_lazy("Select this only if people can’t change their own email address at the provider."),
+        gettext_lazy("Select this only if people can’t change their own email addresses at the provider."),
     )
     mail_domains = _mono(
         gettext_lazy("Email domains"),
@@ -102,8 +103,7 @@ class CommonForm(AllOrSomeForm):
         1,
         rows.LONGEST_SESSION,
         gettext_lazy(
-            "People must sign in again after this time. Changes of groups at the provider take effect at the "
-            "next sign-in."
+            "People must sign in again after this time. Group changes at the provider take effect at the next sign-in."
         ),
         required=True,
         initial=12,
@@ -148,7 +148,7 @@ class OidcForm(CommonForm):
     issuer = _mono(
         gettext_lazy("Issuer"),
         rows.LONGEST_URL,
-        gettext_lazy("Enter the issuer exactly as the provider writes it. The issuer can’t be changed later."),
+        gettext_lazy("Enter the issuer exactly as the provider writes it. It can’t be changed later."),
         widget=forms.URLInput,
         placeholder="https://",
     )
@@ -156,7 +156,7 @@ class OidcForm(CommonForm):
     secret = _mono(
         gettext_lazy("Client secret"),
         oidc.LONGEST_SECRET,
-        gettext_lazy("The secret is stored encrypted and never shown again."),
+        gettext_lazy("The secret is stored encrypted and won’t be shown again."),
         widget=forms.PasswordInput,
         autocomplete="new-password",
     )
@@ -193,13 +193,13 @@ class SamlForm(CommonForm):
     metadata = mono_field(
         gettext_lazy("Metadata XML"),
         LONGEST_METADATA,
-        gettext_lazy("Enter an EntityDescriptor of one provider. The entity ID can’t be changed later."),
+        gettext_lazy("Enter an EntityDescriptor for a single provider. The entity ID can’t be changed later."),
         rows=5,
     )
     client_id = _mono(
         gettext_lazy("Panel entity ID"),
         saml.LONGEST_ENTITY_ID,
-        gettext_lazy("Leave empty to use the URL of the panel’s metadata."),
+        gettext_lazy("Leave empty to use the panel’s metadata URL."),
         required=False,
     )
     subject = _mono(
@@ -217,7 +217,7 @@ class SamlForm(CommonForm):
     group_claim = _mono(
         gettext_lazy("Groups attribute"),
         rows.LONGEST_GROUP_NAME,
-        gettext_lazy("Enter the Name or FriendlyName of the attribute."),
+        gettext_lazy("Enter the attribute’s Name or FriendlyName."),
         initial=saml.DEFAULT_GROUPS,
     )
 
@@ -225,7 +225,7 @@ class SamlForm(CommonForm):
         super().__init__(*args, provider=provider, **kwargs)
         self.fields["trusts_mail"].help_text = gettext(
             "SAML doesn’t state whether email addresses are verified. Select this only if people can’t change "
-            "their own email address."
+            "their own email addresses."
         )
         if provider is not None:
             self.fields["metadata"].help_text = gettext("Leave empty to keep the current metadata.")
@@ -258,7 +258,7 @@ class LdapForm(CommonForm):
     secret = _mono(
         gettext_lazy("Bind password"),
         ldap.LONGEST_SECRET,
-        gettext_lazy("The secret is stored encrypted and never shown again."),
+        gettext_lazy("The secret is stored encrypted and won’t be shown again."),
         required=False,
         widget=forms.PasswordInput,
         autocomplete="new-password",
@@ -322,10 +322,10 @@ class LdapForm(CommonForm):
         self.fields["name"].label = gettext("Name")
         self.fields["trusts_mail"].help_text = gettext(
             "LDAP doesn’t state whether email addresses are verified. Select this only if people can’t change "
-            "their own email address."
+            "their own email addresses."
         )
         self.fields["session_hours"].help_text = gettext(
-            "The panel also checks every few minutes for changed groups and disabled people."
+            "The panel also checks for changed groups and disabled people every few minutes."
         )
         if provider is not None:
             self.fields["subject"].disabled = True

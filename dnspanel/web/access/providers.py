@@ -117,8 +117,8 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Disable {name}").format(name=provider.name),
         effects=(
-            gettext("No one can sign in with this provider."),
-            gettext("All linked people are signed out everywhere."),
+            gettext("No one will be able to sign in with this provider."),
+            gettext("All linked people will be signed out everywhere."),
         ),
         button=gettext("Disable"),
         back=reverse("people-provider", args=[provider.pk]),
@@ -137,8 +137,8 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Delete {name}").format(name=provider.name),
         effects=(
-            gettext("All linked people are signed out everywhere, and lose the rights from their groups."),
-            gettext("Accounts remain. People without a password can no longer sign in."),
+            gettext("All linked people will be signed out everywhere and lose the rights from their groups."),
+            gettext("Their accounts remain, but people without a password will no longer be able to sign in."),
         ),
         button=gettext("Delete"),
         back=reverse("people-provider", args=[provider.pk]),
@@ -157,10 +157,10 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Unlink {username} from {name}").format(username=found.user.username, name=found.provider.name),
         effects=(
-            gettext("{username} is signed out everywhere, and loses the rights from the provider’s groups.").format(
+            gettext("{username} will be signed out everywhere and lose the rights from the provider’s groups.").format(
                 username=found.user.username
             ),
-            gettext("Without a password or another linked provider, this person can no longer sign in."),
+            gettext("Without a password or another linked provider, this person will no longer be able to sign in."),
         ),
         button=gettext("Unlink"),
         back=reverse("people-provider", args=[found.provider_id]),

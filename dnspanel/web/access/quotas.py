@@ -96,7 +96,7 @@ def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | No
             request, "access/quotas_edit.html", quotas_context(of, form) | {"of": of, "name": name}, status=422
         )
     set_quotas(of=of, quotas=form.quotas, by=request.user, now=timezone.now())
-    say_done(request, gettext("Quotas of {name} saved."), name=name)
+    say_done(request, gettext("Quotas for {name} saved."), name=name)
     return None
 
 

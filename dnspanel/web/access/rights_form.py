@@ -193,9 +193,7 @@ def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime
             refusal = (
                 ""
                 if by_owner
-                else gettext("The token’s scope includes this right, but {owner} doesn’t have the right").format(
-                    owner=owner
-                )
+                else gettext("The token’s scope includes this right, but {owner} doesn’t have it").format(owner=owner)
             )
         given_by = tuple(
             gettext("{owner}: {description}").format(owner=owner, description=each.description) for each in by_owner

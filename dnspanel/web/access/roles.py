@@ -73,7 +73,7 @@ def role_new(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         with form.catching(RoleRefused):
             role = verbs.create_role(**form.cleaned_data, by=request.user, now=timezone.now())
-            say_done(request, gettext("Role {name} created. Assign the role in the list of people."), name=role.name)
+            say_done(request, gettext("Role {name} created. You can assign it in the list of people."), name=role.name)
             return redirect("people-roles")
     return _page(request, form)
 
@@ -103,8 +103,8 @@ def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Delete role {name}").format(name=role.name),
         effects=(
-            gettext("The role can no longer be assigned."),
-            gettext("The audit log still shows the rights of the role."),
+            gettext("You’ll no longer be able to assign this role."),
+            gettext("The audit log will still show the role’s rights."),
         ),
         button=gettext("Delete"),
         back=f"/people/roles/{role.pk}/",

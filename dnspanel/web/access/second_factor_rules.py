@@ -37,8 +37,8 @@ class RulesForm(PanelForm):
         0,
         MOST_GRACE,
         gettext_lazy(
-            "The period starts with the rule, or later with a new account. Enter 0 to require a second factor "
-            "immediately."
+            "The period starts when the rule is set or, for newer accounts, when the account is created. "
+            "Enter 0 to require a second factor immediately."
         ),
         required=True,
         initial=14,

@@ -118,10 +118,12 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
-        messages.error(request, gettext("Enter {name} to delete the team. Nothing was changed.").format(name=team.name))
+        messages.error(
+            request, gettext("Nothing was changed. To delete the team, enter {name}.").format(name=team.name)
+        )
         return redirect("team-detail", team.pk)
     verbs.delete_team(team=team, by=request.user, now=timezone.now())
-    say_done(request, gettext("Team {name} deleted. The team’s zones remain, without a team."), name=team.name)
+    say_done(request, gettext("Team {name} deleted. Its zones remain, but without a team."), name=team.name)
     return redirect("team-list")
 
 
@@ -155,14 +157,14 @@ def _confirm_member(request: PanelRequest, team: Team, person: User, role: str) 
         return
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
     question = Question(
-        title=gettext("Change role of {username} in {name} to {role}").format(
+        title=gettext("Change {username}’s role in {name} to {role}").format(
             username=person.username, role=role, name=team.name
         )
         if role
         else gettext("Remove {username} from {name}").format(username=person.username, name=team.name),
         effects=(
             _effect(role, zones).format(username=person.username, zones=zones),
-            gettext("The person’s tokens change immediately, too."),
+            gettext("The rights of this person’s tokens also change immediately."),
         ),
         button=gettext("Change to {role}").format(role=role) if role else gettext("Remove"),
         back=reverse("team-detail", args=[team.pk]),
@@ -189,8 +191,8 @@ def _effect(role: str, zones: int) -> str:
             zones,
         )
     return ngettext(
-        "{username} loses access to the team’s {zones:,} zone and the team’s grants.",
-        "{username} loses access to the team’s {zones:,} zones and the team’s grants.",
+        "{username} will lose access to the team’s {zones:,} zone and grants.",
+        "{username} will lose access to the team’s {zones:,} zones and grants.",
         zones,
     )
 
@@ -262,7 +264,7 @@ def grant_take(request: PanelRequest, grant_id: int) -> HttpResponse:
     row = grant_edit.grant_by_id(grant_id)
     ask(request, _about_taking(request, row))
     grant_edit.take_grant(row=row, by=request.user, now=timezone.now())
-    say_done(request, gettext("Grant of {receiver} revoked."), receiver=grant_edit.receiver(row))
+    say_done(request, gettext("Grant for {receiver} revoked."), receiver=grant_edit.receiver(row))
     if row.team_id is not None:
         return redirect("team-detail", row.team_id)
     return redirect("person-detail", row.user_id)
@@ -274,7 +276,7 @@ def _about_taking(request: PanelRequest, row: GrantRow) -> Question:
     receiver = grant_edit.receiver(row)
     page = reverse("team-detail", args=[row.team_id]) if row.team_id else reverse("person-detail", args=[row.user_id])
     return Question(
-        title=gettext("Revoke a grant of {receiver}").format(receiver=receiver),
+        title=gettext("Revoke a grant for {receiver}").format(receiver=receiver),
         effects=(
             gettext("The grant no longer allows: {what} in {where}.").format(what=words.what, where=words.where),
             gettext("Tokens lose these rights immediately."),

@@ -75,7 +75,7 @@ class TokenForm(AllOrSomeForm):
     purpose = text_field(
         gettext_lazy("Purpose"),
         100,
-        gettext_lazy("The list of tokens and the history show the purpose."),
+        gettext_lazy("Shown in the token list and in the history."),
         autocomplete="off",
     )
     expires = forms.ChoiceField(
@@ -91,14 +91,14 @@ class TokenForm(AllOrSomeForm):
         gettext_lazy("Requests per minute"), 1, 1_000_000, gettext_lazy("Leave empty to use the panel’s limit.")
     )
     needs_if_match = switch_field(
-        gettext_lazy("Require If-Match"), gettext_lazy("API v2 refuses writes that don’t state the expected revision.")
+        gettext_lazy("Require If-Match"), gettext_lazy("API v2 rejects writes that don’t state the expected revision.")
     )
 
     deletes_many = switch_field(
         gettext_lazy("Allow deleting many zones"),
         gettext_lazy(
-            "Without this option, deleting many zones within minutes needs a confirmation. Select this option "
-            "for Terraform and similar tools."
+            "Without this option, deleting many zones within minutes requires confirmation. Select it for "
+            "Terraform and similar tools."
         ),
     )
 
@@ -173,7 +173,7 @@ class AcmeForm(_HostForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].help_text = gettext(
-            "Enter the name on the certificate. The token can only change the _acme-challenge TXT record of this name."
+            "Enter the name on the certificate. The token can only change the _acme-challenge TXT record for this name."
         )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
@@ -194,7 +194,7 @@ class DyndnsForm(_HostForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].help_text = gettext(
-            "Enter the host that the router updates. The token can only change the addresses of this host."
+            "Enter the host that the router updates. The token can only change this host’s addresses."
         )
         self.fields["unused_days"].initial = presets.UNUSED_DAYS
 
@@ -210,7 +210,9 @@ class CiForm(TokenForm):
     zone = mono_field(
         None,
         1100,
-        gettext_lazy("The token can edit all records of the zone, but can’t change settings or delete the zone."),
+        gettext_lazy(
+            "The token can edit all records in the zone, but it can’t change the zone’s settings or delete the zone."
+        ),
         required=True,
         autofocus=True,
     )

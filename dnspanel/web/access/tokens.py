@@ -172,7 +172,7 @@ def _about_powers(terms: token_terms.TokenTerms, *, is_key: bool) -> Question | 
     may = gettext(" The token is allowed to: {list}.").format(list=joined("; ", powers)) if powers else ""
     return Question(
         title=gettext("Create TSIG key") if is_key else gettext("Create token with broad access"),
-        effects=(gettext("Anyone with the secret can act as you, without your password.{may}").format(may=may),),
+        effects=(gettext("Anyone with the secret can act as you without your password.{may}").format(may=may),),
         button=gettext("Create"),
         back=reverse("token-list"),
         needs_password=True,
@@ -255,7 +255,7 @@ def _terms_of(token: Token) -> token_terms.TokenTerms:
 
 
 def _about_revoking(token: Token, now: datetime) -> Question:
-    used, others = gettext("The token was never used."), verbs.ending_with(token)
+    used, others = gettext("The token has never been used."), verbs.ending_with(token)
     if token.last_used_at is not None:
         message = gettext("The token was last used {value}.")
         if token.last_address:
@@ -267,7 +267,7 @@ def _about_revoking(token: Token, now: datetime) -> Question:
         if others == 1
         else gettext("{others} other tokens and keys").format(others=others)
     )
-    made = gettext("Successors and tokens created with this token are revoked, too: {many}.").format(many=many)
+    made = gettext("Its successors and the tokens created with it are also revoked: {many}.").format(many=many)
     return Question(
         title=gettext("Revoke {purpose}").format(purpose=token.purpose),
         effects=(
@@ -303,7 +303,7 @@ def state_of(token: Token, now: datetime) -> State:
             str(exc),
         )
     if not token.owner.is_active:
-        return State(gettext("account closed"), "bad", "lock", gettext("The account of the token’s owner is closed."))
+        return State(gettext("account closed"), "bad", "lock", gettext("The account that owns the token is closed."))
     if token.rotated_to_id is not None and token.expires_at is not None:
         return State(
             gettext("replaced"),

@@ -60,8 +60,8 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
         max_length=2000,
         help_text=(
             gettext_lazy(
-                "The URL gets a POST request for each event. For a chat, enter the chat’s incoming webhook. "
-                "Private addresses aren’t allowed. Leave empty for email, which is sent to your own address."
+                "The URL gets a POST request for each event. For a chat, enter its incoming webhook URL. Private "
+                "addresses aren’t allowed. Leave empty for email, which is sent to your own address."
             )
         ),
         widget=forms.URLInput(attrs={"class": "input input-mono", "autocomplete": "off", "placeholder": "https://"}),
@@ -215,7 +215,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
     webhook = webhook_for(request.user, webhook_id)
     with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.send_ping(webhook=webhook, by=request.user, now=timezone.now())
-        say_done(request, gettext("Test sent. The delivery is shown below."))
+        say_done(request, gettext("Test sent. See the delivery below."))
     return redirect("webhook-detail", webhook.pk)
 
 
@@ -241,7 +241,7 @@ def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
     return _page_with_secret(request, webhook, secret, rotated=True)
 
 
-_ABOUT_SECRET = before_secret(forged=gettext_lazy("fake events of this panel"), back="/webhooks/")
+_ABOUT_SECRET = before_secret(forged=gettext_lazy("fake events that appear to come from this panel"), back="/webhooks/")
 
 
 def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, rotated: bool = False) -> HttpResponse:
@@ -279,7 +279,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
     delivery = delivery_for(request.user, delivery_id)
     with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
-        say_done(request, gettext("Event sent again, with the same webhook-id."))
+        say_done(request, gettext("Event sent again with the same webhook-id."))
     return redirect("webhook-detail", delivery.webhook_id)
 
 

@@ -73,7 +73,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Redirect people without a password to their providers page. They sign in only through a provider."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
-            messages.info(request, gettext("You don’t have a password, because you sign in with a provider."))
+            messages.info(request, gettext("You don’t have a password because you sign in with a provider."))
             return redirect("account-providers")
         response: HttpResponse = super().dispatch(request, *args, **kwargs)
         return response

@@ -166,8 +166,8 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
     question = Question(
         title=gettext("Unlink {name}").format(name=found[0].provider.name),
         effects=(
-            gettext("You are signed out everywhere."),
-            gettext("You lose the rights from the provider’s groups."),
+            gettext("You’ll be signed out everywhere."),
+            gettext("You’ll lose the rights from the provider’s groups."),
         ),
         button=gettext("Unlink"),
         back=reverse("account-providers"),

@@ -53,7 +53,7 @@ class NewPasskeyForm(CredentialForm):
     )
     alone = switch_field(
         gettext_lazy("Sign in with this passkey, without a password"),
-        gettext_lazy("The passkey then asks for a fingerprint, a face or a PIN."),
+        gettext_lazy("The passkey will then ask for your fingerprint, face or PIN."),
         initial=True,
     )
 
@@ -147,7 +147,7 @@ _BEFORE_REMOVAL = Question(
     title=gettext_lazy("Remove passkey"),
     effects=(
         gettext_lazy(
-            "You can no longer sign in with this passkey. Also delete the passkey in your browser or on your "
+            "You’ll no longer be able to sign in with this passkey. Also delete it in your browser or on your "
             "security key."
         ),
     ),

@@ -140,7 +140,10 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
             codes = verbs.set_up_app(
                 user=request.user, session=request.session, code=form.cleaned_data["code"], now=timezone.now()
             )
-            say_done(request, gettext("Authenticator app set up. Your next sign-in asks for a code from the app."))
+            say_done(
+                request,
+                gettext("Authenticator app set up. You’ll be asked for a code from the app the next time you sign in."),
+            )
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-app")
@@ -193,8 +196,8 @@ _BEFORE_APP = Question(
 _BEFORE_CODES = Question(
     title=gettext_lazy("Generate recovery codes"),
     effects=(
-        gettext_lazy("The old recovery codes stop working."),
-        gettext_lazy("The new recovery codes are shown only once."),
+        gettext_lazy("The old recovery codes will stop working."),
+        gettext_lazy("The new recovery codes will be shown only once."),
     ),
     button=gettext_lazy("Generate codes"),
     back=_OWN_PAGE,
@@ -203,8 +206,10 @@ _BEFORE_CODES = Question(
 _BEFORE_REMOVAL = Question(
     title=gettext_lazy("Disable authenticator app"),
     effects=(
-        gettext_lazy("Codes from the app stop working, and sign-ins no longer ask for codes."),
-        gettext_lazy("Without a passkey, the password is enough to sign in, and the recovery codes stop working."),
+        gettext_lazy("Codes from the app will stop working, and you won’t be asked for codes when you sign in."),
+        gettext_lazy(
+            "Without a passkey, the password will be enough to sign in, and the recovery codes will stop working."
+        ),
     ),
     button=gettext_lazy("Disable"),
     back=_OWN_PAGE,

@@ -78,7 +78,7 @@ def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -
             when = timezone.localtime(due, time_zone_of(user)).strftime("%Y-%m-%d %H:%M")
             messages.warning(
                 request,
-                gettext("Set up a second factor by {when}, on the page Signing in of your account.").format(when=when),
+                gettext("Set up a second factor by {when} on your account’s “Signing in” page.").format(when=when),
             )
 
 

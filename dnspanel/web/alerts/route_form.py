@@ -29,7 +29,7 @@ class RouteForm(PanelForm):
     address = forms.CharField(
         label=gettext_lazy("Email address or URL"),
         max_length=2000,
-        help_text=gettext_lazy("Webhooks get a signed POST request over HTTPS. Private addresses are not allowed."),
+        help_text=gettext_lazy("Webhooks get a signed POST request over HTTPS. Private addresses aren’t allowed."),
         widget=forms.TextInput(attrs=MONO),
     )
     least = forms.ChoiceField(label=gettext_lazy("Alerts to send"), choices=LEAST, widget=forms.RadioSelect)

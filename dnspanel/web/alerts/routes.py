@@ -96,7 +96,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
     wake_sender(route_id=route.pk)
-    messages.success(request, gettext("Sending a test message. The response appears below in a moment."))
+    messages.success(request, gettext("Sending a test message. The response will appear below in a moment."))
     return redirect("alert-route", route.pk)
 
 
@@ -128,7 +128,9 @@ def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
     return _page_with_secret(request, route, secret, rotated=True)
 
 
-_ABOUT_SECRET = before_secret(forged=gettext_lazy("forged alerts"), back="/alerts/routes/")
+_ABOUT_SECRET = before_secret(
+    forged=gettext_lazy("forged alerts that appear to come from this panel"), back="/alerts/routes/"
+)
 
 
 def _page_with_secret(request: PanelRequest, route: Route, secret: str, *, rotated: bool = False) -> HttpResponse:

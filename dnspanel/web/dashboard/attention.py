@@ -175,7 +175,7 @@ def _of_publications(person: User, now: datetime) -> Iterator[Line]:
 def _of_rollovers(person: User) -> Iterator[Line]:
     for each in stuck(person, limit=MOST_READ):
         url = reverse("zone-dnssec", args=[each.zone.name])
-        text = gettext("A key rollover of {name} is stuck: {waits_for}")
+        text = gettext("A key rollover for {name} is stuck: {waits_for}")
         text = text.format(name=each.zone.name, waits_for=each.waits_for)
         yield Line("warn", "key", text, url, since=each.waits_since)
 
@@ -186,7 +186,7 @@ def _of_moving_rollovers(person: User) -> Iterator[Line]:
     moving = [each for each in rollovers if not each.is_stuck]
     if len(moving) == 1:
         name, waits_for = moving[0].zone.name, moving[0].waits_for
-        text = gettext("Key rollover of {name}: {waits_for}").format(name=name, waits_for=waits_for)
+        text = gettext("Key rollover for {name}: {waits_for}").format(name=name, waits_for=waits_for)
         yield Line("info", "key", text, reverse("zone-dnssec", args=[name]), since=moving[0].waits_since)
     elif moving:
         number = f"{len(moving)}+" if has_more else len(moving)
@@ -238,12 +238,12 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
 def _of_requests(requests: Attention) -> Iterator[Line]:
     """Yield lines about requests waiting for the person, and about the person's overdue and declined requests."""
     for each in requests.late:
-        text = gettext("“{name}” was not published as scheduled: {refusal}")
+        text = gettext("“{name}” wasn’t published as scheduled: {refusal}")
         text = text.format(name=each.name, refusal=each.refusal)
         yield Line("bad", "clock", text, _url_of_request(each), since=each.tried_at)
     for each in requests.waiting:
         whose = each.author.username if each.author else gettext("Someone")
-        text = gettext("{whose} requests your approval: {name}").format(whose=whose, name=each.name)
+        text = gettext("{whose} requested your approval: {name}").format(whose=whose, name=each.name)
         yield Line("warn", "people", text, _url_of_request(each), gettext("Review"), since=each.asked_at)
     for each in requests.returned:
         text = gettext("Your request “{name}” was declined").format(name=each.name)
@@ -276,7 +276,7 @@ def _of_expiries(expiries: Sequence[Expiry]) -> Iterator[Line]:
         what = f"{expiry.name} {rdata.type_to_text(expiry.type)}"
         url = row_address(expiry.zone.name, expiry.name, expiry.type)
         if expiry.refusal:
-            text = gettext("{what} expired, but was not removed: {refusal}").format(what=what, refusal=expiry.refusal)
+            text = gettext("{what} expired but wasn’t removed: {refusal}").format(what=what, refusal=expiry.refusal)
             yield Line("bad", "clock", text, url, since=expiry.remove_at)
         else:
             text = gettext("{what} will be removed").format(what=what)

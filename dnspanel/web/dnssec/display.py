@@ -306,15 +306,15 @@ def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> 
     """Return sentences about the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
     if act == "hide":
         effects = [
-            gettext("Resolvers no longer find key {tag} in the DNSKEY records of {name}.").format(
+            gettext("Resolvers will no longer find key {tag} in the DNSKEY records for {name}.").format(
                 tag=key.tag, name=zone.name
             )
         ]
     elif not key.active:
-        effects = [gettext("{name} no longer has key {tag}.").format(name=zone.name, tag=key.tag)]
+        effects = [gettext("{name} will no longer have key {tag}.").format(name=zone.name, tag=key.tag)]
     elif any(other.active and other.id != key.id for other in keys):
         effects = [
-            gettext("Nodes stop signing {name} with key {tag}. Other keys still sign the zone.").format(
+            gettext("Nodes will stop signing {name} with key {tag}, but other keys will still sign it.").format(
                 name=zone.name, tag=key.tag
             )
         ]
@@ -323,12 +323,15 @@ def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> 
     if key.ds:
         effects.append(
             gettext(
-                "If the DS at the parent only matches this key, validating resolvers can no longer resolve the "
-                "zone ({rrset_count:,} RRsets)."
+                "If the DS at the parent only matches this key, validating resolvers will no longer be able to "
+                "resolve the zone ({rrset_count:,} RRsets)."
             ).format(rrset_count=zone.rrset_count)
         )
     if act == "delete":
         effects.append(
-            gettext("The private key is permanently deleted after one day. Only an exported copy can restore the key.")
+            gettext(
+                "The private key will be permanently deleted after one day. After that, it can only be restored "
+                "from an exported copy."
+            )
         )
     return tuple(effects)

@@ -17,7 +17,7 @@ KIND_LABELS = {
     Kind.KSK_DOUBLE_DS: gettext_lazy("Key-signing key (double DS)"),
     Kind.CSK: gettext_lazy("Combined key (CSK)"),
     Kind.ALGORITHM: gettext_lazy("Algorithm (all keys)"),
-    Kind.INSECURE: gettext_lazy("Unsigning of the zone"),
+    Kind.INSECURE: gettext_lazy("Unsigning the zone"),
     Kind.SECURE: gettext_lazy("First DS at parent"),
 }
 _STEP_LABELS = {

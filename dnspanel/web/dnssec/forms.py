@@ -67,7 +67,7 @@ class DenialForm(SigningForm):
     )
     narrow = switch_field(
         gettext_lazy("Narrow mode (white lies)"),
-        gettext_lazy("Hashes of names cannot be listed, but nodes must create more signatures for negative answers."),
+        gettext_lazy("Hashes of names can’t be listed, but nodes must create more signatures for negative answers."),
     )
     iterations = forms.IntegerField(
         label=gettext_lazy("Iterations"),
@@ -179,7 +179,7 @@ class SignallingForm(SigningForm):
     name = "signalling"
     signals = switch_field(
         gettext_lazy("Publish signalling records"),
-        gettext_lazy("Publishes the CDS and CDNSKEY records of zones that use these name servers and have no DS yet."),
+        gettext_lazy("Publishes the CDS and CDNSKEY records for zones that use these name servers and have no DS yet."),
     )
 
 
@@ -238,7 +238,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         max_length=MOST_TEXT,
         strip=False,
         widget=forms.Textarea(attrs=_TEXT),
-        help_text=gettext_lazy("Optional. Confirms the zone and the key type. PowerDNS does not create this file."),
+        help_text=gettext_lazy("Optional. Confirms the zone and the key type. PowerDNS doesn’t create this file."),
     )
     key_files = _SmallFiles(
         label=gettext_lazy("Key files"),

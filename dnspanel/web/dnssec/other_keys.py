@@ -29,7 +29,7 @@ def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         other_signers.add_other_key(zone=zone, text=form.cleaned_data["dnskey"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, gettext("Key of the other signer added. Nodes are being updated."))
+    return answer(request, zone, form, act, gettext("The other signer’s key was added. Nodes are being updated."))
 
 
 @require_POST
@@ -41,16 +41,16 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
         return page(
             request,
             zone,
-            refusal=gettext("{name} no longer has this key of another signer.").format(name=zone.name),
+            refusal=gettext("{name} no longer has this key from another signer.").format(name=zone.name),
             status=422,
         )
     question = Question(
         gettext("Remove key {tag}").format(tag=tag),
         (
-            gettext("The DNSKEY records of {name} will no longer contain this key.").format(name=zone.name),
+            gettext("The DNSKEY records for {name} will no longer contain this key.").format(name=zone.name),
             gettext(
-                "Resolvers can no longer validate signatures of this key. First stop signing with this key at the "
-                "other provider, and wait until cached signatures have expired."
+                "Resolvers will no longer be able to validate signatures made with this key. First stop signing "
+                "with it at the other provider, and wait until cached signatures have expired."
             ),
         ),
         gettext("Remove key {tag}").format(tag=tag),
@@ -59,5 +59,5 @@ def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpRes
     ask(request, question)
     by = Acting(request.user, Channel.WEB, timezone.now())
     other_signers.remove_other_key(zone=zone, tag=tag, acting=by)
-    say_done(request, gettext("Key {tag} of another signer removed. Nodes are being updated."), tag=tag)
+    say_done(request, gettext("Key {tag} from another signer removed. Nodes are being updated."), tag=tag)
     return redirect("zone-dnssec", zone.name)

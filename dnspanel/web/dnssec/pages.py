@@ -262,12 +262,12 @@ def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid() and form.cleaned_data["cds"] == DELETE != state.cds:
         after = replace(state, cds=DELETE, cdnskey=form.cleaned_data["cdnskey"])
         question = Question(
-            gettext("Request DS deletion from the parent of {name}").format(name=zone.name),
+            gettext("Request DS deletion from {name}’s parent").format(name=zone.name),
             (
                 describe_polling(after),
                 gettext(
-                    "The request is published immediately. If you withdraw the request later, the parent might "
-                    "already have deleted the DS."
+                    "The request will be published immediately. If you withdraw it later, the parent might already "
+                    "have deleted the DS."
                 ),
             ),
             gettext("Request DS deletion"),
@@ -291,7 +291,9 @@ def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
     def act() -> None:
         set_signalling(zones=[zone], signals=form.cleaned_data["signals"], acting=acting(request, form))
 
-    return answer(request, zone, form, act, gettext("Setting saved. Signalling records are updated within one minute."))
+    return answer(
+        request, zone, form, act, gettext("Setting saved. Signalling records will be updated within one minute.")
+    )
 
 
 @require_POST
@@ -301,10 +303,10 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
     question = Question(
         gettext("Remove signatures from {name}").format(name=zone.name),
         (
-            gettext("Answers will no longer be signed. The RRSIG, DNSKEY, CDS and CDNSKEY records are removed."),
+            gettext("Answers will no longer be signed. The RRSIG, DNSKEY, CDS and CDNSKEY records will be removed."),
             gettext(
-                "If the parent has a DS for the zone, validating resolvers can no longer resolve the zone. First "
-                "remove the DS, and wait until the DS has expired from caches."
+                "If the parent has a DS for the zone, validating resolvers will no longer be able to resolve it. "
+                "First remove the DS, and wait until it has expired from caches."
             ),
         ),
         gettext("Remove signatures"),
@@ -315,7 +317,7 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
         drop_signatures(zones=[zone], acting=Acting(request.user, Channel.WEB, timezone.now()))
     except DnssecRefused as exc:
         return page(request, zone, refusal=str(exc), status=422)
-    say_done(request, gettext("Signatures of {name} removed. Nodes are being updated."), name=zone.name)
+    say_done(request, gettext("Signatures removed from {name}. Nodes are being updated."), name=zone.name)
     return redirect("zone-dnssec", zone.name)
 
 

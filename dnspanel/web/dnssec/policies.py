@@ -69,7 +69,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
             )
             say_done(
                 request,
-                gettext("Policy {name} created. To apply the policy to zones, start a dry run."),
+                gettext("Policy {name} created. To apply it to zones, start a dry run."),
                 name=policy.name,
             )
             return redirect("zone-policy", policy.pk)
@@ -141,7 +141,7 @@ def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
             target = verbs.attach(policy=policy, to=target, by=request.user, now=timezone.now())
             say_done(
                 request,
-                gettext("Policy {name} assigned to {target}. To apply the policy to zones, start a dry run."),
+                gettext("Policy {name} assigned to {target}. To apply it to zones, start a dry run."),
                 name=policy.name,
                 target=target,
             )
@@ -159,7 +159,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
     target = Target(tag=request.POST.get("tag", "")) if found is None else Target(team=found)
     with reporting(request, PolicyRefused, text=NOTHING_CHANGED):
         verbs.detach(target=target, by=request.user, now=timezone.now())
-        say_done(request, gettext("Policy removed from {target}. Zones have not changed."), target=target)
+        say_done(request, gettext("Policy removed from {target}. Zones haven’t changed."), target=target)
     return redirect("zone-policy", policy.pk)
 
 
@@ -173,7 +173,7 @@ def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
         heir = form.cleaned_data["replaced_by"]
         with form.catching(PolicyRefused, at="replaced_by"):
             verbs.delete_policy(policy=policy, replaced_by=heir, by=request.user, now=timezone.now())
-            say_done(request, gettext("Policy {name} deleted. Zones have not changed."), name=policy.name)
+            say_done(request, gettext("Policy {name} deleted. Zones haven’t changed."), name=policy.name)
             return redirect("zone-policies")
     context = {
         "policy": policy,
@@ -199,7 +199,7 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
         verbs.attach(policy=policy, to=Target(zone=zone), by=request.user, now=now)
         say_done(
             request,
-            gettext("{name} now uses the policy {name2}. The zone has not changed yet."),
+            gettext("{name} now uses the policy {name2}. The zone itself hasn’t changed yet."),
             name=zone.name,
             name2=policy.name,
         )
@@ -226,7 +226,7 @@ def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
     if refused:
         messages.error(request, gettext("{refused} Nothing was changed.").format(refused=refused[0]))
     elif publications:
-        say_done(request, gettext("The policy was applied to {name} and the nodes are being updated."), name=zone.name)
+        say_done(request, gettext("The policy was applied to {name}, and the nodes are being updated."), name=zone.name)
     else:
-        messages.info(request, gettext("No changes were needed in {name}.").format(name=before_full_stop(zone.name)))
+        messages.info(request, gettext("{name} didn’t need any changes.").format(name=zone.name))
     return redirect("zone-dnssec", zone.name)

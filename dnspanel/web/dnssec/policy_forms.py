@@ -42,16 +42,16 @@ class PolicyForm(KeyChoice, DenialForm):
     )
     automatic = switch_field(
         gettext_lazy("Start due rollovers automatically"),
-        gettext_lazy("Otherwise, the DNSSEC page of each zone shows when a rollover is due."),
+        gettext_lazy("Otherwise, each zone’s DNSSEC page shows when a rollover is due."),
     )
     signs_new_zones = switch_field(
-        gettext_lazy("Sign new zones"), gettext_lazy("Imported zones are not signed until a policy run.")
+        gettext_lazy("Sign new zones"), gettext_lazy("Imported zones aren’t signed until the policy is run.")
     )
     first_ds = switch_field(
         gettext_lazy("Add first DS automatically"),
         gettext_lazy(
-            "When all nodes serve signatures, the panel adds the DS to a parent zone in this panel. Other "
-            "parent zones must read the DS from CDS or CDNSKEY records."
+            "If the parent zone is in this panel, the DS is added once all nodes serve signatures. Other "
+            "parent zones must read it from CDS or CDNSKEY records."
         ),
     )
     is_default = switch_field(gettext_lazy("Default for zones without another policy"))
@@ -89,7 +89,7 @@ class AttachForm(SigningForm):
     tag = text_field(gettext_lazy("Zones with tag"), 40, autocomplete="off", spellcheck="false")
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"),
-        label=gettext_lazy("Zones of team"),
+        label=gettext_lazy("Zones in team"),
         required=False,
         empty_label=gettext_lazy("no team"),
     )

@@ -24,18 +24,18 @@ _LABELS: Labels = {
     Act.SIGN: ("ok", gettext_lazy("to be signed"), gettext_lazy("signed")),
     Act.DENIAL: (
         "info",
-        gettext_lazy("with another denial of existence"),
+        gettext_lazy("with denial of existence to be changed"),
         gettext_lazy("with changed denial of existence"),
     ),
     Act.CDS: (
         "info",
-        gettext_lazy("with other CDS or CDNSKEY records"),
+        gettext_lazy("with CDS or CDNSKEY records to be changed"),
         gettext_lazy("with changed CDS or CDNSKEY records"),
     ),
     Act.ROLLOVER: (
         "warn",
-        gettext_lazy("with a required key rollover"),
-        gettext_lazy("with a required key rollover"),
+        gettext_lazy("that need a key rollover"),
+        gettext_lazy("that need a key rollover"),
     ),
     Act.FIRST_DS: (
         "info",
@@ -129,5 +129,5 @@ def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
     run = verbs.run_for(request.user, run_id)
     with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-        say_done(request, gettext("Run cancelled. Changes that the run already published remain."))
+        say_done(request, gettext("Run cancelled. Changes that it has already published remain."))
     return redirect("zone-policy-run", run.pk)

@@ -35,7 +35,7 @@ def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
             zone=zone, kind=Kind(chosen["kind"]), acting=acting(request, form), algorithm=chosen["algorithm"]
         )
 
-    return answer(request, zone, form, act, gettext("Rollover started. All further steps run automatically."))
+    return answer(request, zone, form, act, gettext("Rollover started. All further steps will run automatically."))
 
 
 @require_POST

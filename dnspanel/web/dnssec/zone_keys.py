@@ -91,7 +91,7 @@ def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpRespon
         request,
         zone,
         lambda: sign.delete_key(zone=zone, key_id=key_id, acting=by),
-        gettext("Key of {name} deleted. Nodes are being updated.").format(name=zone.name),
+        gettext("Key for {name} deleted. Nodes are being updated.").format(name=zone.name),
     )
 
 
@@ -123,7 +123,7 @@ def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
     refusal = (
         gettext("{name} no longer has this key.").format(name=zone.name)
         if _key(zone, key_id) is None
-        else gettext("Choose a change to the key.")
+        else gettext("Choose how to change the key.")
     )
     return page(request, zone, refusal=refusal, status=422)
 

@@ -57,7 +57,9 @@ def changes_many(request: PanelRequest) -> HttpResponse:
     if not outcome.count or not form.cleaned_data["preview"]:
         return _show(request, form, outcome)
     if form.cleaned_data["seen"] != fingerprint(outcome):
-        messages.warning(request, gettext("The changes are different since the last preview. Review the new preview."))
+        messages.warning(
+            request, gettext("The changes are no longer the same as in the last preview. Review the new preview.")
+        )
         return _show(request, form, outcome)
     draft_outcome(outcome=outcome, author=request.user, now=timezone.now())
     zones = len(outcome.changes)

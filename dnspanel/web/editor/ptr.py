@@ -165,7 +165,7 @@ def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | Non
         count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
         messages.info(
             request,
-            gettext("{count} outdated. Open the Reverse tab of {name} to remove outdated PTRs.").format(
+            gettext("{count} outdated. Open the Reverse tab for {name} to remove outdated PTRs.").format(
                 count=count, name=zone.name
             ),
         )

@@ -54,7 +54,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
         return _answer(request, zone, edited, error=str(exc), status=422)
     count = len(edited.afters)
     if not count:
-        messages.info(request, gettext("The text contains no changes. Your draft stays the same."))
+        messages.info(request, gettext("The text contains no changes, so your draft wasn’t changed."))
         return _go(request, address_with_filter(request.POST, zone))
     say_done(
         request,

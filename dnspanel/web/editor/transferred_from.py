@@ -24,9 +24,9 @@ class DisplayTransfer:
     def title(self) -> str:
         """The most serious fact about the zone's state."""
         if not self.has_come:
-            return gettext("This zone is waiting for the first transfer")
+            return gettext("This zone is waiting for its first transfer")
         if not self.zone.is_served:
-            return gettext("This zone has expired, and nodes don’t answer for the zone")
+            return gettext("This zone has expired, so nodes no longer answer for it")
         return gettext("This is a secondary zone")
 
     @property

@@ -213,7 +213,7 @@ def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> H
 def _display(check: CutoverCheck) -> DisplayCheck:
     tone, icon = TONES[RunState(check.state)]
     title = (
-        gettext("zones of “{title}”").format(title=check.job.title)
+        gettext("zones from “{title}”").format(title=check.job.title)
         if check.job
         else Selection.from_json(check.selection).title
     )

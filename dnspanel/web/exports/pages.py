@@ -84,8 +84,8 @@ class ExportForm(AllOrSomeForm):
         gettext_lazy("Passphrase for private keys"),
         MOST_CHARACTERS,
         gettext_lazy(
-            "At least 12 characters. The file then also contains the private DNSSEC keys, encrypted with this "
-            "passphrase. The panel doesn’t store the passphrase. You need the right to export keys."
+            "At least 12 characters. With a passphrase, the file also contains the private DNSSEC keys, "
+            "encrypted with it. The panel doesn’t store the passphrase. You need the right to export keys."
         ),
         strip=False,
     )
@@ -103,7 +103,7 @@ class ExportForm(AllOrSomeForm):
         gettext_lazy("Nonexistent names (%)"),
         0,
         MOST_RANDOM_PERCENT,
-        gettext_lazy("Percentage of random names that don’t exist in the zones."),
+        gettext_lazy("Percentage of queries for random names that don’t exist in the zones."),
         initial=0,
     )
     seed = number_field(
@@ -124,7 +124,7 @@ class ExportForm(AllOrSomeForm):
         if not passphrase and not again:
             return cleaned
         if cleaned.get("format") not in (None, ExportFormat.JSON):
-            self.refuse("keys_passphrase", gettext("Private keys can only be exported as JSON."))
+            self.refuse("keys_passphrase", gettext("Private keys can be exported only as JSON."))
         elif passphrase != again:
             self.refuse("keys_passphrase_again", gettext("The passphrases don’t match."))
         else:

@@ -47,7 +47,8 @@ class CatalogForm(AllOrSomeForm, TeamAndTagsForm):
         gettext_lazy("Allowed zones"),
         1100 * 4,
         gettext_lazy(
-            "Enter one zone name per line. Members inside or above an existing zone need that zone in this list."
+            "Enter one zone name per line. For members inside or above an existing zone, that zone must be in "
+            "this list."
         ),
         rows=2,
     )
@@ -59,8 +60,7 @@ class CatalogForm(AllOrSomeForm, TeamAndTagsForm):
         0,
         100,
         gettext_lazy(
-            "Enter a percentage of the members. If more members leave at once, they are only removed after "
-            "confirmation."
+            "Enter a percentage of the members. If more members leave at once, someone must confirm their removal."
         ),
         required=True,
         initial=20,

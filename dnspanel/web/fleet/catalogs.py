@@ -111,7 +111,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
     revision = id_in(request.POST.get("revision", "")) or 0
     with reporting(request, NothingKept, level=messages.WARNING):
         set_up_catalogs.confirm_removals(catalog=catalog, revision=revision, author=request.user, now=timezone.now())
-        say_done(request, gettext("Removal of members started."))
+        say_done(request, gettext("Started removing the members."))
     return redirect("catalog-detail", catalog.pk)
 
 
@@ -121,7 +121,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
-    say_done(request, gettext("Checking the primaries of {name}."), name=catalog.zone.name)
+    say_done(request, gettext("Checking the primaries for {name}."), name=catalog.zone.name)
     return redirect("catalog-detail", catalog.pk)
 
 
@@ -186,13 +186,13 @@ def _next(found: Sequence[Listing], search: str, state: str) -> str:
 
 def _about_removing(catalog: Catalog) -> Question:
     effect = ngettext(
-        "{count} zone that left the catalog is moved to the trash and removed from the nodes.",
-        "{count} zones that left the catalog are moved to the trash and removed from the nodes.",
+        "{count} zone that left the catalog will be moved to the trash and removed from the nodes.",
+        "{count} zones that left the catalog will be moved to the trash and removed from the nodes.",
         catalog.kept_count,
     ).format(count=f"{catalog.kept_count:,}")
     return Question(
         title=gettext("Remove members of {name}").format(name=catalog.zone.name),
-        effects=(effect, gettext("Zones that existed before the catalog are kept.")),
+        effects=(effect, gettext("Zones that existed before the catalog will be kept.")),
         button=gettext("Remove members"),
         back=reverse("catalog-detail", args=[catalog.pk]),
     )
@@ -203,8 +203,8 @@ def _about_unfollowing(catalog: Catalog) -> Question:
     return Question(
         title=title,
         effects=(
-            gettext("The catalog zone is moved to the trash."),
-            gettext("The member zones are kept and still transferred from their primaries."),
+            gettext("The catalog zone will be moved to the trash."),
+            gettext("The member zones will be kept and will still be transferred from their primaries."),
         ),
         button=title,
         back=reverse("catalog-detail", args=[catalog.pk]),

@@ -47,7 +47,9 @@ class TagsField(forms.CharField):
     def __init__(
         self,
         label: str = gettext_lazy("Tags"),
-        help_text: str = gettext_lazy("Enter tags such as site or role, separated by spaces: berlin anycast."),
+        help_text: str = gettext_lazy(
+            "Enter tags, such as the site or role, separated by spaces. Example: berlin anycast."
+        ),
     ) -> None:
         widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
         super().__init__(label=label, required=False, max_length=700, help_text=help_text, widget=widget)

@@ -37,8 +37,7 @@ class FrontForm(PanelForm):
         min_value=RANGES["behind_seconds"][0],
         max_value=RANGES["behind_seconds"][1],
         help_text=gettext_lazy(
-            "Enter the time after which a node that is behind leaves rotation. Use more than the longest wait "
-            "of a group."
+            "Enter the time after which a node that is behind leaves rotation. It must be longer than any group’s wait."
         ),
     )
     most_behind = number_field(
@@ -52,7 +51,7 @@ class FrontForm(PanelForm):
         gettext_lazy("Cached answers"),
         0,
         None,
-        gettext_lazy("Enter 0 for no cache. dnsdist restarts if you change this number."),
+        gettext_lazy("Enter 0 for no cache. Changing this number restarts dnsdist."),
         required=True,
     )
     queries_per_second = number_field(
@@ -60,8 +59,8 @@ class FrontForm(PanelForm):
         0,
         None,
         gettext_lazy(
-            "Enter the UDP queries per second above which a client must use TCP, or 0 for no limit. dnsdist "
-            "restarts if you change this number."
+            "Enter the number of UDP queries per second above which a client must use TCP, or 0 for no limit. "
+            "Changing it restarts dnsdist."
         ),
         required=True,
     )
@@ -110,7 +109,7 @@ def front_settings(request: PanelRequest, name: str) -> HttpResponse:
             form.add_error(exc.field if exc.field in form.fields else None, str(exc))
         else:
             say_done(
-                request, gettext("Settings of {name} saved. The change takes effect within a second."), name=node.name
+                request, gettext("Settings for {name} saved. They will take effect within a second."), name=node.name
             )
             return redirect("node-detail", node.name)
     return render(request, "fleet/front.html", {"node": node, "form": form}, status=422 if form.is_bound else 200)

@@ -112,7 +112,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
         messages.error(request, gettext("Publishing isn’t on hold, or a decision is in progress. Nothing was changed."))
     else:
         unknown_history.ask_anew(now=timezone.now())
-        say_done(request, gettext("Comparison with the nodes restarted."))
+        say_done(request, gettext("Restarted the comparison with the nodes."))
     return redirect("node-hold")
 
 
@@ -131,7 +131,7 @@ def hold_decide(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         with form.catching(WrongDecision):
             unknown_history.decide(report=report, by=request.user, now=timezone.now(), **form.cleaned_data)
-            say_done(request, gettext("Decision saved. Publishing resumes after all changes are written."))
+            say_done(request, gettext("Decision saved. Publishing will resume once all changes have been written."))
             return redirect("node-hold")
     return _page(request, form, status=422)
 

@@ -79,7 +79,7 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
             with form.catching(BadNode), form.catching(NameTaken, at="name"):
                 described = node_lifecycle.NodeDescription(**form.cleaned_data)
                 changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=request.user)
-                saved = gettext("{name} saved. Generate a new code, because earlier codes are no longer valid.")
+                saved = gettext("{name} saved. Earlier codes are no longer valid, so generate a new one.")
                 say_done(request, saved, name=changed.name)
                 return redirect("node-enrolment", changed.name)
         except WrongState as exc:

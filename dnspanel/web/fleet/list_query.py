@@ -18,7 +18,7 @@ BLOCK = 25  # rows of the table that are fetched together
 SORTS = {
     "name": gettext_lazy("by group and name"),
     "state": gettext_lazy("problems first"),
-    "lag": gettext_lazy("most behind first"),
+    "lag": gettext_lazy("furthest behind first"),
 }
 _LAYOUTS = ("tiles", "table")
 _STATE_GROUPS = (gettext_noop("healthy"), gettext_noop("faults"))

@@ -221,33 +221,33 @@ _Act = Callable[[PanelRequest, Node, datetime], Any]
 
 # The action of each button, and the message after it.
 _ACTS: dict[str, tuple[_Act, str]] = {
-    "approve": (_approve, gettext_lazy("{} approved. The first zones are on the way.")),
+    "approve": (_approve, gettext_lazy("{} approved. The first zones are being sent to it.")),
     "decline": (
         lambda request, node, now: node_lifecycle.decline(node=node, now=now, by=request.user),
-        gettext_lazy("Request of {} declined. The node can send another request with a new code."),
+        gettext_lazy("Request from {} declined. The node can send another request with a new code."),
     ),
-    "drain": (_drain, gettext_lazy("{} drained. The node still serves its current data.")),
+    "drain": (_drain, gettext_lazy("{} drained. It still serves its current data.")),
     "resume": (
         lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
-        gettext_lazy("{} resumed. The node now gets the missed changes."),
+        gettext_lazy("{} resumed. It’s now receiving the changes that it missed."),
     ),
-    "describe": (_describe, gettext_lazy("Group, tags and addresses of {} saved.")),
+    "describe": (_describe, gettext_lazy("Group, tags and addresses for {} saved.")),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        gettext_lazy("Check of every row on {} started. This page shows the progress."),
+        gettext_lazy("Started checking every row on {}. This page shows the progress."),
     ),
     "resync": (
         lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        gettext_lazy("Full resync of {} started. The node keeps serving in the meantime."),
+        gettext_lazy("Full resync of {} started. The node keeps answering queries during the resync."),
     ),
     "rebuild": (_rebuild, gettext_lazy("Rebuild of {} started.")),
     "rotate": (
         lambda request, node, now: rotate.rotate_now(node=node, now=now, by=request.user),
-        gettext_lazy("Certificate of {} replaced."),
+        gettext_lazy("Certificate for {} replaced."),
     ),
     "revoke": (
         _revoke,
-        gettext_lazy("Certificate of {} revoked. Generate a code to enroll the node again."),
+        gettext_lazy("Certificate for {} revoked. Generate a code to enroll the node again."),
     ),
     "accept-machine": (_accept_machine, gettext_lazy("{} now uses the other machine.")),
     "keep-machine": (
@@ -255,5 +255,5 @@ _ACTS: dict[str, tuple[_Act, str]] = {
         gettext_lazy("{} keeps its current machine."),
     ),
     "retire": (_retire, gettext_lazy("{} retired.")),
-    "remove": (_remove, gettext_lazy("{} removed. The name can be used again.")),
+    "remove": (_remove, gettext_lazy("{} removed. Its name can be used again.")),
 }

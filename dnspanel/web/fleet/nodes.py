@@ -141,7 +141,7 @@ _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
     ),
     "check": (
         lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        gettext_lazy("Check of every row on {} started."),
+        gettext_lazy("Started checking every row on {}."),
     ),
 }
 

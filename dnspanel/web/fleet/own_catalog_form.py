@@ -19,7 +19,7 @@ class GroupsForm(PanelForm):
         gettext_lazy("Groups"),
         1000,
         gettext_lazy(
-            "Enter tags, separated by spaces. The first of these tags on a zone is its group, such as a Knot "
+            "Enter tags, separated by spaces. The first one that a zone has becomes its group, such as a Knot "
             "DNS template."
         ),
     )
@@ -38,7 +38,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
     name = mono_field(
         gettext_lazy("Catalog zone"),
         1100,
-        gettext_lazy("Enter a name that isn’t used by another zone. Only secondaries of the catalog query this name."),
+        gettext_lazy("Enter a name that isn’t used by another zone. Only the catalog’s secondaries query it."),
         required=True,
         autofocus=True,
     )
@@ -62,10 +62,10 @@ class PutInForm(PanelForm):
     tag = mono_field(gettext_lazy("Zones with tag"), 60)
     team = forms.ModelChoiceField(
         Team.objects.none(),
-        label=gettext_lazy("Zones of team"),
+        label=gettext_lazy("Zones in team"),
         required=False,
         empty_label="–",
-        help_text=gettext_lazy("Adds the zones whose settings you can change. Later zones are not added."),
+        help_text=gettext_lazy("Adds the zones whose settings you can change. Zones created later won’t be added."),
     )
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:

@@ -38,7 +38,7 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
         raise Forbidden(Permission.EDIT)
     form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)
     if form.is_valid() and (zone := _create(request, form)) is not None:
-        say_done(request, gettext("{name} created. Add zones to this catalog."), name=zone.name)
+        say_done(request, gettext("{name} created. You can now add zones to it."), name=zone.name)
         return redirect("catalog-ours", zone.name)
     return render(request, "fleet/own_catalog_new.html", {"form": form}, status=422 if form.is_bound else 200)
 

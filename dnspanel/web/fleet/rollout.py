@@ -50,11 +50,11 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
         "resume": (lambda: deliver_groups.resume(by=by, now=now), gettext("Delivery resumed.")),
         "pin": (
             lambda: deliver_groups.pin(sequence=_number(request, "sequence"), reason=reason, by=by, now=now),
-            gettext("Fleet pinned. New publications are saved and wait."),
+            gettext("Fleet pinned. New publications are saved, but not delivered until you unpin it."),
         ),
         "unpin": (
             lambda: deliver_groups.unpin(by=by, now=now),
-            gettext("Fleet unpinned. Nodes now get the newest publications."),
+            gettext("Fleet unpinned. Nodes will now receive the newest publications."),
         ),
     }
     if act not in acts:
@@ -74,7 +74,7 @@ def group_new(request: PanelRequest) -> HttpResponse:
         rollout_groups.create_group(name=name, verify_seconds=seconds, by=request.user, now=timezone.now())
 
     return _run_verb(
-        request, create, gettext("Group {name} created. Add nodes to the group on their pages.").format(name=name)
+        request, create, gettext("Group {name} created. Add nodes to it on their pages.").format(name=name)
     )
 
 
@@ -107,7 +107,7 @@ def group_act(request: PanelRequest, group_id: int, act: str) -> HttpResponse:
         ),
         "skip": (
             lambda: deliver_groups.skip(group=group, reason=request.POST.get("reason", ""), by=by, now=now),
-            gettext("Delivery skips {name} until one of its nodes is live again.").format(name=group.name),
+            gettext("Delivery will skip {name} until one of its nodes is live again.").format(name=group.name),
         ),
         "delete": (
             lambda: rollout_groups.delete_group(group=group, by=by, now=now),

@@ -92,7 +92,7 @@ def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.notify_now(secondary=secondary, by=request.user, now=timezone.now())
-    say_done(request, gettext("Sending NOTIFY for all zones of this secondary."))
+    say_done(request, gettext("Sending NOTIFY for all of this secondary’s zones."))
     return redirect("secondary-detail", secondary.pk)
 
 
@@ -117,7 +117,7 @@ def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 
 _ABOUT_SECRET = before_secret(
-    forged=gettext_lazy("send NOTIFY as this panel and transfer the secondary’s zones"), back="/secondaries/"
+    forged=gettext_lazy("forged NOTIFY messages, and can transfer the secondary’s zones"), back="/secondaries/"
 )
 
 

@@ -27,7 +27,7 @@ class SecondaryForm(PublishingForm):
     name = text_field(
         None,
         set_up_secondaries.LONGEST_NAME,
-        gettext_lazy("Enter letters, digits and hyphens. The TSIG key gets the same name."),
+        gettext_lazy("Enter letters, digits and hyphens. The TSIG key will have the same name."),
         required=True,
         autocomplete="off",
         spellcheck="false",
@@ -40,32 +40,34 @@ class SecondaryForm(PublishingForm):
     addresses = mono_field(
         None,
         1000,
-        gettext_lazy("Enter addresses for NOTIFY, one per line, with the port if it isn’t 53: 192.0.2.53:5300."),
+        gettext_lazy(
+            "Enter addresses for NOTIFY, one per line, with the port if it isn’t 53, such as 192.0.2.53:5300."
+        ),
         required=True,
         rows=2,
     )
     networks = mono_field(
-        gettext_lazy("Transfers from"),
+        gettext_lazy("Allowed networks"),
         4000,
         gettext_lazy(
-            "Enter one network per line, or leave empty to allow only the addresses above: 192.0.2.0/24. The "
-            "key is always required."
+            "Enter one network per line, such as 192.0.2.0/24, or leave empty to allow only the addresses "
+            "above. The key is always required."
         ),
         rows=2,
     )
     transport = forms.ChoiceField(
-        label=gettext_lazy("Transfers over"),
+        label=gettext_lazy("Transport"),
         choices=Transport.choices,
         widget=forms.RadioSelect,
         initial=Transport.ANY,
-        help_text=gettext_lazy("The key signs every message with either transport."),
+        help_text=gettext_lazy("With either transport, the key signs every message."),
     )
     certificate = mono_field(
         gettext_lazy("Certificate"),
         server_certificates.LONGEST,
         gettext_lazy(
-            "Enter the secondary’s PEM certificate without the private key. During a replacement, enter the "
-            "old and the new certificate."
+            "Enter the secondary’s PEM certificate without the private key. When replacing the certificate, "
+            "enter both the old and the new one."
         ),
         rows=3,
     )
@@ -73,7 +75,7 @@ class SecondaryForm(PublishingForm):
         gettext_lazy("TLS port"),
         1,
         set_up_secondaries.LAST_PORT,
-        gettext_lazy("Enter the port for SOA queries over TLS, or leave empty to use UDP: 853."),
+        gettext_lazy("Enter the port for SOA queries over TLS, such as 853, or leave empty to use UDP."),
     )
     choice = forms.ChoiceField(
         label=gettext_lazy("Zones"),
@@ -86,18 +88,18 @@ class SecondaryForm(PublishingForm):
         Team.objects.order_by("name"),
         required=False,
         empty_label=gettext_lazy("No team"),
-        help_text=gettext_lazy("Choose the zones of this team."),
+        help_text=gettext_lazy("Choose this team’s zones."),
     )
     zones = mono_field(gettext_lazy("Zone names"), 300_000, gettext_lazy("Enter one zone name per line."), rows=3)
     group_tags = mono_field(
         gettext_lazy("Catalog groups"),
         1000,
         gettext_lazy(
-            "Enter tags. The first of these tags on a zone is its group in the catalog, such as a Knot DNS template."
+            "Enter tags. The first one that a zone has becomes its group in the catalog, such as a Knot DNS template."
         ),
     )
     lag_bound = number_field(
-        gettext_lazy("Alert after"),
+        gettext_lazy("Alert threshold"),
         set_up_secondaries.LEAST_BOUND,
         set_up_secondaries.MOST_BOUND,
         gettext_lazy("Enter how many seconds the secondary can be behind before an alert is raised."),

@@ -54,7 +54,7 @@ def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
 
 
 _ACTS: dict[str, tuple[Any, str]] = {
-    "rotate": (keys_of_nodes.rotate, gettext_lazy("New key created. The nodes are getting the key now.")),
+    "rotate": (keys_of_nodes.rotate, gettext_lazy("New key created. It’s now being sent to the nodes.")),
     "use": (keys_of_nodes.force, gettext_lazy("The new key is now in use.")),
     "retire": (keys_of_nodes.retire_former, gettext_lazy("Former keys retired.")),
 }

@@ -117,7 +117,7 @@ def room(reported: Reported) -> str:
     if reported.disk_free_share is not None:
         parts.append(gettext("disk {disk_free_share} free").format(disk_free_share=percent(reported.disk_free_share)))
     if reported.map_used is not None:
-        parts.append(gettext("map {map_used}").format(map_used=percent(reported.map_used)))
+        parts.append(gettext("map {map_used} used").format(map_used=percent(reported.map_used)))
     return " · ".join(parts)
 
 
@@ -157,7 +157,7 @@ def _behind(status: NodeStatus, head: Position) -> str:
     if status.node.epoch is None:
         return ""
     if status.node.epoch != head.epoch:
-        return gettext("other history")
+        return gettext("different history")
     return f"−{status.health.lag:,}" if status.health.lag else gettext("current")
 
 

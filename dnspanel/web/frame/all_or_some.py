@@ -85,7 +85,7 @@ class AllOrSomeForm(PanelForm):
                 required=False,
                 max_length=30,
                 widget=forms.TextInput(attrs={**MONO, "inputmode": "numeric"}),
-                help_text=gettext("Enter the number of all zones to confirm."),
+                help_text=gettext("To confirm, enter the total number of zones."),
             )
 
     def _complete_data(self, data: Mapping[str, Any], each: AllOrSome) -> Any:
@@ -132,12 +132,12 @@ class AllOrSomeForm(PanelForm):
 
     def _text_of_total(self) -> str:
         if self.total > MOST_COUNTED:
-            return gettext("There are more than {number:,} zones. Enter {number} to confirm.").format(
+            return gettext("There are more than {number:,} zones. To confirm, enter {number}.").format(
                 number=MOST_COUNTED
             )
         return ngettext(
-            "There is {number:,} zone now. Enter {number} to confirm.",
-            "There are {number:,} zones now. Enter {number} to confirm.",
+            "There is now {number:,} zone. To confirm, enter {number}.",
+            "There are now {number:,} zones. To confirm, enter {number}.",
             self.total,
         ).format(number=self.total)
 

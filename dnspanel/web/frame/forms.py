@@ -294,7 +294,7 @@ class DecisionForm(PanelForm):
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the audit log."))
-    accepts_breaks = switch_field(gettext_lazy("Accept that these zones can break, for the reason above"))
+    accepts_breaks = switch_field(gettext_lazy("Accept that these zones might break, for the reason above"))
     typed = text_field(None, 60, autocomplete="off", spellcheck="false")
 
     def __init__(self, *args: Any, choice: Choice | None = None, **kwargs: Any) -> None:

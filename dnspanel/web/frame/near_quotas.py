@@ -18,6 +18,6 @@ def near_quotas(user: User, *kinds: Kind) -> list[str]:
             if holder.limits[kind] is not None and (usage := usage_of_kind(holder, kind, now)).is_near:
                 message = gettext("Your usage: {usage}")
                 if holder.team:
-                    message = gettext("Usage of team {team}: {usage}")
+                    message = gettext("Usage for team {team}: {usage}")
                 found.append(message.format(team=holder.team, usage=usage.message))
     return found

@@ -132,7 +132,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         coerce=int,
         empty_value=None,
         help_text=gettext_lazy(
-            "Zones follow later changes of the set. The name servers and hostmaster below apply only if the "
+            "Zones follow later changes to the set. The name servers and hostmaster below apply only if the "
             "set doesn’t define them."
         ),
     )
@@ -151,14 +151,13 @@ class NewZoneForm(ApexForm, PublishingForm):
             }
         ),
         help_text=gettext_lazy(
-            "The template adds records to the new zones. NS records of the template replace the name servers "
-            "of this form."
+            "The template adds records to the new zones. Its NS records replace the name servers in this form."
         ),
     )
     keep = switch_field(gettext_lazy("Keep the zones linked to the template"))
     delegate = switch_field(
         gettext_lazy("Add NS and glue records to the parent zones"),
-        gettext_lazy("If you can edit a parent zone, the records for the delegation are added to your draft."),
+        gettext_lazy("For each parent zone that you can edit, the delegation records are added to your draft."),
     )
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
 
@@ -195,7 +194,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         assert isinstance(field, forms.ChoiceField)
         named = [(pk, f"{each.name} ({each.team.name})" if each.team else each.name) for pk, each in self._sets.items()]
         field.choices = [
-            ("", gettext("default of the team or the panel")),
+            ("", gettext("team or panel default")),
             (NO_SET, gettext("none (use the name servers below)")),
             *named,
         ]
@@ -286,7 +285,7 @@ class CloneZoneForm(NewZoneForm):
     server_set = None  # type: ignore[assignment]
     tags = switch_field(
         gettext_lazy("Copy tags"),
-        gettext_lazy("People with access to zones with these tags get the same access to the new zones."),
+        gettext_lazy("People with access to zones with these tags will get the same access to the new zones."),
         initial=True,
     )
 

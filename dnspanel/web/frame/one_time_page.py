@@ -34,7 +34,7 @@ def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
     if waiting.get("key") != key:
         return redirect("home")
     if "page" not in waiting:
-        messages.info(request, gettext("The secret was already shown. Secrets are shown only once."))
+        messages.info(request, gettext("The secret has already been shown. Secrets are shown only once."))
         return redirect(waiting["after"])
     request.session[_KEY] = {"key": key, "after": waiting["after"]}
     try:

@@ -30,26 +30,28 @@ class PrimariesForm(PanelForm):
     tls_names = mono_field(
         gettext_lazy("Certificate names"),
         260 * MOST_PRIMARIES,
-        gettext_lazy("For TLS. Enter one name for all primaries, or one name per line in the order of the primaries."),
+        gettext_lazy(
+            "For TLS. Enter one name for all primaries, or one name per line in the same order as the primaries."
+        ),
         rows=2,
     )
     tls_certificates = mono_field(
         gettext_lazy("Certificates"),
         LONGEST_PEM,
         gettext_lazy(
-            "For TLS, in PEM format. With names: the CA of the primaries’ certificates (empty: system CAs). "
-            "Without names: the certificates of the primaries."
+            "For TLS, in PEM format. With names: the CA that issued the primaries’ certificates (empty: "
+            "system CAs). Without names: the primaries’ certificates."
         ),
         rows=3,
     )
     shows_certificate = switch_field(
         gettext_lazy("Send client certificate"),
-        gettext_lazy("For primaries that authenticate clients by TLS. The panel’s own CA signs the certificate."),
+        gettext_lazy("For primaries that require TLS client authentication. The panel’s own CA signs the certificate."),
     )
     tsig_name = mono_field(
         gettext_lazy("TSIG key"),
         1100,
-        gettext_lazy("Enter the key name, which all primaries share. Leave empty for none."),
+        gettext_lazy("Enter the name of the key that all primaries share, or leave empty for no key."),
     )
     tsig_algorithm = forms.ChoiceField(
         label=gettext_lazy("Algorithm"),
@@ -78,7 +80,7 @@ class PastRulesForm(PanelForm):
     reason = text_field(None, 500)
     past_rules = switch_field(
         gettext_lazy("Bypass rules"),
-        gettext_lazy("The zone has approval rules or freezes. Administrators are notified."),
+        gettext_lazy("The zone has approval rules or freezes. Administrators will be notified."),
     )
 
     @property

@@ -154,7 +154,7 @@ class DisplayRow(PatternRow):
 
     @property
     def to_fields(self) -> str:
-        return self._format_title(gettext("Edit fields of %(owner)s %(type)s"))
+        return self._format_title(gettext("Edit fields for %(owner)s %(type)s"))
 
     @property
     def to_delete(self) -> str:

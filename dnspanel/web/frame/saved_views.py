@@ -122,7 +122,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
     """Delete the saved view."""
     view = _own_view(request, view_id)
     saved_views.delete_view(person=request.user, view=view, now=timezone.now())
-    say_done(request, gettext("View “{name}” deleted. Records and zones are unchanged."), name=view.name)
+    say_done(request, gettext("View “{name}” deleted. Zones and records weren’t affected."), name=view.name)
     return redirect("zone-views")
 
 

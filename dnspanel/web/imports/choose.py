@@ -216,7 +216,10 @@ def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
             import_jobs.start_plan(job=job, now=timezone.now())
         elif job.state == State.SCANNING:
             messages.info(
-                request, gettext("Scanning the source again with the new options. Start the dry run after the scan.")
+                request,
+                gettext(
+                    "Scanning the source again with the new options. When the scan is complete, start the dry run."
+                ),
             )
         else:
             say_done(request, gettext("Options saved."))

@@ -64,7 +64,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
     if job.state != State.PLANNED:
         messages.warning(
             request,
-            gettext("This is not possible in the current state of the import: {get_state_display}.").format(
+            gettext("This isn’t possible in the import’s current state: {get_state_display}.").format(
                 get_state_display=job.get_state_display()
             ),
         )

@@ -116,9 +116,7 @@ def _failed_zone(
             obstacle = (
                 ""
                 if text is not None
-                else gettext(
-                    "The zone file is too large to edit on this page. Correct the file and import the file again."
-                )
+                else gettext("The zone file is too large to edit on this page. Correct the file and import it again.")
             )
     lines = (text or "").splitlines()
     item = [FixableFault(DisplayFault(fault), line_of(fault, lines, row.path)) for fault in faults]

@@ -35,11 +35,11 @@ _SAMPLES = (
 
 # The actions on a job at any step, with the message after each.
 _ACTS = {
-    "pause": (import_jobs.pause, gettext_lazy("The import pauses after the current batch.")),
+    "pause": (import_jobs.pause, gettext_lazy("The import will pause after the current batch.")),
     "resume": (import_jobs.resume, gettext_lazy("Import resumed.")),
     "cancel": (
         import_jobs.cancel,
-        gettext_lazy("Import cancelled. Published zones stay and can be undone."),
+        gettext_lazy("Import cancelled. Published zones stay, but you can undo them."),
     ),
 }
 

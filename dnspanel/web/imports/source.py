@@ -67,7 +67,7 @@ SOURCES = (
             DisplaySource(
                 SourceKind.POWERDNS_API,
                 gettext_lazy("PowerDNS API"),
-                gettext_lazy("All zones of a PowerDNS server"),
+                gettext_lazy("All zones on a PowerDNS server"),
                 "link",
             ),
             DisplaySource(

@@ -45,7 +45,7 @@ class SourceForm(PublishingForm):
         label=gettext_lazy("Title"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("Title in the list of imports. Leave empty for an automatic title."),
+        help_text=gettext_lazy("Shown in the list of imports. Leave empty for an automatic title."),
         widget=forms.TextInput(attrs=_PLAIN),
     )
 
@@ -142,7 +142,7 @@ class PasteForm(SourceForm):
         text = str(self.cleaned_data["text"])
         if len(text.encode()) > import_limits.MOST_PASTE_BYTES:
             raise forms.ValidationError(
-                gettext("A pasted zone file must not exceed {value} MiB. Upload the zone file instead.").format(
+                gettext("A pasted zone file must not exceed {value} MiB. Upload the file instead.").format(
                     value=import_limits.MOST_PASTE_BYTES >> 20
                 )
             )
@@ -227,7 +227,7 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
     """The form for the HTTP API of a PowerDNS server."""
 
     kind = SourceKind.POWERDNS_API
-    all_or_some = (AllOrSome(("zones",), all=gettext_lazy("All zones of the server"), default=ALL),)
+    all_or_some = (AllOrSome(("zones",), all=gettext_lazy("All zones on the server"), default=ALL),)
 
     url = mono_field(
         gettext_lazy("Address"), 500, gettext_lazy("Example: http://192.0.2.53:8081"), required=True, inputmode="url"

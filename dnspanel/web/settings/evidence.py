@@ -183,9 +183,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     active = request.POST.get("active") == "yes"
     question = Question(
         title=gettext("Disable {name}").format(name=destination.name),
-        effects=(
-            gettext("No entries are sent to the destination. New entries wait until the destination is enabled again."),
-        ),
+        effects=(gettext("No entries are sent to the destination. New entries wait until it’s enabled again."),),
         button=gettext("Disable"),
         back=reverse("settings-evidence-detail", args=[destination.pk]),
     )
@@ -219,8 +217,8 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
         title=gettext("Delete {name}").format(name=destination.name),
         effects=(
             gettext(
-                "The panel stops sending entries and deletes its position in the log. Entries already sent stay "
-                "at the destination."
+                "The panel will stop sending entries and delete its position in the log. Entries already sent "
+                "will stay at the destination."
             ),
         ),
         button=gettext("Delete"),

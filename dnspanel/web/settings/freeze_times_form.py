@@ -30,8 +30,8 @@ REPEATS: dict[str, str | Promise] = {
     "": gettext_lazy("Does not repeat"),
     "daily": gettext_lazy("Every day"),
     "weekly": gettext_lazy("Every week"),
-    "day": gettext_lazy("Every month, on a day"),
-    "weekday": gettext_lazy("Every month, on a weekday"),
+    "day": gettext_lazy("Every month, on a day of the month"),
+    "weekday": gettext_lazy("Every month, on a day of the week"),
     RULE: gettext_lazy("Advanced"),
 }
 _ORDINALS = (
@@ -71,7 +71,7 @@ class FreezeTimesForm(PanelForm):
         required=False,
         choices=_DAYS,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("If you choose none, the freeze repeats on the weekday of its start."),
+        help_text=gettext_lazy("If you choose none, the freeze repeats on the weekday when it starts."),
     )
     month_day = forms.ChoiceField(label=gettext_lazy("Day of the month"), required=False, choices=_MONTH_DAYS)
     ordinal = forms.ChoiceField(label=gettext_lazy("Occurrence in the month"), required=False, choices=_ORDINALS)

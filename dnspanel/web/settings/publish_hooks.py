@@ -45,13 +45,13 @@ class HookForm(ScopeForm):
         min_value=LEAST_SECONDS,
         max_value=MOST_SECONDS,
         initial=5,
-        help_text=gettext_lazy("Publishing waits up to this long for a response."),
+        help_text=gettext_lazy("How long publishing waits for a response."),
     )
     when_silent = forms.ChoiceField(
         label=gettext_lazy("If the hook doesn’t respond"),
         choices=WhenSilent.choices,
         initial=WhenSilent.REFUSE,
-        help_text=gettext_lazy("Applies if the hook is down, too slow, or sends an unsigned response."),
+        help_text=gettext_lazy("Applies if the hook is down, is too slow, or sends an unsigned response."),
     )
 
     field_order = ("name", "url", "seconds", "when_silent", "zone", "tag", "team", "reason")
@@ -138,7 +138,7 @@ def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
 def _about_change(hook: PublishHook) -> Question:
     return Question(
         title=gettext("Edit publish hook"),
-        effects=(gettext("The server at the URL can read every change before publication."),),
+        effects=(gettext("The server at this URL can read every change before it’s published."),),
         button=gettext("Save changes"),
         back=reverse("settings-hook", args=[hook.pk]),
         needs_password=True,
@@ -147,7 +147,7 @@ def _about_change(hook: PublishHook) -> Question:
 
 
 def _about_lifting(hook: PublishHook) -> Question:
-    effect = gettext("Publications in these zones no longer need the approval of this hook.")
+    effect = gettext("Publications in these zones will no longer need this hook’s approval.")
     return about_lifting(hook, gettext("Delete hook"), [effect], back="settings-hooks")
 
 

@@ -184,7 +184,7 @@ class ApprovalRuleForm(ScopeForm):
         label=gettext_lazy("Minimum approver role"),
         required=False,
         choices=[("", gettext_lazy("no role")), *Role.choices],
-        help_text=gettext_lazy("If you choose neither a team nor a role, administrators approve."),
+        help_text=gettext_lazy("If you choose neither a team nor a role, administrators must approve."),
     )
     types = forms.CharField(
         label=gettext_lazy("Record types"),
@@ -207,7 +207,7 @@ class ApprovalRuleForm(ScopeForm):
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "OPS-#"}),
-        help_text=gettext_lazy("Enter a format in which # is a number, such as OPS-#."),
+        help_text=gettext_lazy("Enter a format in which # stands for a number, such as OPS-#."),
     )
     ticket_link = forms.CharField(
         label=gettext_lazy("Ticket URL"),
@@ -298,14 +298,14 @@ def _about_rule(rule: ApprovalRule) -> Question:
     if rule.needed:
         effects.append(
             ngettext(
-                "Changes to these zones can be published without the approval of another person.",
-                "Changes to these zones can be published without the approval of {needed} other people.",
+                "Changes to these zones can be published without another person’s approval.",
+                "Changes to these zones can be published without approval from {needed} other people.",
                 rule.needed,
             ).format(needed=rule.needed)
         )
     if rule.ticket:
         effects.append(gettext("Changes to these zones can be published without a ticket."))
-    effects.append(gettext("Waiting requests that no other rule holds can be published immediately."))
+    effects.append(gettext("Waiting requests can be published immediately unless another rule blocks them."))
     return about_lifting(rule, gettext("Delete approval rule"), effects, back="settings-approvals")
 
 
@@ -345,7 +345,7 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
 
 
 def _about_freeze(freeze: Freeze) -> Question:
-    effect = gettext("Changes to these zones can be published during the times of this freeze.")
+    effect = gettext("Changes to these zones can be published at the times when this freeze would apply.")
     return about_lifting(freeze, gettext("Delete freeze"), [effect], back="settings-freezes")
 
 

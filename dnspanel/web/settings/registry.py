@@ -32,7 +32,7 @@ SECTIONS = (
     Section(
         gettext_lazy("Required"),
         (
-            _Setting("PANEL_SECRET_KEY", gettext_lazy("Django's signing key"), is_secret=True),
+            _Setting("PANEL_SECRET_KEY", gettext_lazy("Django secret key"), is_secret=True),
             _Setting("PANEL_MASTER_KEY", gettext_lazy("key that encrypts private keys at rest"), is_secret=True),
             _Setting("PANEL_MASTER_KEY_OLD", gettext_lazy("former master keys"), is_secret=True),
             _Setting("PANEL_DATABASE", "PostgreSQL", is_secret=True),
@@ -43,7 +43,7 @@ SECTIONS = (
         gettext_lazy("Addresses and proxies"),
         (
             _Setting("PANEL_URL", gettext_lazy("public URL of the panel"), "PANEL_URL"),
-            _Setting("PANEL_PROXY_URL", gettext_lazy("URL for health checks of the proxy"), "PROXY_URL"),
+            _Setting("PANEL_PROXY_URL", gettext_lazy("URL for the proxy’s health checks"), "PROXY_URL"),
             _Setting("PANEL_ALLOWED_HOSTS", gettext_lazy("allowed host names"), "ALLOWED_HOSTS"),
             _Setting(
                 "PANEL_SESSION_IDLE_MINUTES",
@@ -55,7 +55,7 @@ SECTIONS = (
             _Setting(
                 "PANEL_UPDATE_HOST", gettext_lazy("gateway listen address for DNS UPDATE and AXFR"), "UPDATE_HOST"
             ),
-            _Setting("PANEL_UPDATE_PORT", gettext_lazy("its port"), "UPDATE_PORT"),
+            _Setting("PANEL_UPDATE_PORT", gettext_lazy("gateway listen port"), "UPDATE_PORT"),
             _Setting("PANEL_UPDATE_TLS_PORT", gettext_lazy("gateway TLS port (0: disabled)"), "UPDATE_TLS_PORT"),
             _Setting(
                 "PANEL_UPDATE_TLS_CERTIFICATE",
@@ -64,7 +64,7 @@ SECTIONS = (
             ),
             _Setting(
                 "PANEL_UPDATE_TLS_KEY",
-                gettext_lazy("file with the private key of the TLS certificate"),
+                gettext_lazy("file with the TLS certificate’s private key"),
                 "UPDATE_TLS_KEY",
             ),
             _Setting(
@@ -77,12 +77,12 @@ SECTIONS = (
     Section(
         gettext_lazy("Zones"),
         (
-            _Setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("name servers of new zones"), "DEFAULT_NAMESERVERS"),
-            _Setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("SOA mailbox of new zones"), "DEFAULT_HOSTMASTER"),
-            _Setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("names not allowed as zones"), "REFUSED_SUFFIXES"),
+            _Setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("name servers for new zones"), "DEFAULT_NAMESERVERS"),
+            _Setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("SOA mailbox for new zones"), "DEFAULT_HOSTMASTER"),
+            _Setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("zone names that aren’t allowed"), "REFUSED_SUFFIXES"),
             _Setting(
                 "PANEL_PUBLIC_SUFFIX_LIST",
-                gettext_lazy("file with more names not allowed as zones"),
+                gettext_lazy("file with more zone names that aren’t allowed"),
                 "PUBLIC_SUFFIX_LIST",
             ),
             _Setting(
@@ -92,7 +92,7 @@ SECTIONS = (
             ),
             _Setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver for ALIAS records on nodes"), "ALIAS_RESOLVER"),
             _Setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers for finding parent zones"), "DNS_RESOLVERS"),
-            _Setting("PANEL_TRUST_ANCHORS", gettext_lazy("DS records of the root zone"), "TRUST_ANCHORS"),
+            _Setting("PANEL_TRUST_ANCHORS", gettext_lazy("root zone DS records"), "TRUST_ANCHORS"),
             _Setting(
                 "PANEL_TOKENS_DELETE_MANY",
                 gettext_lazy("allow every token to delete any number of zones"),
@@ -113,7 +113,7 @@ SECTIONS = (
             ),
             _Setting(
                 "PANEL_REFUSAL_PATIENCE",
-                gettext_lazy("seconds in which a node can refuse a change"),
+                gettext_lazy("seconds a node has to refuse a change"),
                 "REFUSAL_PATIENCE",
             ),
             _Setting(
@@ -133,7 +133,7 @@ SECTIONS = (
         (
             _Setting(
                 "PANEL_API_REQUESTS_PER_MINUTE",
-                gettext_lazy("requests per token and minute"),
+                gettext_lazy("requests per token per minute"),
                 "API_REQUESTS_PER_MINUTE",
             ),
             _Setting(
@@ -164,15 +164,15 @@ SECTIONS = (
     Section(
         gettext_lazy("Mail"),
         (
-            _Setting("PANEL_MAIL_HOST", gettext_lazy("host name of the mail server"), "EMAIL_HOST"),
-            _Setting("PANEL_MAIL_PORT", gettext_lazy("its port"), "EMAIL_PORT"),
+            _Setting("PANEL_MAIL_HOST", gettext_lazy("mail server host name"), "EMAIL_HOST"),
+            _Setting("PANEL_MAIL_PORT", gettext_lazy("gateway listen port"), "EMAIL_PORT"),
             _Setting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
             _Setting("PANEL_MAIL_PASSWORD", gettext_lazy("mail server password"), is_secret=True),
             _Setting("PANEL_MAIL_TLS", gettext_lazy("mail server encryption"), "MAIL_TLS"),
-            _Setting("PANEL_MAIL_FROM", gettext_lazy("sender address of alerts"), "DEFAULT_FROM_EMAIL"),
+            _Setting("PANEL_MAIL_FROM", gettext_lazy("sender address for alerts"), "DEFAULT_FROM_EMAIL"),
             _Setting(
                 "PANEL_LANGUAGE",
-                gettext_lazy("language of alert emails, and default for other emails"),
+                gettext_lazy("language for alert emails, and default for other emails"),
                 "DEFAULT_LANGUAGE",
             ),
         ),
@@ -180,7 +180,7 @@ SECTIONS = (
     Section(
         gettext_lazy("Storage"),
         (
-            _Setting("PANEL_VAR", gettext_lazy("the publisher's LMDB and the segments"), "VAR_DIR"),
+            _Setting("PANEL_VAR", gettext_lazy("the publisher’s LMDB and the segments"), "VAR_DIR"),
             _Setting("PANEL_STATIC_ROOT", gettext_lazy("collected static files"), "STATIC_ROOT"),
             _Setting("PANEL_TRANSFER_DIR", gettext_lazy("import and export files"), "TRANSFER_DIR"),
             _Setting("PANEL_SEGMENTS_S3_BUCKET", gettext_lazy("bucket for segments and snapshots")),
@@ -190,7 +190,7 @@ SECTIONS = (
             _Setting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("S3 credentials"), is_secret=True),
             _Setting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("S3 credentials"), is_secret=True),
             _Setting(
-                "PANEL_STATEMENT_SECONDS", gettext_lazy("time limit of PostgreSQL statements"), "STATEMENT_SECONDS"
+                "PANEL_STATEMENT_SECONDS", gettext_lazy("time limit for PostgreSQL statements"), "STATEMENT_SECONDS"
             ),
             _Setting("PANEL_SILENCE_SECONDS", gettext_lazy("time limit for PostgreSQL to respond"), "SILENCE_SECONDS"),
             _Setting("PANEL_DEBUG", gettext_lazy("Django’s debug pages (never enable in production)"), "DEBUG"),

@@ -31,7 +31,7 @@ from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 class DefaultTtlForm(PanelForm):
     """The form for the TTL of new records, with an option to change records that have the old default."""
 
-    default_ttl = mono_field(gettext_lazy("TTL of new records"), 20, list="ttls")
+    default_ttl = mono_field(gettext_lazy("TTL for new records"), 20, list="ttls")
     others = forms.BooleanField(required=False)
 
     def __init__(self, *args: Any, present: int, **kwargs: Any) -> None:
@@ -60,7 +60,7 @@ def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         change_default_ttl(zone=zone, ttl=form.cleaned_data["default_ttl"], author=request.user, now=timezone.now())
         new = default_ttl(request, zone)
-        say_done(request, gettext("Default TTL of {name} set to {new} s."), name=zone.name, new=new)
+        say_done(request, gettext("Default TTL for {name} set to {new} s."), name=zone.name, new=new)
         if form.cleaned_data["others"] and new != form.present:
             return _draft_others(request, zone, form.present, new)
         return redirect("zone-settings", zone.name)
@@ -79,8 +79,8 @@ def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> Http
         messages.warning(
             request,
             gettext(
-                "More than {most_selected:,} records have a TTL of {old} s, too many for one draft. No records "
-                "were changed. Search for ttl:{old} and change the records in parts."
+                "More than {most_selected:,} records have a TTL of {old} s, which is too many for one draft. No "
+                "records were changed. Search for ttl:{old} and change them in batches."
             ).format(most_selected=MOST_SELECTED, old=old),
         )
         return redirect("zone-settings", zone.name)
@@ -89,8 +89,8 @@ def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> Http
         messages.warning(
             request,
             ngettext(
-                "{count:,} record was not changed, because you don’t have permission.",
-                "{count:,} records were not changed, because you don’t have permission.",
+                "{count:,} record wasn’t changed because you don’t have permission.",
+                "{count:,} records weren’t changed because you don’t have permission.",
                 count,
             ).format(count=count),
         )

@@ -35,8 +35,8 @@ class KeylessForm(PanelForm):
         gettext_lazy("Additional NOTIFY targets"),
         MOST_ADDRESSES * _LONGEST,
         gettext_lazy(
-            "Addresses that get unsigned NOTIFY messages. Enter one per line, with a port unless it’s 53, "
-            "such as 192.0.2.53:5300."
+            "Addresses that receive unsigned NOTIFY messages. Enter one per line, with the port if it isn’t "
+            "53, such as 192.0.2.53:5300."
         ),
         rows=3,
     )
@@ -73,7 +73,7 @@ def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
                 by=request.user,
                 now=timezone.now(),
             )
-            say_done(request, gettext("Transfer settings of {name} saved."), name=zone.name)
+            say_done(request, gettext("Transfer settings for {name} saved."), name=zone.name)
             return redirect("zone-transfers", zone.name)
     status = 422 if form.is_bound else 200
     return render_zone(request, zone, "settings", "zone_tabs/keyless.html", {**context, "form": form}, status=status)

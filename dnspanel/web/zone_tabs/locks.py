@@ -56,7 +56,7 @@ class LockForm(AllOrSomeForm, AboutRRsetForm):
         super().__init__(*args, **kwargs)
         self.zone, self.reader = zone, reader
         self.fields["name"].help_text = gettext("Enter @ for the zone apex.")
-        self.fields["type"].help_text = gettext("Leave empty for all types of the name.")
+        self.fields["type"].help_text = gettext("Leave empty for all types at the name.")
 
     def zone_meant(self) -> Zone | None:
         return self.zone

@@ -69,7 +69,7 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
     def ask_now() -> None:
         set_up_primaries.ask_now(zone=zone, author=request.user, now=timezone.now(), wants_all=wants_all)
 
-    return _run_act(request, zone, ask_now, gettext("Checking the primaries of {name}.").format(name=zone.name))
+    return _run_act(request, zone, ask_now, gettext("Checking the primaries for {name}.").format(name=zone.name))
 
 
 @require_POST
@@ -137,9 +137,9 @@ def _about_setting(zone: Zone) -> Question:
     return _question(
         zone,
         gettext("Transfer {name} from other primaries").format(name=zone.name),
-        gettext("The first transfer replaces all records of the zone in this panel."),
-        gettext("The zone becomes read-only in this panel."),
-        gettext("Your draft loses all changes to this zone. Other people’s drafts don’t change."),
+        gettext("The first transfer will replace all of the zone’s records in this panel."),
+        gettext("The zone will become read-only in this panel."),
+        gettext("Your draft will lose all changes to this zone. Other people’s drafts won’t change."),
     )
 
 
@@ -147,7 +147,7 @@ def _about_taking_over(zone: Zone) -> Question:
     return _question(
         zone,
         gettext("Change {name} to a primary zone").format(name=zone.name),
-        gettext("The zone becomes editable in this panel. Later changes on the current primaries are ignored."),
+        gettext("The zone will become editable in this panel. Later changes on the current primaries will be ignored."),
         gettext("You can transfer the zone from {transferred_from} again later.").format(
             transferred_from=zone.transferred_from
         ),
@@ -158,8 +158,8 @@ def _about_giving_back(zone: Zone) -> Question:
     return _question(
         zone,
         gettext("Change {name} to a secondary zone").format(name=zone.name),
-        gettext("The next transfer replaces all changes made in this panel."),
-        gettext("Your draft loses all changes to this zone. Other people’s drafts don’t change."),
+        gettext("The next transfer will replace all changes made in this panel."),
+        gettext("Your draft will lose all changes to this zone. Other people’s drafts won’t change."),
     )
 
 

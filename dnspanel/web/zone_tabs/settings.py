@@ -28,7 +28,7 @@ def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
     if form.is_valid():
         with form.catching(SettingsRefused), form.catching(QuotaExceeded, at="team"):
             change_settings(zone=zone, **form.cleaned_data, author=request.user, now=timezone.now())
-            say_done(request, gettext("Tags and team of {name} saved."), name=zone.name)
+            say_done(request, gettext("Tags and team for {name} saved."), name=zone.name)
             # A person who saw the zone only because of its old tag or team can't see the zone now.
             if not access.has_right(request.user, zone, Right.READ):
                 return redirect("zone-list")

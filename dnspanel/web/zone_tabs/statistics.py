@@ -191,7 +191,7 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
     for what, number in times.most_common(MOST_ROWS):
         name, _, rrtype = what.rpartition("/")
         rows.append(DisplayRow(f"{name}.", rrtype, f"{number:,}"))
-    return DisplayList(title, gettext("times in recent answers of this kind"), tuple(rows), gettext("None."))
+    return DisplayList(title, gettext("times in recent answers of this type"), tuple(rows), gettext("None."))
 
 
 @require_safe

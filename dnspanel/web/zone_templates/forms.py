@@ -180,14 +180,14 @@ class ServersForm(PanelForm):
     primary = mono_field(
         gettext_lazy("SOA primary"),
         300,
-        gettext_lazy("If empty, new zones use the first name server. Existing zones do not change."),
+        gettext_lazy("If empty, new zones use the first name server. Existing zones aren’t affected."),
     )
     hostmaster = mono_field(
         gettext_lazy("Hostmaster"),
         300,
         gettext_lazy(
-            "Hostmaster email for the SOA, as an email address or DNS name. If empty, new zones use the "
-            "panel’s address. Existing zones do not change."
+            "Hostmaster for the SOA, as an email address or DNS name. If empty, new zones use the panel’s "
+            "address. Existing zones aren’t affected."
         ),
     )
     ttl = number_field(gettext_lazy("NS TTL"), LEAST_TTL, MOST_TTL, required=True, initial=DEFAULT_TTL)

@@ -88,7 +88,7 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
     def title(self) -> str:
         run = self.run
         if run.search is None:
-            return gettext("zones linked to {name}, to version {version}").format(
+            return gettext("zones linked to {name}, updated to version {version}").format(
                 name=run.template.name, version=run.version
             )
         where = gettext("zones with “{search}”").format(search=run.search) if run.search else gettext("all zones")
@@ -195,5 +195,5 @@ def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResp
     run = verbs.run_for(request.user, template_run_id)
     with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-        say_done(request, gettext("Run cancelled. Changes that the run already published remain."))
+        say_done(request, gettext("Run cancelled. Changes that it has already published remain."))
     return redirect("template-run", run.pk)

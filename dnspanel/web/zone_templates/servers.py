@@ -76,9 +76,9 @@ def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())
     if template.team:
         message = (
-            gettext("{name} is now the default for new zones of the team {team}.")
+            gettext("{name} is now the default for new zones in the team {team}.")
             if is_default
-            else gettext("{name} is no longer the default for new zones of the team {team}.")
+            else gettext("{name} is no longer the default for new zones in the team {team}.")
         )
     else:
         message = (

@@ -104,7 +104,7 @@ def _act(request: PanelRequest, template: ZoneTemplate) -> None:
         elif act == "stop":
             stop_keeping(template=template, zone=zone, by=request.user, now=now)
             say_done(
-                request, gettext("Automatic updates disabled. The addresses in {name} stay the same."), name=zone.name
+                request, gettext("Automatic updates disabled. The addresses in {name} weren’t changed."), name=zone.name
             )
         elif act == "ask" and kept is not None:
             ask_parent(kept=kept, by=request.user, now=now)

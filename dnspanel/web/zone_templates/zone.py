@@ -120,7 +120,7 @@ def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> Ht
     if act == "add" and applying.may_add and request.POST.get("seen") == applying.seen:
         return _draft(request, zone, applying)
     if act == "add" and request.POST.get("seen"):
-        message = gettext("The zone, your draft or the template changed in the meantime. Review the changes again.")
+        message = gettext("The zone, your draft or the template has changed in the meantime. Review the changes again.")
         applying = _with(applying, message=message)
     return _show(request, zone, applying)
 

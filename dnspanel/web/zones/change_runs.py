@@ -159,7 +159,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
         return redirect(display.url)
     if display.deletes and form.cleaned_data["typed_count"] != display.to_change:
         messages.error(
-            request, gettext("Enter {to_change} to confirm. Nothing was changed.").format(to_change=display.to_change)
+            request, gettext("Nothing was changed. Enter {to_change} to confirm.").format(to_change=display.to_change)
         )
         return redirect(display.url)
     with reporting(request, RunRefused, text=NOTHING_CHANGED):
@@ -192,7 +192,7 @@ def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse
     run = change_run_queries.run_for(request.user, change_run_id)
     with reporting(request, RunRefused):
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
-        say_done(request, gettext("Run cancelled. Changes already made stay, and you can undo them."))
+        say_done(request, gettext("Run cancelled. Changes already made stay, but you can undo them."))
     return redirect("zone-change-run", run.pk)
 
 

@@ -39,7 +39,7 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
     if count:
         say_done(
             request,
-            gettext("The removal of the delegation in {name} was added to your draft. Review and publish your draft."),
+            gettext("The removal of the delegation in {name} was added to your draft. Review and publish it."),
             name=parent.name,
         )
 

@@ -334,15 +334,15 @@ def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
         say_done(
             request,
-            gettext("The delegation in {where} was added to your draft. Review and publish your draft."),
+            gettext("The delegation in {where} was added to your draft. Review and publish it."),
             where=where,
         )
     else:
         messages.info(
             request,
             gettext(
-                "No delegation was added. You cannot edit a parent zone in this panel, or the delegation already "
-                "exists."
+                "No delegation was added because you can’t edit a parent zone in this panel, or the delegation "
+                "already exists."
             ),
         )
 

@@ -65,7 +65,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
         return _show(request, form, outcome, selection, status=422 if form.is_bound else 200)
     if form.cleaned_data["seen"] != _fingerprint(outcome.changed) and outcome.changed:
         messages.warning(
-            request, gettext("The zones to restore have changed since the last preview. Review the zones again.")
+            request, gettext("The zones to restore have changed since the last preview. Review them again.")
         )
         return _show(request, RestoreZonesForm(), outcome, selection)
     return _restore(request, form, found)
@@ -77,7 +77,7 @@ def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(
             request,
-            gettext("The search found more than {most:,} zones. Restore these zones from the trash.").format(
+            gettext("The search found more than {most:,} zones. Restore them from the trash.").format(
                 most=MOST_AT_ONCE
             ),
         )
@@ -114,8 +114,8 @@ def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone
     say_done(
         request,
         ngettext(
-            "{count:,} zone was restored, with a higher serial.",
-            "{count:,} zones were restored, with higher serials.",
+            "{count:,} zone was restored with a higher serial.",
+            "{count:,} zones were restored with higher serials.",
             count,
         ),
         count=count,

@@ -85,19 +85,19 @@ class ManyZonesForm(AllOrSomeForm):
         4000,
         gettext_lazy("Enter lowercase letters, digits, dots, hyphens and underscores. Separate tags with spaces."),
     )
-    team = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the action Assign team."))
+    team = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the “Assign team” action."))
     policy = forms.ChoiceField(
         label=gettext_lazy("DNSSEC policy"),
         required=False,
         help_text=gettext_lazy(
-            "Used by the action Assign DNSSEC policy. Run the policies afterwards to sign the zones."
+            "Used by the “Assign DNSSEC policy” action. Run the policies afterwards to sign the zones."
         ),
     )
     template = forms.ChoiceField(
         required=False,
-        help_text=gettext_lazy("Used by the action Apply template. A dry run compares the template with each zone."),
+        help_text=gettext_lazy("Used by the “Apply template” action. A dry run compares the template with each zone."),
     )
-    format = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the action Export."))
+    format = forms.ChoiceField(required=False, help_text=gettext_lazy("Used by the “Export” action."))
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
     typed_count = forms.IntegerField(
         label=gettext_lazy("Number of deleted zones"),
@@ -201,7 +201,9 @@ def zone_many_zones(request: PanelRequest) -> HttpResponse:
     if not outcome.changed or not form.cleaned_data["preview"]:
         return _show(request, form, outcome)
     if form.cleaned_data["seen"] != _fingerprint(outcome.changed):
-        messages.warning(request, gettext("The changes are different since the last preview. Review the new preview."))
+        messages.warning(
+            request, gettext("The changes are no longer the same as in the last preview. Review the new preview.")
+        )
         return _show(request, form, outcome)
     if form.cleaned_data["act"] == DELETE:
         return _delete(request, form, outcome)
@@ -249,7 +251,7 @@ def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection
     except TemplateRefused as exc:
         form.refuse(
             "template",
-            gettext("{exc} Start the run on the template’s page, where you enter the variables.").format(exc=exc),
+            gettext("{exc} Start the run on the template’s page, where you can enter the variables.").format(exc=exc),
         )
     except (RunRefused, WrongState) as exc:
         form.refuse(None, str(exc))

@@ -133,9 +133,9 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
     except NameTaken:
         messages.error(
             request,
-            gettext("{name} cannot be restored, because a zone with this name exists. Nothing was changed.").format(
-                name=zone.name
-            ),
+            gettext(
+                "{name} can’t be restored because a zone with this name already exists. Nothing was changed."
+            ).format(name=zone.name),
         )
         return redirect("zone-trash")
     except NameRefused as exc:
@@ -144,5 +144,5 @@ def zone_restore(request: PanelRequest, zone_id: int) -> HttpResponse:
         )
         return redirect("zone-trash")
     else:
-        say_done(request, gettext("{name} was restored, with a higher serial."), name=zone.name)
+        say_done(request, gettext("{name} was restored with a higher serial."), name=zone.name)
     return redirect("zone-detail", zone.name)

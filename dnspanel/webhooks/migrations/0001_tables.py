@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('uid', models.UUIDField(unique=True)),
-                        ('kind', models.CharField(choices=[('publication.saved', 'Publication saved'), ('publication.everywhere', 'Publication on all nodes'), ('publication.taken_back', 'Publication reverted, because nodes could not serve the publication'), ('request.opened', 'Approval requested'), ('request.ended', 'Request published, declined or withdrawn'), ('node.state', 'Node state changed'), ('import.finished', 'Import ended'), ('alert.raised', 'Alert raised, or now critical'), ('alert.over', 'Alert resolved'), ('ping', 'Test event')], max_length=32)),
+                        ('kind', models.CharField(choices=[('publication.saved', 'Publication saved'), ('publication.everywhere', 'Publication on all nodes'), ('publication.taken_back', 'Publication reverted because nodes couldn’t serve it'), ('request.opened', 'Approval requested'), ('request.ended', 'Request published, declined or withdrawn'), ('node.state', 'Node state changed'), ('import.finished', 'Import ended'), ('alert.raised', 'Alert raised, or now critical'), ('alert.over', 'Alert resolved'), ('ping', 'Test event')], max_length=32)),
                         ('subject', models.TextField(unique=True)),
                         ('at', models.DateTimeField()),
                         ('facts', models.JSONField(default=dict)),

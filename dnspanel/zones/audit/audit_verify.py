@@ -48,7 +48,7 @@ def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
             faults += _faults_of(link, number, chain, contents.get((link.kind, link.ref)))
             number, chain = link.number, bytes(link.chain)
             if number in kept and kept.pop(number) != chain:
-                message = gettext("the chain was rewritten: the saved hash of number {number} is different")
+                message = gettext("the chain was rewritten: the saved hash for number {number} is different")
                 faults.append(message.format(number=number))
         if len(faults) > MOST_FAULTS:
             break
@@ -76,7 +76,7 @@ def _contents_of(batch: Sequence[AuditLink]) -> dict[tuple[str, int], ActContent
 def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | None) -> Iterator[str]:
     what = gettext("{kind} {ref} (number {number})").format(kind=link.kind, ref=link.ref, number=link.number)
     if link.number != number + 1:
-        missing = gettext("numbers {first} to {last} of the chain are missing")
+        missing = gettext("numbers {first} to {last} are missing from the chain")
         yield missing.format(first=number + 1, last=link.number - 1)
     if found is None:
         yield gettext("{what} is missing").format(what=what)
@@ -88,7 +88,7 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
             yield gettext("{what} was changed").format(what=what)
     content = bytes(link.content)
     if next_hash(chain, number=link.number, kind=link.kind, ref=link.ref, content=content) != bytes(link.chain):
-        yield gettext("the hash of number {number} doesn’t match the previous number in the chain").format(
+        yield gettext("the hash for number {number} doesn’t match the previous number in the chain").format(
             number=link.number
         )
 

@@ -102,7 +102,5 @@ def _domains(name: str, values: Values) -> list[str]:
         except BadName:
             is_domain = False
         if not is_domain:
-            raise BadFields(
-                {name: gettext("{each} isn’t a valid domain of a certificate authority.").format(each=each)}
-            )
+            raise BadFields({name: gettext("{each} isn’t a valid certificate authority domain.").format(each=each)})
     return found

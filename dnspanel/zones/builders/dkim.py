@@ -86,16 +86,16 @@ def read_key(typed: str) -> tuple[str, str]:
     try:
         key = load_der_public_key(raw)
     except (ValueError, UnsupportedAlgorithm):
-        raise _bad(gettext("The key cannot be read, because the text is damaged or incomplete.")) from None
+        raise _bad(gettext("The key can’t be read because the text is damaged or incomplete.")) from None
     if isinstance(key, Ed25519PublicKey):
         return "ed25519", base64.b64encode(key.public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
     if not isinstance(key, RSAPublicKey):
         raise _bad(gettext("DKIM only supports RSA and Ed25519 keys."))
     if key.key_size < LEAST_DKIM_BITS:
         raise _bad(
-            gettext("The key has {key_size} bits. Receivers reject keys with less than {least_dkim_bits} bits.").format(
-                key_size=key.key_size, least_dkim_bits=LEAST_DKIM_BITS
-            )
+            gettext(
+                "The key has {key_size} bits. Receivers reject keys with fewer than {least_dkim_bits} bits."
+            ).format(key_size=key.key_size, least_dkim_bits=LEAST_DKIM_BITS)
         )
     spki = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return "rsa", base64.b64encode(spki).decode()

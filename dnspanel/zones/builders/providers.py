@@ -16,7 +16,7 @@ from replication.dns.rrset import Key
 _WORD = re.compile(r"[A-Za-z0-9_.=+/-]{1,200}")
 _REPORTS = Field(
     "rua",
-    gettext_lazy("DMARC reports to"),
+    gettext_lazy("DMARC report addresses"),
     Kind.LIST,
     gettext_lazy("Enter comma-separated email addresses, or leave empty for no reports."),
     required=False,
@@ -89,9 +89,7 @@ class NoMail:
 
     key: str = "no-mail"
     title: str = gettext_lazy("No mail")
-    purpose: str = gettext_lazy(
-        "The domain neither receives nor sends mail. Receivers reject all mail from this domain."
-    )
+    purpose: str = gettext_lazy("The domain neither receives nor sends mail, so receivers reject all mail from it.")
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -140,7 +138,7 @@ PROVIDERS = (
         "google-workspace",
         gettext_lazy("Google Workspace"),
         gettext_lazy(
-            "Mail by Google. Copy the DKIM key from the Google Admin console and add the key with the DKIM builder."
+            "Email with Google. Copy the DKIM key from the Google Admin console and add it with the DKIM builder."
         ),
         mx=("1 smtp.google.com.",),
         include="_spf.google.com",
@@ -154,7 +152,7 @@ PROVIDERS = (
     Provider(
         "microsoft-365",
         gettext_lazy("Microsoft 365"),
-        gettext_lazy("Mail by Microsoft, including Autodiscover."),
+        gettext_lazy("Email with Microsoft, including Autodiscover."),
         mx=("0 {dashed}.mail.protection.outlook.com.",),
         include="spf.protection.outlook.com",
         all="-all",
@@ -178,7 +176,7 @@ PROVIDERS = (
     Provider(
         "fastmail",
         gettext_lazy("Fastmail"),
-        gettext_lazy("Mail by Fastmail, including DKIM."),
+        gettext_lazy("Email with Fastmail, including DKIM."),
         mx=("10 in1-smtp.messagingengine.com.", "20 in2-smtp.messagingengine.com."),
         include="spf.messagingengine.com",
         all="?all",
@@ -187,7 +185,7 @@ PROVIDERS = (
     Provider(
         "proton-mail",
         gettext_lazy("Proton Mail"),
-        gettext_lazy("Mail by Proton."),
+        gettext_lazy("Email with Proton."),
         mx=("10 mail.protonmail.ch.", "20 mailsec.protonmail.ch."),
         include="_spf.protonmail.ch",
         aliases=tuple(

@@ -29,7 +29,7 @@ _QUALIFIERS = {
 }
 _MECHANISMS = {
     "all": gettext_lazy("everyone else"),
-    "include": gettext_lazy("senders allowed by the SPF record of {}"),
+    "include": gettext_lazy("senders allowed by the SPF record for {}"),
     "a": gettext_lazy("the addresses of {}"),
     "mx": gettext_lazy("the mail servers of {}"),
     "ptr": gettext_lazy("senders with a reverse DNS name below {} (slow, do not use)"),
@@ -61,12 +61,12 @@ class Term:
     def message(self) -> str:
         """A sentence that explains the term."""
         if self.name == "redirect":
-            return gettext("For all other senders, the SPF record of {value} applies.").format(value=self.value)
+            return gettext("For all other senders, the SPF record for {value} applies.").format(value=self.value)
         if self.is_modifier:
             return (
                 gettext("A message for rejected senders.")
                 if self.name == "exp"
-                else gettext("Unknown modifier. Receivers ignore unknown modifiers.")
+                else gettext("Unknown modifier. Receivers ignore it.")
             )
         if self.name not in _MECHANISMS:
             return gettext("Unknown term. Receivers treat the record as invalid.")
@@ -124,7 +124,7 @@ class SpfBuilder:
             "a",
             gettext_lazy("Own addresses (a)"),
             Kind.FLAG,
-            gettext_lazy("Allow the addresses in the A and AAAA records of this name."),
+            gettext_lazy("Allow the addresses in this name’s A and AAAA records."),
             required=False,
         ),
         Field(
@@ -152,7 +152,7 @@ class SpfBuilder:
             "other",
             gettext_lazy("Other terms"),
             Kind.REST,
-            gettext_lazy("Enter space-separated terms, as in the record."),
+            gettext_lazy("Enter SPF terms as they appear in the record, separated by spaces."),
             required=False,
         ),
         Field("all", gettext_lazy("Everyone else"), Kind.REST, choices=ALL, default="~all", required=False),
@@ -212,7 +212,7 @@ def _check(values: Values) -> None:
         text = " ".join(f"include:{item}" for item in items_of(values.get("include", "")))
         if spf_lookups(f"v=spf1 {text} {values.get('other', '')}") > MAX_SPF_LOOKUPS:
             faults["include"] = gettext(
-                "This record needs more than {max_spf_lookups} DNS lookups, so receivers treat the record as invalid."
+                "This record needs more than {max_spf_lookups} DNS lookups, so receivers treat it as invalid."
             ).format(max_spf_lookups=MAX_SPF_LOOKUPS)
     if faults:
         raise BadFields(faults)

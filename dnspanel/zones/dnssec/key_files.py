@@ -76,7 +76,7 @@ def read_public(text: str) -> PublicKey:
     except KeyError as exc:
         raise BadPublicKey(gettext("The DNSKEY record has an unsupported algorithm.")) from exc
     except BadName as exc:
-        raise BadPublicKey(gettext("The owner name of the DNSKEY record isn’t valid: {exc}").format(exc=exc)) from exc
+        raise BadPublicKey(gettext("The DNSKEY record’s owner name isn’t valid: {exc}").format(exc=exc)) from exc
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:

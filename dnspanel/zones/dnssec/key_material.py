@@ -125,7 +125,7 @@ def read(text: str) -> KeyPair:
         raise BadKey(gettext("The field {args} is missing.").format(args=exc.args[0])) from exc
     except (ValueError, binascii.Error) as exc:
         raise BadKey(
-            gettext("The fields of the key are not valid for {algorithm}.").format(algorithm=ALGORITHMS[algorithm])
+            gettext("The key’s fields aren’t valid for {algorithm}.").format(algorithm=ALGORITHMS[algorithm])
         ) from exc
 
 

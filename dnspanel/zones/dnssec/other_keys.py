@@ -77,12 +77,12 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
     `others` are the keys of other signers that the zone has already. `own` are the panel's keys.
     """
     if any(each.dnskey == key.dnskey for each in own):
-        return gettext("Key {tag} of {zone_name} is one of the panel’s own keys.").format(
+        return gettext("Key {tag} for {zone_name} is one of the panel’s own keys.").format(
             tag=key.tag, zone_name=zone_name
         )
     used = sorted({each.algorithm for each in own if each.active})
     if not used:
-        return gettext("{zone_name} is not signed. Sign it before you add keys of other signers.").format(
+        return gettext("{zone_name} isn’t signed. Sign it before you add other signers’ keys.").format(
             zone_name=zone_name
         )
     if key.tag in {*(each.tag for each in own), *(each.tag for each in others)}:
@@ -96,7 +96,7 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
             "key uses {mnemonic}."
         ).format(zone_name=zone_name, names=names, mnemonic=key.mnemonic)
     if len(others) >= MOST_OTHER_KEYS:
-        return gettext("{zone_name} already has {most_other_keys} keys of other signers.").format(
+        return gettext("{zone_name} already has {most_other_keys} keys from other signers.").format(
             zone_name=zone_name, most_other_keys=MOST_OTHER_KEYS
         )
     return ""

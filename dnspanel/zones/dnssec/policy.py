@@ -65,8 +65,8 @@ class Terms:
         return joined(", ", ends) if ends else gettext("no expiry")
 
 
-ROLLING = gettext_noop("A rollover is in progress. The policy is applied after the rollover.")
-FIRST_DS = gettext_noop("The parent zone doesn’t have a DS yet. The rollover to the first DS starts automatically.")
+ROLLING = gettext_noop("A rollover is in progress. The policy will be applied afterwards.")
+FIRST_DS = gettext_noop("The parent zone doesn’t have a DS yet. The rollover to the first DS will start automatically.")
 PRESIGNED = gettext_noop("The zone is served with imported signatures.")
 
 
@@ -150,7 +150,7 @@ def differences(
         if terms.cds or terms.cdnskey:
             says = gettext("Sign: {terms}, with {cds}.").format(terms=terms.description, cds=terms.cds_description)
         if terms.first_ds:
-            says = joined(" ", [says, gettext("The rollover to the first DS starts automatically.")])
+            says = joined(" ", [says, gettext("The rollover to the first DS will start automatically.")])
         return [Difference(Act.SIGN, says)]
     if reason := _refusal(state):
         return [Difference(Act.REFUSED, reason)]
@@ -203,9 +203,9 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
 def _refusal(state: SigningState) -> str:
     """Return the reason why a person must check the zone before a policy can change it, or ""."""
     if not state.is_signed:
-        return gettext("No key of the zone signs. Check the zone’s keys first.")
+        return gettext("None of the zone’s keys is used for signing. Check the keys first.")
     if "0" in state.cds.split(","):
-        return gettext("The zone asks the parent zone to delete the DS, because DNSSEC is being turned off.")
+        return gettext("The zone asks the parent zone to delete the DS because DNSSEC is being turned off.")
     kinds = keys_to_replace(Kind.ALGORITHM, state)
     return kinds.message if isinstance(kinds, Refused) else ""
 
@@ -222,11 +222,11 @@ def _of_keys(terms: Terms, state: SigningState) -> list[Difference]:
     is_split = {state.role(key) for key in state.keys} == {KeyRole.KSK, KeyRole.ZSK}
     if is_split != terms.split:
         message = gettext(
-            "The zone has one key (CSK), but the policy requires KSK and ZSK. Add the missing key manually."
+            "The zone has one key (CSK), but the policy requires a KSK and a ZSK. Add the missing key manually."
         )
         if is_split:
             message = gettext(
-                "The zone has KSK and ZSK, but the policy requires one key (CSK). Replace the keys manually."
+                "The zone has a KSK and a ZSK, but the policy requires one key (CSK). Replace the keys manually."
             )
         found.append(Difference(Act.ROLLOVER, message))
     return found

@@ -142,8 +142,8 @@ def advance(inputs: Inputs) -> Outcome:
     if differing := _differing(inputs, stage):
         return Stuck(
             gettext(
-                "Key {keys} is not in the state that this step needs, because the zone’s signing was changed. "
-                "Check the zone’s keys, then cancel the rollover or correct the key."
+                "The zone’s signing was changed, so key {keys} isn’t in the state that this step needs. Check the "
+                "zone’s keys, then cancel the rollover or correct the key."
             ).format(keys=differing)
         )
     unmet = _servers_unmet(inputs, stage) or _parent_unmet(inputs, stage) or _signers_unmet(inputs, stage)
@@ -162,15 +162,17 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     can know that.
     """
     if inputs.is_emergency:
-        return Refused(gettext("An emergency rollover cannot be cancelled, because the old key is already deleted."))
+        return Refused(
+            gettext("An emergency rollover can’t be cancelled because the old key has already been deleted.")
+        )
     place = inputs.kind, inputs.step
     if inputs.step in {Step.WITHDRAW, Step.BACK, Step.UNDONE}:
-        return Refused(gettext("This rollover was already cancelled."))
+        return Refused(gettext("This rollover has already been cancelled."))
     if place not in _CANCELLED:
         return Refused(
             gettext(
-                "This rollover can no longer be cancelled, because nodes and caches already use the new state. "
-                "Wait until the rollover ends, then start another rollover."
+                "This rollover can no longer be cancelled because nodes and caches already use the new state. "
+                "Wait until it ends, then start another one."
             )
         )
     step = _CANCELLED[place]
@@ -179,8 +181,8 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     if step is Step.WITHDRAW and not withdrawn:
         return Refused(
             gettext(
-                "If the parent zone adds the new DS after the new key is deleted, the zone becomes bogus. "
-                "Withdraw the request at the parent first, and then confirm the withdrawal here."
+                "If the parent zone adds the new DS after the new key is deleted, the zone will become bogus. "
+                "Withdraw the request at the parent first, then confirm the withdrawal here."
             )
         )
     if place in NEEDS_OLD_DS and (refusal := _old_ds_unmet(inputs)):
@@ -211,16 +213,16 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
     if not active:
         return Refused(gettext("The zone is not signed."))
     if any(not key.published for key in active):
-        return Refused(gettext("A key signs, but is not published. Finish this manual rollover first."))
+        return Refused(gettext("A key is used for signing but isn’t published. Finish this manual rollover first."))
     if kind is Kind.SECURE:
         return ()
     if kind in {Kind.INSECURE, Kind.ALGORITHM} and len(active) < len(state.keys):
-        return Refused(gettext("The zone has keys that do not sign. Delete the unused keys first."))
+        return Refused(gettext("The zone has keys that aren’t used for signing. Delete them first."))
     if kind is Kind.INSECURE:
         return tuple(active)
     if len({key.algorithm for key in active}) > 1:
         return Refused(
-            gettext("The zone is signed with several algorithms. Delete the keys of all algorithms except one first.")
+            gettext("The zone is signed with several algorithms. Delete the keys for all but one of them first.")
         )
     if kind is Kind.ALGORITHM:
         return tuple(active)
@@ -234,7 +236,7 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
             )
         )
     if len({key.flags for key in keys}) > 1:
-        return Refused(gettext("The signing keys have different flags. Delete all signing keys except one first."))
+        return Refused(gettext("The signing keys have different flags. Delete all but one of them first."))
     return keys
 
 
@@ -245,21 +247,21 @@ def breakage(kind: Kind, ttls: Ttls) -> str:
     if kind is Kind.ZSK:
         longest = _span(timedelta(seconds=max(ttls.records, ttls.keys)))
         return gettext(
-            "The old key is deleted immediately. Validating resolvers with old signatures or old DNSKEY "
-            "records in their caches answer SERVFAIL. This lasts up to {longest} after the last node has the "
-            "new key."
+            "The old key will be deleted immediately. Validating resolvers with old signatures or DNSKEY "
+            "records in their caches will answer SERVFAIL. This can last up to {longest} after the last node "
+            "has the new key."
         ).format(longest=longest)
     if kind is Kind.CSK:
         message = gettext(
-            "The old key is deleted immediately, but the parent’s DS still points to the old key. Validating "
-            "resolvers answer SERVFAIL until all servers of the parent have the new DS. Caches can extend "
-            "this outage by up to {ds} (DS), {keys} (DNSKEY records) and {records} (old signatures)."
+            "The old key will be deleted immediately, but the parent’s DS will still point to it. Validating "
+            "resolvers will answer SERVFAIL until all servers for the parent have the new DS. Caches can "
+            "extend this outage by up to {ds} (DS), {keys} (DNSKEY records) and {records} (old signatures)."
         )
     else:
         message = gettext(
-            "The old key is deleted immediately, but the parent’s DS still points to the old key. Validating "
-            "resolvers answer SERVFAIL until all servers of the parent have the new DS. Caches can extend "
-            "this outage by up to {ds} (DS) and {keys} (DNSKEY records)."
+            "The old key will be deleted immediately, but the parent’s DS will still point to it. Validating "
+            "resolvers will answer SERVFAIL until all servers for the parent have the new DS. Caches can "
+            "extend this outage by up to {ds} (DS) and {keys} (DNSKEY records)."
         )
     return message.format(ds=ds, keys=keys, records=records)
 
@@ -360,7 +362,7 @@ def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
         )
     if not inputs.is_emergency:
         if inputs.secondaries_since is None:
-            message = gettext("Waiting for all secondaries of the zone to serve this step. {reason}")
+            message = gettext("Waiting for all of the zone’s secondaries to serve this step. {reason}")
             return Wait(message.format(reason=inputs.secondaries_lack))
         since = max(since, inputs.secondaries_since)
     if stage.caches is Caches.NOTHING:
@@ -387,7 +389,7 @@ def _parent_unmet(inputs: Inputs, stage: Stage) -> Wait | AskForDs | None:
     if not stage.ds_expires:
         return None
     if inputs.ttls.ds is None:
-        return Wait(gettext("The TTL of the parent's DS records is not known yet."))
+        return Wait(gettext("The TTL of the parent’s DS records isn’t known yet."))
     since = max(inputs.goals[goal] for goal in stage.parent)
     earliest = since + timedelta(seconds=inputs.ttls.ds) + inputs.margin
     if inputs.now >= earliest:
@@ -402,7 +404,7 @@ def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
     since = (inputs.goals or {}).get(Goal.SIGNERS)
     if since is None or inputs.signers_lack:
         return Wait(
-            gettext("The other signers of the zone have to add the new key to their DNSKEY records. {reason}").format(
+            gettext("The zone’s other signers must add the new key to their DNSKEY records. {reason}").format(
                 reason=inputs.signers_lack or gettext("The zone’s name servers haven’t been checked yet.")
             )
         )
@@ -411,7 +413,7 @@ def _signers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
         return None
     span = _span(timedelta(seconds=inputs.ttls.keys))
     return Wait(
-        gettext("Caches can keep DNSKEY records of other signers without the new key for {span}.").format(span=span),
+        gettext("Caches can keep other signers’ DNSKEY records without the new key for {span}.").format(span=span),
         earliest,
     )
 
@@ -427,7 +429,7 @@ def _request(inputs: Inputs, stage: Stage) -> AskForDs:
         remove += inputs.old_ds
     if Goal.NO_NEW in stage.parent:
         remove += inputs.new_ds
-    return AskForDs(add, remove, gettext("All servers of the parent zone must have the DS records of this step."))
+    return AskForDs(add, remove, gettext("All servers for the parent zone must have the DS records for this step."))
 
 
 def _old_ds_unmet(inputs: Inputs) -> Refused | None:

@@ -29,19 +29,19 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 def describe_polling(state: SigningState) -> str:
     """Describe the effect of this state on a parent that checks CDS and CDNSKEY, in one or two sentences."""
     if not state.keys or not (state.cds or state.cdnskey):
-        return gettext("The zone doesn’t have CDS or CDNSKEY records, so the parent zone keeps its DS.")
+        return gettext("The zone doesn’t have CDS or CDNSKEY records, so the parent zone will keep its DS.")
     found = "CDS" if state.cds else "CDNSKEY"
     if state.cds and state.cdnskey:
         found = gettext("CDS or CDNSKEY")
     if state.cds == DELETE:
         message = gettext(
-            "A parent zone that checks {records} deletes the DS. Then the zone is insecure, and resolvers do "
-            "not check signatures."
+            "A parent that checks {records} will remove the DS. This zone then becomes insecure, and "
+            "resolvers no longer validate its signatures."
         )
     else:
         message = gettext(
-            "A parent zone that checks {records} replaces its DS with the DS of these keys. Only some parent "
-            "zones add the first DS this way (RFC 8078, 9615)."
+            "A parent that checks {records} will replace its DS with the DS for these keys. Only some parents "
+            "add the first DS this way (RFC 8078, 9615)."
         )
     return message.format(records=found)
 

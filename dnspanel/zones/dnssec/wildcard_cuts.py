@@ -23,7 +23,7 @@ def is_wildcard_cut(name: str, type: int) -> bool:
 def violation_of(name: str) -> Violation:
     """Return the error for a delegation at this wildcard in a signed zone."""
     message = gettext(
-        "a signed zone cannot have NS records at the wildcard {name}, because validating resolvers would "
+        "a signed zone can’t have NS records at the wildcard {name} because validating resolvers would "
         "reject all answers below it"
     ).format(name=name)
     return Violation(Severity.ERROR, "wildcard-ns", name, rdtypes.NS, message)

@@ -329,9 +329,7 @@ def _resolve_conflict(change: Change, theirs: RRset | None, choice: Choice) -> R
     try:
         return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.merge_with(theirs.notes))
     except BadRRset as exc:
-        raise CannotResolve(
-            gettext("The records of the two versions cannot be merged: {exc}.").format(exc=exc)
-        ) from exc
+        raise CannotResolve(gettext("The records in the two versions can’t be merged: {exc}.").format(exc=exc)) from exc
 
 
 def _operation(draft: Draft, zone: Zone, change: Change, base_revision: int, now: datetime) -> Operation:

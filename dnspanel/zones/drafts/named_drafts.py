@@ -173,8 +173,8 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
         if not _sees_all(author, draft):
             raise DraftRefused(
                 gettext(
-                    "This draft has changes that you are not allowed to see. Only someone who can see all changes can "
-                    "resume the draft."
+                    "This draft has changes that you aren’t allowed to see. Only someone who can see all changes can "
+                    "resume it."
                 )
             )
         for current in by_id.values():
@@ -284,7 +284,7 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
     if not ids:
         return []
     if to.is_service:
-        raise DraftRefused(gettext("A service account cannot have drafts. Transfer the drafts to a person."))
+        raise DraftRefused(gettext("A service account can’t have drafts. Transfer them to a person."))
     taken = set(Draft.objects.filter(owner=to).values_list("name", flat=True))
     names = []
     for draft in drafts_of(person).select_for_update(no_key=True, of=("self",)).filter(pk__in=ids):
@@ -311,9 +311,7 @@ def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
 def refuse_requested(draft: Draft) -> None:
     """Raise DraftRefused if the draft waits for approval, since only its request can publish it."""
     if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
-        raise DraftRefused(
-            gettext("This draft is waiting for approval. Withdraw the request before you change the draft.")
-        )
+        raise DraftRefused(gettext("This draft is waiting for approval. Withdraw the request before you change it."))
 
 
 def forget_if_empty(draft: Draft) -> None:
@@ -373,7 +371,7 @@ def _refuse_to_edit(author: Drafter, named: NamedDraft) -> None:
 def _refuse_while_in_hand(draft: Draft, user: User) -> None:
     if draft.author_id not in (None, user.pk):
         raise DraftRefused(
-            gettext("{username} is working in this draft.").format(
+            gettext("{username} is working on this draft.").format(
                 username=User.objects.get(pk=draft.author_id).username
             )
         )
@@ -388,7 +386,7 @@ def _moving() -> Iterator[None]:
     except IntegrityError as exc:
         if "draft_name_unique" in str(exc):
             raise DraftRefused(gettext("You already have a draft with this name.")) from exc
-        raise DraftRefused(gettext("Your draft changed in another window in the meantime. Try again.")) from exc
+        raise DraftRefused(gettext("Your draft was changed in another window in the meantime. Try again.")) from exc
 
 
 def _lock_draft(draft: Draft, *, owner: Drafter | None = None) -> Draft:
@@ -423,10 +421,8 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
     elif (changes := operations.count()) > 0:
         raise DraftRefused(
             ngettext(
-                "Your current draft has {changes:,} change. Enter a name to save the current draft, or merge the "
-                "two drafts.",
-                "Your current draft has {changes:,} changes. Enter a name to save the current draft, or merge the "
-                "two drafts.",
+                "Your current draft has {changes:,} change. Enter a name to save it, or merge the two drafts.",
+                "Your current draft has {changes:,} changes. Enter a name to save it, or merge the two drafts.",
                 changes,
             ).format(changes=changes)
         )
@@ -442,7 +438,7 @@ def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -
         _, name, type_ = clash
         what = f"{rdata.type_to_text(type_)} {name}"
         raise DraftRefused(
-            gettext("Both drafts change {what}. Publish, discard or save one of the drafts first.").format(what=what)
+            gettext("Both drafts change {what}. Publish, discard or save one of them first.").format(what=what)
         )
     zone_quotas.refuse_operations(author, used=len(places), added=len(mine))
     both = Draft.objects.filter(Q(pk=draft.pk) | Q(pk__in=operations.values("draft")))

@@ -59,7 +59,7 @@ class HookUnasked(HookRefused):
     def __init__(self, questions: "Sequence[Question]", author: "Author", now: datetime) -> None:
         self.questions, self.author, self.now = questions, author, now
         zones = {pk: name for question in questions for pk, name in question.zones.items()}
-        super().__init__(zones, gettext("A publish hook was not asked about this change."))
+        super().__init__(zones, gettext("A publish hook wasn’t asked about this change."))
 
 
 class RequestUnknown(ZoneError, NotFound):

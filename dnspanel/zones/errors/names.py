@@ -29,8 +29,8 @@ class PublicSuffix(NameRefused):
         super().__init__(
             name,
             gettext(
-                "The zone {what} is not allowed, because the name is a public suffix. The operator can allow the "
-                "zone with PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST."
+                "The zone {what} isn’t allowed because its name is a public suffix. The operator can allow it "
+                "with PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST."
             ).format(what=what),
         )
 
@@ -45,7 +45,7 @@ class ReverseName(NameRefused):
             where = gettext("{listed} and {count} more").format(listed=where, count=len(self.zones) - 4)
         super().__init__(
             name,
-            gettext("{network} isn’t a zone name. The reverse names of this network are in {where}.").format(
+            gettext("{network} isn’t a zone name. The reverse names for this network are in {where}.").format(
                 network=network, where=where
             ),
         )
@@ -62,20 +62,20 @@ class NameOfOthers(NameRefused):
         if side == "below":
             message = (
                 gettext(
-                    "You cannot create the zone {name} below {other}, because you are not allowed to change all "
-                    "records of that zone."
+                    "You can’t create the zone {name} below {other} because you aren’t allowed to change all records "
+                    "in that zone."
                 )
                 if other
-                else gettext("You cannot create the zone {name} below a zone of another team.")
+                else gettext("You can’t create the zone {name} below another team’s zone.")
             )
         else:
             message = (
                 gettext(
-                    "You cannot create the zone {name} above {other}, because you are not allowed to change all "
-                    "records of that zone."
+                    "You can’t create the zone {name} above {other} because you aren’t allowed to change all records "
+                    "in that zone."
                 )
                 if other
-                else gettext("You cannot create the zone {name} above a zone of another team.")
+                else gettext("You can’t create the zone {name} above another team’s zone.")
             )
         super().__init__(name, message.format(name=name, other=other))
 
@@ -150,7 +150,7 @@ class NameReserved(NameRefused):
     def __init__(self, name: str) -> None:
         super().__init__(
             name,
-            gettext(
-                "The name {name} is reserved, because the panel uses this name to check whether nodes are in sync."
-            ).format(name=name),
+            gettext("The name {name} is reserved because the panel uses it to check whether nodes are in sync.").format(
+                name=name
+            ),
         )

@@ -22,7 +22,7 @@ class TakenBack(ZoneError):
 
     def __init__(self, sequence: int, reason: str) -> None:
         self.sequence, self.reason = sequence, reason
-        message = gettext("The change was reverted, because the nodes could not serve it.")
+        message = gettext("The change was reverted because the nodes couldn’t serve it.")
         super().__init__(f"{message} {reason}".rstrip())
 
 
@@ -49,7 +49,9 @@ class Conflicts(PublishRefused):
         names: str = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
         if len(self.conflicts) > 5:
             names = gettext("{listed} and {count} more").format(listed=names, count=len(self.conflicts) - 5)
-        super().__init__(gettext("Others changed these records in the meantime: {names}.").format(names=names))
+        super().__init__(
+            gettext("Other people have changed these records in the meantime: {names}.").format(names=names)
+        )
 
 
 class RuleViolations(PublishRefused):
@@ -102,13 +104,13 @@ class MassDeletion(PublishRefused):
         minutes = int(window.total_seconds()) // 60
         message = (
             gettext(
-                "This deletes {count:,} of {existing:,} zones, after {lately:,} in the last {minutes} minutes. "
-                "Someone must confirm the deletion of more than {most:,} zones within {minutes} minutes. Nothing "
-                "was deleted."
+                "This would delete {count:,} of {existing:,} zones, in addition to {lately:,} deleted in the last "
+                "{minutes} minutes. Someone must confirm deleting more than {most:,} zones within {minutes} "
+                "minutes. Nothing was deleted."
             )
             if lately
             else gettext(
-                "This deletes {count:,} of {existing:,} zones. Someone must confirm the deletion of more than "
+                "This would delete {count:,} of {existing:,} zones. Someone must confirm deleting more than "
                 "{most:,} zones within {minutes} minutes. Nothing was deleted."
             )
         )
@@ -130,8 +132,8 @@ class PublishedInPart(PublishRefused):
         self.last = last
         super().__init__(
             gettext(
-                "Others changed the same records in the meantime. {pieces:,} of {of:,} parts are published, up to "
-                "publication {last}. Send the request again for the rest."
+                "Other people have changed the same records in the meantime. {pieces:,} of {of:,} parts were "
+                "published, up to publication {last}. Send the request again for the rest."
             ).format(pieces=pieces, of=of, last=last)
         )
 

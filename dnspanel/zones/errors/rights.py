@@ -30,11 +30,11 @@ _ACTS = {
     Right.REMOVE: gettext_noop("You don’t have permission to delete {what}."),
     Right.CREATE_ZONE: gettext_noop("You don’t have permission to create the zone {what}."),
     Right.DELETE_ZONE: gettext_noop("You don’t have permission to delete or restore the zone {what}."),
-    Right.SETTINGS: gettext_noop("You don’t have permission to change the settings of the zone {what}."),
-    Right.DNSSEC: gettext_noop("You don’t have permission to sign {what} or change the zone’s keys."),
+    Right.SETTINGS: gettext_noop("You don’t have permission to change the settings for the zone {what}."),
+    Right.DNSSEC: gettext_noop("You don’t have permission to sign {what} or change its keys."),
     Right.TEMPLATES: gettext_noop("You don’t have permission to create or change the template {what}."),
-    Right.EXPORT_KEYS: gettext_noop("You don’t have permission to read the private keys of the zone {what}."),
-    Right.GOVERN: gettext_noop("You don’t have permission to change or bypass the approval rules of {what}."),
+    Right.EXPORT_KEYS: gettext_noop("You don’t have permission to read the private keys for the zone {what}."),
+    Right.GOVERN: gettext_noop("You don’t have permission to change or bypass the approval rules for {what}."),
 }
 
 
@@ -82,21 +82,19 @@ class FollowsMembers(RightMissing):
 
 def producer_reason(zone_name: str) -> str:
     """Return a message that explains why a produced catalog cannot be edited."""
-    return gettext("{name} is a catalog. A catalog only changes when you add or remove its members.").format(
+    return gettext("{name} is a catalog, which only changes when you add or remove members.").format(
         name=zone_name.rstrip(".")
     )
 
 
 def unserved_reason(zone_name: str) -> str:
     """Return a message that explains why a transferred zone is not served."""
-    return gettext("{name} is not served, because the zone has expired or was not transferred yet.").format(
-        name=zone_name
-    )
+    return gettext("{name} isn’t served because it has expired or hasn’t been transferred yet.").format(name=zone_name)
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
     """Return a message that explains why a transferred zone cannot be changed here."""
-    return gettext("{name} is transferred from {primaries}. Change the zone on the primary.").format(
+    return gettext("{name} is transferred from {primaries}. Change it on the primary.").format(
         name=zone_name.rstrip("."), primaries=transferred_from
     )
 

@@ -189,7 +189,7 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
             if not acting.reason.strip():
                 raise ApprovalNeeded(
                     governed.name,
-                    gettext("Enter a reason to bypass the rules of {name}.").format(
+                    gettext("Enter a reason to bypass the rules for {name}.").format(
                         name=before_full_stop(governed.name)
                     ),
                 )
@@ -469,9 +469,9 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind in (TAKE, TAKE_DELEGATED):
         return gettext(
-            "Subdomains of {name} cannot become separate zones while changes need approval: {reason} Add the "
-            "NS records of the new zone to a draft of {name} and request approval. After publication, create "
-            "the zone with the same name servers."
+            "Subdomains of {name} can’t become separate zones while changes need approval: {reason} Add the "
+            "new zone’s NS records to a draft for {name} and request approval. After the draft is published, "
+            "create the zone with the same name servers."
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind == REPLACE:
         return gettext(

@@ -66,7 +66,7 @@ def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
                 return act(*args, **kwargs)
             except HookUnasked as exc:
                 moved = gettext(
-                    "Other people changed the same records while the publish hook was answering. Try again."
+                    "Other people changed the same records while the panel was waiting for the publish hook. Try again."
                 )
                 raise HookRefused(exc.zones, moved) from exc
 
@@ -199,7 +199,7 @@ def _with_content(
 
 def _refusal(hook: PublishHook, answer: HookAnswer) -> str:
     if answer.allow is None:
-        return gettext("The publish hook {hook} ({about}) did not answer: {reason}").format(
+        return gettext("The publish hook {hook} ({about}) didn’t respond: {reason}").format(
             hook=hook.display_name, about=hook.reason.rstrip("."), reason=answer.reason
         )
     message = (

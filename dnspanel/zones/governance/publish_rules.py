@@ -163,7 +163,7 @@ def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST)
     if model._default_manager.count() >= most:
         raise RuleRefused(
             "reason",
-            gettext("The limit of {most} is reached. Delete an entry that you no longer need.").format(most=most),
+            gettext("The limit of {most} has been reached. Delete an entry that you no longer need.").format(most=most),
         )
 
 
@@ -266,7 +266,7 @@ def _reason(text: str) -> str:
         raise RuleRefused(
             "reason",
             gettext(
-                "Enter a reason of at most {longest_reason} characters. The reason is shown to people who are blocked."
+                "Enter a reason of at most {longest_reason} characters. It’s shown to people who are blocked."
             ).format(longest_reason=LONGEST_REASON),
         )
     return reason

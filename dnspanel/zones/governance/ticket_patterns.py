@@ -18,9 +18,7 @@ def fault_of(pattern: str) -> str:
     if "#" not in pattern:
         return gettext("Use # as the placeholder for the ticket number, for example OPS-#.")
     if any(a == "#" and (b == "#" or _is_digit(b)) for a, b in pairwise(pattern)):
-        return gettext(
-            "Don’t enter a digit or another # after #, because the end of the ticket number would be unclear."
-        )
+        return gettext("Don’t enter a digit or another # after #. The end of the ticket number would be unclear.")
     return ""
 
 

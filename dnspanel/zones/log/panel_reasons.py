@@ -9,22 +9,22 @@ from string import Formatter
 
 from dnspanel.texts import gettext, gettext_noop
 
-ADDRESSES = gettext_noop("Name server addresses of {name}")
-CATALOG = gettext_noop("The zone is now a consumed catalog, so nodes no longer serve the zone.")
+ADDRESSES = gettext_noop("Name server addresses for {name}")
+CATALOG = gettext_noop("The zone is now a consumed catalog, so nodes no longer serve it.")
 CATALOG_MEMBERS = gettext_noop("The catalog members changed.")
 DUE_DENIAL = gettext_noop("Change from NSEC to the selected NSEC3 settings.")
 EXPIRED_RECORDS = gettext_noop("Expired as scheduled by {username} on {day}.")
-EXPIRED_ZONE = gettext_noop("Expired: no primary answered within the expire time of the zone’s SOA record.")
+EXPIRED_ZONE = gettext_noop("Expired: no primary responded within the expire time in the zone’s SOA record.")
 FIRST_DS = gettext_noop("The DNSSEC policy adds the first DS automatically.")
 FOLLOWED_NO_MORE = gettext_noop("catalog no longer followed")
 IMPORT = gettext_noop("import {number}: {title}")
-LIFETIME = gettext_noop("The key has reached the lifetime in the DNSSEC policy.")
+LIFETIME = gettext_noop("The key has reached the lifetime set in the DNSSEC policy.")
 MASTER_KEY_LOST = gettext_noop("The master key was lost and replaced.")
 NOT_NAMED = gettext_noop("no longer listed in the catalog {catalog}")
 POLICIES = gettext_noop("DNSSEC policies, run {number}")
 POLICY = gettext_noop("DNSSEC policy {name}, run {number}")
-ROLLOVER_DS = gettext_noop("Rollover of {name}: DS update.")
-ROLLOVER_STEP = gettext_noop("Rollover of {name}: next step.")
+ROLLOVER_DS = gettext_noop("Rollover for {name}: DS update.")
+ROLLOVER_STEP = gettext_noop("Rollover for {name}: next step.")
 RUN = gettext_noop("run {number}")
 RUN_TAKEN_BACK = gettext_noop("run {undone} undone by run {number}")
 SIGNALLING_NAMES = gettext_noop("Signalling names for zones without a DS in the parent zone (RFC 9615).")
@@ -33,7 +33,7 @@ TAKEN_BACK = gettext_noop("Publication {sequence} was reverted: {reason}")
 TAKEN_OVER = gettext_noop("taken over from {server}")
 TEMPLATE = gettext_noop("template {name} version {version}, run {number}")
 TRANSFERRED = gettext_noop("transferred from {address}")
-UNDO_OF_IMPORT = gettext_noop("undo of import {number}: {title}")
+UNDO_OF_IMPORT = gettext_noop("undo import {number}: {title}")
 
 # A message comes after every longer message that begins with it.
 _MESSAGES = (

@@ -544,7 +544,7 @@ class Migration(migrations.Migration):
                     name='SavedView',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('page', models.CharField(choices=[('zones', 'zones'), ('search', 'search'), ('records', 'records of a zone')], max_length=7)),
+                        ('page', models.CharField(choices=[('zones', 'zones'), ('search', 'search'), ('records', 'records in a zone')], max_length=7)),
                         ('name', models.CharField(max_length=60)),
                         ('terms', models.JSONField(default=dict)),
                         ('look', models.JSONField(null=True)),

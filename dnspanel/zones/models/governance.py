@@ -37,7 +37,7 @@ class ZoneRule(models.Model):
         if self.tag:
             return gettext("zones tagged {tag}").format(tag=self.tag)
         if self.team is not None:
-            return gettext("zones of {team}").format(team=self.team.name)
+            return gettext("zones in team {team}").format(team=self.team.name)
         return gettext("every zone")
 
     def covers(self, zone: Zone) -> bool:

@@ -17,7 +17,7 @@ class ViewPage(models.TextChoices):
 
     ZONES = "zones", gettext_lazy("zones")
     SEARCH = "search", gettext_lazy("search")
-    RECORDS = "records", gettext_lazy("records of a zone")
+    RECORDS = "records", gettext_lazy("records in a zone")
 
 
 class SavedView(models.Model):

@@ -238,7 +238,7 @@ def _with_refusals(plan: ZonePlan) -> ZonePlan:
             change.name,
             change.type,
             gettext(
-                "{name} is served with imported signatures, so the panel cannot sign the {type_to_text} record. "
+                "{name} is served with imported signatures, so the panel can’t sign the {type_to_text} record. "
                 "Import the zone again, or delete the imported signatures first"
             ).format(name=plan.zone.name, type_to_text=rdata.type_to_text(change.type)),
         )
@@ -308,7 +308,7 @@ def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
             if change.after and made.intersection(map(in_one_piece, change.after.rdata)):
                 word = rdata.type_to_text(change.type)
                 message = gettext(
-                    "the panel generates the {word} record of its own key {tag}. Only add records of other signers here"
+                    "the panel generates the {word} record for its own key {tag}. Only add other signers’ records here"
                 ).format(word=word, tag=key.tag)
                 yield Violation(Severity.ERROR, "key-of-panel", zone.name, change.type, message)
     for change in touched:
@@ -420,9 +420,9 @@ def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dic
 def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
     removed = sum(change.after is None for change in changes)
     if removed > GUARD_DELETIONS:
-        yield gettext("This deletes {removed} RRsets.").format(removed=removed)
+        yield gettext("This will delete {removed} RRsets.").format(removed=removed)
     elif zone.rrset_count >= GUARD_MIN_RRSETS and removed * 100 > GUARD_PERCENT * zone.rrset_count:
-        yield gettext("This deletes {removed} of {rrset_count} RRsets.").format(
+        yield gettext("This will delete {removed} of {rrset_count} RRsets.").format(
             removed=removed, rrset_count=zone.rrset_count
         )
     for change in changes:
@@ -430,8 +430,8 @@ def _guard(zone: Zone, changes: Sequence[Change]) -> Iterator[str]:
             continue
         lost = rdata.not_among(change.type, change.before.served, change.after.served if change.after else ())
         if lost and change.type == rdtypes.NS and change.name == zone.name:
-            yield gettext("This removes name servers of the zone: {list}.").format(list=", ".join(lost))
+            yield gettext("This will remove name servers from the zone: {list}.").format(list=", ".join(lost))
         elif change.type == rdtypes.DS and change.after is None:
-            yield gettext("This deletes the DS of {name}, so resolvers will no longer validate the child zone.").format(
-                name=change.name
-            )
+            yield gettext(
+                "This will delete the DS for {name}, so resolvers will no longer validate the child zone."
+            ).format(name=change.name)

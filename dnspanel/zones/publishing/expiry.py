@@ -58,7 +58,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
-        raise ExpiryRefused(gettext("The SOA record of a zone cannot expire."))
+        raise ExpiryRefused(gettext("A zone’s SOA record can’t expire."))
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if not now < remove_at <= now + LONGEST:

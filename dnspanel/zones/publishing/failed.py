@@ -108,7 +108,7 @@ def take_back_signing(
         rollovers.update(
             ended_at=now,
             is_cancelled=True,
-            waits_for=gettext("The last step of the rollover was reverted: {reason}").format(reason=reason),
+            waits_for=gettext("The rollover’s last step was reverted: {reason}").format(reason=reason),
         )
         of_first = panel_reasons.TAKEN_BACK.format(sequence=first.publication_id, reason=in_english(reason))
         acting = Acting(None, Channel.SYSTEM, now, of_first)
@@ -176,8 +176,7 @@ def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> 
     if drafted is None:
         raise CannotUndo(
             gettext(
-                "The publication doesn’t have changes that fit into a draft. Zones that the publication created "
-                "are in the trash."
+                "The publication doesn’t have changes that fit into a draft. Zones that it created are in the trash."
             )
         )
     return drafted

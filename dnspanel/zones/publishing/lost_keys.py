@@ -78,7 +78,7 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
     ended.update(
         ended_at=now,
         is_cancelled=True,
-        waits_for=gettext("The panel was restored from a backup and uses the keys of the nodes."),
+        waits_for=gettext("The panel was restored from a backup and uses the nodes’ keys."),
     )
     highest = max((key.id for _, _, _, signing in signings for key in signing.keys), default=0)
     rows = max((row for _, _, _, signing in signings for row in signing.state.row_ids.values()), default=0)

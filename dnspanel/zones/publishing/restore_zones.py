@@ -324,7 +324,7 @@ def _refusal(
     if zone.name in taken:
         return str(NameTaken(zone.name))
     if zone.name in coming:
-        return gettext("A zone with the same name was deleted later. Only the newer zone is restored.")
+        return gettext("A zone with the same name was deleted later. Only the newer zone will be restored.")
     return kept.get(zone.pk, "")
 
 

@@ -164,7 +164,7 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
     if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
         raise CannotUndo(
             gettext(
-                "Revision {number} changed how the zone is signed. Change the DNSSEC settings of the zone instead."
+                "Revision {number} changed how the zone is signed. Change the zone’s DNSSEC settings instead."
             ).format(number=revision.number)
         )
     inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
@@ -293,9 +293,11 @@ def _new_revision(plan: ZonePlan) -> NewRevision:
 def _not_by_draft(revision: Revision) -> CannotUndo:
     if revision.kind != RevisionKind.DELETE:
         return CannotUndo(
-            gettext("Revision {number} created the zone. Delete the zone instead.").format(number=revision.number),
+            gettext("Revision {number} created the zone. To undo this, delete the zone.").format(
+                number=revision.number
+            ),
             instead="delete",
         )
     if revision.zone.deleted_at is not None:
-        return CannotUndo(gettext("The zone is in the trash. Restore the zone instead."), instead="restore")
+        return CannotUndo(gettext("The zone is in the trash. Restore it instead."), instead="restore")
     return CannotUndo(gettext("The zone has already been restored."))

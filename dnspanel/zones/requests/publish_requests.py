@@ -139,9 +139,7 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
             raise RequestRefused(status.reason_not)
         if seen != status.digest:
             raise RequestRefused(
-                gettext(
-                    "The request has changed since you opened the page. Review the request again before you decide."
-                )
+                gettext("The request has changed since you opened the page. Review it again before you decide.")
             )
         RequestNote.objects.filter(request=found, by=person(by), verdict=Verdict.APPROVE).delete()
         note = _note(found, by, Verdict.APPROVE, text, now, digests_of(status.plans))
@@ -247,7 +245,9 @@ def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> No
     if not status.may_publish:
         with _refusal_told("publish", request, by, now):
             raise RequestRefused(
-                gettext("Only the requester or an approver can publish this request, and only after enough approvals.")
+                gettext(
+                    "Only the requester or an approver can publish this request, and only once it has enough approvals."
+                )
             )
     if status.is_own:
         _refuse_to_change(by, request)
@@ -257,7 +257,7 @@ def _refuse_draft_in_use(draft: Draft) -> None:
     if holder := User.objects.filter(draft=draft).first():
         raise RequestRefused(
             gettext(
-                "{username} is working in the draft. The request can be published after the draft is saved again."
+                "{username} is working on the draft. The request can be published once the draft has been saved again."
             ).format(username=holder.username)
         )
 
@@ -266,7 +266,7 @@ def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence
     """Return a Passage with the approvers whose approvals count. Raise RequestRefused if the plans omit changes."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
         raise RequestRefused(
-            gettext("The requester can no longer see all zones of the request, or some zones were deleted.")
+            gettext("The requester can no longer see all zones in the request, or some zones were deleted.")
         )
     approvals = approvals_of(request, digests_of(plans))
     return Passage(frozenset(approvers_of(approvals, humans_involved(request))), request=request.pk)
@@ -307,7 +307,7 @@ def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
     """Note in the request and the audit log that the clock was set back, which makes the request wait longer."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     refusal = gettext(
-        "The panel’s clock was set back to {clock}. The request is still published at the scheduled time."
+        "The panel’s clock was set back to {clock}. The request will still be published at the scheduled time."
     ).format(clock=clock)
     with transaction.atomic():
         if PublishRequest.objects.filter(pk=request.pk, refusal="").update(refusal=refusal):

@@ -195,13 +195,10 @@ def _reason_not(
     """Return the reason why the person isn't allowed to approve or decline, or an empty string."""
     if token_of(reader) is not None and not can(reader, Permission.APPROVE):
         return gettext(
-            "This token is not allowed to approve or decline requests. Grant the permission to the token, or "
-            "use the request page."
+            "This token isn’t allowed to approve or decline requests. Grant it the permission, or use the request page."
         )
     if user.human_id in involved:
-        return gettext(
-            "You cannot approve this request, because one of your accounts created the request or changed the draft."
-        )
+        return gettext("You can’t approve this request because one of your accounts created it or changed the draft.")
     if not any(demand.rule.needed for demand in demands):
         return gettext("No approval is required.")
     mine = publish_guards.approver(user)
@@ -209,8 +206,7 @@ def _reason_not(
         return gettext("This request must be approved by {who}.").format(who=demands[0].who)
     if access.zones_visible_to(reader).filter(pk__in=request.zone_ids).count() != len(request.zone_ids):
         return gettext(
-            "The request has changes in zones that you are not allowed to see. Someone who can see them must "
-            "approve it."
+            "The request has changes in zones that you aren’t allowed to see. Someone who can see them must approve it."
         )
     return ""
 

@@ -56,7 +56,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
     if not reason or len(reason) > LONGEST_REASON:
         raise LockRefused(
             "reason",
-            gettext("Enter a reason of up to {longest_reason} characters. Other people can read the reason.").format(
+            gettext("Enter a reason of up to {longest_reason} characters. Other people can read it.").format(
                 longest_reason=LONGEST_REASON
             ),
         )
@@ -67,7 +67,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
     if type in _UNLOCKABLE:
         raise LockRefused(
             "type",
-            gettext("The panel generates {type_to_text} records, so you cannot lock this type.").format(
+            gettext("The panel generates {type_to_text} records, so you can’t lock this type.").format(
                 type_to_text=rdata.type_to_text(type or 0)
             ),
         )
@@ -75,9 +75,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
         found = _lock_zone(zone, author)
         existing = locks_of(found)
         if any((lock.name, lock.type) == (name, type) for lock in existing):
-            raise LockRefused(
-                "name", gettext("A lock for this name and type already exists. Delete the existing lock first.")
-            )
+            raise LockRefused("name", gettext("A lock for this name and type already exists. Delete it first."))
         if len(existing) >= MOST:
             raise LockRefused("name", gettext("A zone can have at most {most} locks.").format(most=MOST))
         lock = Lock.objects.create(

@@ -42,17 +42,15 @@ class Since:
         if self.too_young:
             return self.too_young
         if not self.count:
-            return gettext(
-                "The result was the same then. No relevant role, team, grant or setting has changed since then."
-            )
+            return gettext("The result was the same then. No relevant role, team, grant or setting has changed since.")
         if self.count > MOST:
             return gettext(
-                "The result might have been different then. More than {most} relevant changes of rights were made "
-                "since then."
+                "The result might have been different then. More than {most} relevant rights changes have been "
+                "made since."
             ).format(most=MOST)
         return ngettext(
-            "The result might have been different then. {count} relevant change of rights was made since then.",
-            "The result might have been different then. {count} relevant changes of rights were made since then.",
+            "The result might have been different then. {count} relevant rights change has been made since.",
+            "The result might have been different then. {count} relevant rights changes have been made since.",
             self.count,
         ).format(count=self.count)
 
@@ -81,7 +79,7 @@ def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Si
 
 def _too_young(person: User, zone: Zone, at: datetime) -> str:
     if person.date_joined > at:
-        return gettext("{name} did not have an account then.").format(name=person.username)
+        return gettext("{name} didn’t have an account then.").format(name=person.username)
     if zone.created_at > at:
-        return gettext("This zone did not exist then. Another zone with the same name might have existed.")
+        return gettext("This zone didn’t exist then, but another zone with the same name might have existed.")
     return ""

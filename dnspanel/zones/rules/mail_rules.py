@@ -37,7 +37,7 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
         lookups = spf_lookups(text)
         if lookups > MAX_SPF_LOOKUPS:
             message = gettext(
-                "the SPF record of {name} needs {lookups} DNS lookups, but only {max_spf_lookups} are allowed"
+                "the SPF record for {name} needs {lookups} DNS lookups, but only {max_spf_lookups} are allowed"
             ).format(name=rrset.name, lookups=lookups, max_spf_lookups=MAX_SPF_LOOKUPS)
             yield "warning", "spf-lookups", message
     if rrset.name.startswith("_dmarc."):

@@ -60,7 +60,7 @@ def has_at_sign(name: str, zone: str, *, is_mailbox: bool = False) -> bool:
 
 
 def _about_at_sign(name: str) -> str:
-    return gettext("{name} contains an @. Only the single character @ stands for the zone itself").format(name=name)
+    return gettext("{name} contains an @, but only a single @ by itself stands for the zone").format(name=name)
 
 
 def names_of_soa(text: str) -> tuple[str, str]:
@@ -97,27 +97,27 @@ def _findings(text: str, zone: str, exists: Callable[[str], bool]) -> Iterator[F
     primary, mailbox = names_of_soa(text)
     if primary != names.ROOT:
         if _looks_like_address(primary, zone):
-            message = gettext("the SOA primary {name} looks like an IP address. Enter a host name instead")
+            message = gettext("the SOA primary {name} looks like an IP address; enter a host name instead")
             yield "warning", SOA_PRIMARY, message.format(name=primary)
         elif not is_host(primary):
             message = gettext("the SOA primary {name} isn’t a valid host name")
             yield "warning", SOA_PRIMARY, message.format(name=primary)
         elif _is_foreign(primary, zone) and not exists(primary):
-            message = gettext("the SOA primary {name} does not exist. A trailing dot might be missing")
+            message = gettext("the SOA primary {name} does not exist; a trailing dot might be missing")
             yield "warning", SOA_PRIMARY, message.format(name=primary)
     domain = names.parent(mailbox) or names.ROOT
     if domain == names.ROOT and "\\@" not in mailbox:
         return
     if "\\@" in mailbox:
         message = gettext(
-            "the SOA mailbox {name} contains an @. Use a dot instead, for example hostmaster.example.net."
+            "the SOA mailbox {name} contains an @; use a dot instead, for example hostmaster.example.net."
         )
         yield "warning", SOA_MAILBOX, message.format(name=mailbox)
     elif _looks_like_address(domain, zone) or not is_host(domain):
-        message = gettext("the SOA mailbox {name} isn’t valid, because {domain} isn’t a valid host name")
+        message = gettext("the SOA mailbox {name} isn’t valid because {domain} isn’t a valid host name")
         yield "warning", SOA_MAILBOX, message.format(name=mailbox, domain=domain)
     elif _is_foreign(domain, zone) and not exists(domain):
-        message = gettext("the domain {domain} of the SOA mailbox does not exist. A trailing dot might be missing")
+        message = gettext("the SOA mailbox domain {domain} does not exist; a trailing dot might be missing")
         yield "warning", SOA_MAILBOX, message.format(domain=domain)
 
 

@@ -74,7 +74,7 @@ def _violations_of(near: Neighbourhood, rrset: RRset, *, allow_lua: bool) -> Ite
         yield error(
             rrset,
             "lua-refused",
-            gettext("LUA records run code on the name servers, so the operator must allow LUA records first"),
+            gettext("LUA records run code on the name servers, so the operator must allow them first"),
         )
     elif rrset.type in near.unanswered and rrset.served:
         yield error(rrset, "type-unanswered", near.unanswered[rrset.type])
@@ -91,7 +91,7 @@ def _apex(near: Neighbourhood) -> Iterator[Violation]:
         message = gettext("{zone} must have at least one NS record").format(zone=near.zone)
         yield Violation(Severity.ERROR, "apex-ns-missing", near.zone, rdtypes.NS, message)
     elif len(at[rdtypes.NS].served) == 1:
-        message = gettext("{zone} has only one name server. Use at least two name servers to survive an outage").format(
+        message = gettext("{zone} has only one name server; use at least two to survive an outage").format(
             zone=near.zone
         )
         yield Violation(Severity.WARNING, "ns-few", near.zone, rdtypes.NS, message)
@@ -131,7 +131,7 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield error(rrset, f"{word.lower()}-not-apex", message)
     elif rrset.type == rdtypes.DS and at_apex:
         yield error(
-            rrset, "ds-at-apex", gettext("the DS record of {zone} belongs in the parent zone").format(zone=near.zone)
+            rrset, "ds-at-apex", gettext("the DS record for {zone} belongs in the parent zone").format(zone=near.zone)
         )
 
 
@@ -194,7 +194,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     answering = near.answered_by.get(rrset.name)
     if answering is not None and is_shadowed(rrset, answering, near.at(answering).get(rdtypes.NS)):
-        message = gettext("{zone} is never served, because the zone {answering} answers for this name").format(
+        message = gettext("{zone} is never served because the zone {answering} answers for this name").format(
             zone=what(near.zone, rrset), answering=answering
         )
         yield warning(rrset, "shadowed", message)
@@ -214,7 +214,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if cut is not None:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
         if not glue:
-            message = gettext("{zone} is never served, because {display} is delegated to other servers").format(
+            message = gettext("{zone} is never served because {display} is delegated to other servers").format(
                 zone=what(near.zone, rrset), display=near.display(cut)
             )
             yield warning(rrset, "occluded", message)
@@ -247,11 +247,11 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield error(
                 rrset,
                 "wildcard-alias",
-                gettext("PowerDNS doesn’t answer an ALIAS at a wildcard. Use A and AAAA records instead"),
+                gettext("PowerDNS doesn’t answer an ALIAS at a wildcard; use A and AAAA records instead"),
             )
         elif rrset.type == rdtypes.NS:
             yield warning(
-                rrset, "wildcard-ns", gettext("resolvers handle NS records at a wildcard differently (RFC 4592)")
+                rrset, "wildcard-ns", gettext("resolvers differ in how they handle NS records at a wildcard (RFC 4592)")
             )
         else:
             message = gettext("the wildcard {display} answers for all matching names that do not exist").format(
@@ -361,7 +361,7 @@ def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if any(map(_is_bad_ech, rrset.served)):
         message = gettext(
-            "the ech value of {zone} isn’t a valid ECHConfigList (RFC 9849), so clients ignore the value"
+            "the ech value in {zone} isn’t a valid ECHConfigList (RFC 9849), so clients ignore it"
         ).format(zone=what(near.zone, rrset))
         yield warning(rrset, "ech-malformed", message)
 

@@ -35,7 +35,7 @@ def check_targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             yield warning(
                 rrset,
                 "doubled-name",
-                gettext("{target} ends with the zone name twice. A trailing dot might be missing").format(
+                gettext("{target} ends with the zone name twice; a trailing dot might be missing").format(
                     target=target
                 ),
             )
@@ -66,7 +66,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
     """Return a warning if clients cannot use an RRset's target, else None. `answers` are the RRsets at the target."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
-        message = gettext("{zone} points to {target}, which is a CNAME. The target must have A or AAAA records").format(
+        message = gettext("{zone} points to {target}, which is a CNAME; the target must have A or AAAA records").format(
             zone=what(zone, rrset), target=target
         )
         return warning(rrset, "target-is-cname", message)

@@ -33,7 +33,7 @@ TYPES = frozenset((rdtypes.CAA, rdtypes.APL, rdtypes.CERT, rdtypes.IPSECKEY))
 _REASONS = {
     Kind.EMPTY_CAA: gettext_noop('use ";" instead of the empty value to allow no authority'),
     Kind.APL_FAMILY: gettext_noop("PowerDNS only supports the address families 1 (IPv4) and 2 (IPv6) in APL records"),
-    Kind.CERT_TYPE: gettext_noop("CERT type 0 is reserved (RFC 4398), and PowerDNS doesn’t support this type"),
+    Kind.CERT_TYPE: gettext_noop("CERT type 0 is reserved (RFC 4398), and PowerDNS doesn’t support it"),
     Kind.IPSECKEY_KEY: gettext_noop("PowerDNS only supports the algorithms 1 (DSA) and 2 (RSA) in IPSECKEY records"),
 }
 

@@ -137,8 +137,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
     for tag, of_tag in issuers.items():
         if "" in of_tag and len(of_tag) > 1:
             message = gettext(
-                "CAA {name}: the {tag} record that allows no authority has no effect, because another record "
-                "allows an authority"
+                "CAA {name}: the {tag} record that allows no authority has no effect because another record allows one"
             ).format(name=rrset.name, tag=tag)
             yield "note", "caa-nobody", message
 
@@ -155,13 +154,13 @@ def fault_of_caa(text: str) -> Finding | None:
         return (
             "warning",
             "caa-issuer",
-            gettext("“{issuer}” isn’t a valid domain of a certificate authority").format(issuer=issuer.strip()),
+            gettext("“{issuer}” isn’t a valid certificate authority domain").format(issuer=issuer.strip()),
         )
     if tag == "iodef" and not value.lower().startswith(("mailto:", "http://", "https://")):
         return (
             "warning",
             "caa-iodef",
-            gettext("“{value}” isn’t a valid report address. Use a mailto: or https: URL").format(value=value),
+            gettext("“{value}” isn’t a valid report address; use a mailto: or https: URL").format(value=value),
         )
     return None
 

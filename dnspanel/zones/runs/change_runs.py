@@ -222,7 +222,7 @@ def _take_batch(run: ChangeRun, batch: int) -> bool:
         batch=batch,
         carry_out=doing.look if run.dry_run else doing.take_back if run.undo_of else doing.carry_out,
         moved=(RightMissing,),  # a zone was deleted or moved to another team
-        too_fast=gettext("The zones of this run are being changed too often at the same time. Try again later."),
+        too_fast=gettext("The zones in this run are being changed too often at the same time. Try again later."),
     )
 
 

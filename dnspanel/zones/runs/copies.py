@@ -103,7 +103,7 @@ def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
     The copy's comment is only used if the existing RRset has none. Raise ValueError for types with a single value.
     """
     if now.type in _OF_ONE_VALUE:
-        raise ValueError(gettext("this record type only has one value, so the values cannot be merged"))
+        raise ValueError(gettext("this record type can only have one value, so the values can’t be merged"))
     disabled = (*now.disabled, *rdata.not_among(now.type, copy.disabled, now.rdata))
     comment, notes = now.comment or copy.comment, now.notes.merge_with(copy.notes)
     return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, comment, notes=notes)

@@ -231,8 +231,8 @@ def _find_rrsets(
         if looks == MOST_LOOKS:
             raise SearchTooGeneral(
                 gettext(
-                    "The search stopped at {looked_to} after {published:,} matching records. Enter a longer text, or "
-                    "search in fewer zones."
+                    "The search stopped at {looked_to} after {published:,} matching records. Enter a longer search "
+                    "text, or search fewer zones."
                 ).format(looked_to=page.looked_to, published=len(published))
             )
     zones = zone_conditions.fitting(visible, Search(search.about_zones_alone), now=now)

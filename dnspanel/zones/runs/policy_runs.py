@@ -55,7 +55,7 @@ MOST_LISTED: Mapping[str, int] = {
     Act.SAME: 0,
 }
 _POLICIES_CHANGED = gettext_noop(
-    "A policy, or its tags or teams, changed in the meantime. Published changes stay. Start another dry run."
+    "A policy, its tags or its teams have changed in the meantime. Published changes stay. Start a new dry run."
 )
 
 
@@ -97,7 +97,9 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
-        raise RunRefused(gettext("A policy, or its tags or teams, changed after this dry run. Start another dry run."))
+        raise RunRefused(
+            gettext("A policy, its tags or its teams have changed since this dry run. Start a new dry run.")
+        )
     run = PolicyRun(
         policy=dry_run.policy,
         search=dry_run.search,
@@ -181,7 +183,7 @@ def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None
         batch=batch,
         carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
         moved=(Unknown, RightMissing),  # a zone was deleted or moved to another team
-        too_fast=gettext("The zones of this run are being deleted or moved to other teams too often. Try again later."),
+        too_fast=gettext("The zones in this run are being deleted or moved to other teams too often. Try again later."),
     )
 
 

@@ -38,7 +38,7 @@ MOST_UNFINISHED = 3  # per person
 # The number of times that a batch is read again because its zones changed.
 _TRIES = 5
 _NOBODY = gettext_noop(
-    "The person who started this run no longer has permission. The account is closed, or the token was revoked."
+    "The person who started this run no longer has permission because the account is closed or the token was revoked."
 )
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def begin(  # noqa: PLR0913  # the fields of a run
         if by is not None and waiting.count() >= MOST_UNFINISHED:
             raise RunRefused(
                 gettext(
-                    "You already have {most_unfinished} unfinished runs. Wait until a run finishes, or cancel a run."
+                    "You already have {most_unfinished} unfinished runs. Wait until one finishes, or cancel one."
                 ).format(most_unfinished=MOST_UNFINISHED)
             )
         run.save(force_insert=True)

@@ -27,8 +27,8 @@ def refuse_unless_known(search: Search) -> None:
         total = Zone.objects.filter(deleted_at=None).count()
         raise SearchTooGeneral(
             gettext(
-                "{typed} cannot be used across zones yet, because only {done:,} of {total:,} zones have been "
-                "checked. In the meantime, use this filter in the record table of a zone."
+                "{typed} can’t be used across zones yet because only {done:,} of {total:,} zones have been "
+                "checked. In the meantime, use this filter in a zone’s record table."
             ).format(typed=search.warnings[0].typed, done=done, total=total)
         )
 

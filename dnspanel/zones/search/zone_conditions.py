@@ -152,7 +152,7 @@ def refuse_too_general(search: Search) -> None:
     """Raise SearchTooGeneral in a large panel if no index helps to find the zones."""
     if search.words and not any(map(_has_index, search.terms)) and has_many_zones():
         raise SearchTooGeneral(
-            gettext("{typed} is too general for this number of zones: {three_in_a_row}.").format(
+            gettext("{typed} is too broad for this many zones: {three_in_a_row}.").format(
                 typed=search.words[0].typed, three_in_a_row=gettext(THREE_IN_A_ROW)
             )
         )

@@ -115,9 +115,9 @@ def soa_edit_of(api: str, edit: str) -> SoaEdit:
         if word and word.upper() not in known:
             raise SettingsRefused(
                 field,
-                gettext(
-                    "{field} cannot be {word}. Leave the field empty or choose one of these values: {list}."
-                ).format(field=field, word=word[:40], list=", ".join(known)),
+                gettext("{field} can’t be {word}. Leave it empty or choose one of these values: {list}.").format(
+                    field=field, word=word[:40], list=", ".join(known)
+                ),
             )
     return SoaEdit(api, edit)
 

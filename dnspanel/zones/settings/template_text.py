@@ -271,10 +271,7 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
                 Fault(
                     number,
                     start + 1,
-                    gettext(
-                        "“{{” starts a variable, but the end of the variable is missing. To enter plain text, use "
-                        "\\123\\123"
-                    ),
+                    gettext("“{{” starts a variable, but its end is missing. To enter plain text, use \\123\\123"),
                 )
             )
             return
@@ -295,7 +292,7 @@ def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Place
 def _refuse_long(text: str) -> None:
     if len(text) > LONGEST_TEXT:
         message = gettext(
-            "A template can have at most {longest_text:,} characters, but this template has {count:,}."
+            "A template can have at most {longest_text:,} characters, but this one has {count:,}."
         ).format(longest_text=LONGEST_TEXT, count=len(text))
         raise BadText([Fault(0, 0, message)])
 

@@ -60,22 +60,19 @@ def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: Si
     if after.keys != state.keys:
         raise DnssecRefused(
             gettext(
-                "A rollover of {name} is in progress. Cancel the rollover or wait until the rollover ends before "
-                "you change keys manually."
+                "A rollover for {name} is in progress. Cancel it or wait until it ends before you change keys manually."
             ).format(name=zone.name)
         )
     sets_cds = (after.cds, after.cdnskey) != (state.cds, state.cdnskey)
     if sets_cds and kind in {Kind.INSECURE, *WITHOUT_CDS}:
         raise DnssecRefused(
             gettext(
-                "A rollover of {name} controls the CDS and CDNSKEY records. Cancel the rollover or wait until the "
-                "rollover ends."
+                "A rollover for {name} controls the CDS and CDNSKEY records. Cancel it or wait until it ends."
             ).format(name=zone.name)
         )
     if kind != Kind.ZSK and after.cds == DELETE != state.cds:  # a ZSK rollover doesn't involve the DS
         raise DnssecRefused(
-            gettext(
-                "A rollover of {name} needs the DS in the parent zone. Cancel the rollover or wait until the "
-                "rollover ends."
-            ).format(name=zone.name)
+            gettext("A rollover for {name} needs the DS in the parent zone. Cancel it or wait until it ends.").format(
+                name=zone.name
+            )
         )

@@ -70,7 +70,7 @@ def resume_forgotten(*, now: datetime) -> int:
     )
     zone_ids = list(forgotten.values_list("pk", flat=True)[:_MOST_RESUMED])
     if zone_ids:
-        reason = gettext("The change of the NSEC or NSEC3 records was not completed.")
+        reason = gettext("The change to the NSEC or NSEC3 records wasn’t completed.")
         resume_denial(zone_ids=zone_ids, acting=Acting(None, Channel.SYSTEM, now, reason))
         logger.warning("denial resumed zones=%d", len(zone_ids))
     return len(zone_ids)

@@ -69,7 +69,7 @@ def require_signer_of_all(by: Author) -> None:
     """Raise Forbidden unless the author has the right to sign every zone, which changes to policies require."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
-        raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` on all zones."))
+        raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` for all zones."))
 
 
 def create_policy(
@@ -288,7 +288,7 @@ def _faults(terms: Terms) -> dict[str, str]:
         found["cds"] = str(exc)
     else:
         if asks_to_delete:
-            found["cds"] = gettext("A policy cannot request the deletion of DS records.")
+            found["cds"] = gettext("A policy can’t request that DS records be deleted.")
     return found
 
 

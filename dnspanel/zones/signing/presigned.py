@@ -82,7 +82,7 @@ def drop_signatures(
         access.require_right(acting.author, zone, Right.DNSSEC)
     if len(zones) > 1 and sum(zone.rrset_count for zone in zones) > pieces.PIECE_RRSETS:
         raise DnssecRefused(
-            gettext("The selected zones have too many RRsets. Delete the signatures of one zone at a time.")
+            gettext("The selected zones have too many RRsets. Delete the signatures for one zone at a time.")
         )
     without_signatures(zones)
 

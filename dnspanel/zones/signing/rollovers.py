@@ -82,7 +82,7 @@ def begin(
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         if Rollover.objects.filter(zone=zone, ended_at=None).exists():
-            raise DnssecRefused(gettext("A rollover of {name} is already in progress.").format(name=zone.name))
+            raise DnssecRefused(gettext("A rollover for {name} is already in progress.").format(name=zone.name))
         old = _keys_to_replace(zone, kind, state, acting.author, emergency=emergency)
         new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
         act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
@@ -144,15 +144,15 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
     if rolled is None or rollover_id not in (None, rolled.pk):
-        ended = gettext("No rollover of {name} is in progress.").format(name=zone.name)
+        ended = gettext("No rollover for {name} is in progress.").format(name=zone.name)
         raise DnssecRefused(
-            ended if rollover_id is None else gettext("This rollover of {name} has ended.").format(name=zone.name)
+            ended if rollover_id is None else gettext("This rollover for {name} has ended.").format(name=zone.name)
         )
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
         row = _lock_rollover(rolled)
         if row is None:
-            raise DnssecRefused(gettext("The rollover of {name} ended in the meantime.").format(name=zone.name))
+            raise DnssecRefused(gettext("The rollover for {name} has ended in the meantime.").format(name=zone.name))
         act = rollover.cancel(inputs_of(row, state), withdrawn=withdrawn)
         if isinstance(act, Refused):
             raise DnssecRefused(act.message)
@@ -265,7 +265,7 @@ def _refuse_trust(zone: Zone, author: Author) -> None:
     if other_keys_of(zone):
         raise DnssecRefused(
             gettext(
-                "{name} also has other signers. Add the DS records of all signers to the parent zone at the same time."
+                "{name} also has other signers. Add all signers’ DS records to the parent zone at the same time."
             ).format(name=zone.name)
         )
     parent = parent_here(zone.name)
@@ -316,7 +316,7 @@ def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_m
         pair = key_material.generate(algorithm, bits)
         if key_material.key_tag(flags, algorithm, pair.public) not in tags:
             return pair
-    raise DnssecRefused(gettext("The panel could not create a key with a unique key tag. Try again."))
+    raise DnssecRefused(gettext("The panel couldn’t create a key with a unique key tag. Try again."))
 
 
 def _row(  # noqa: PLR0913  # the fields of a rollover

@@ -55,7 +55,7 @@ def refuse_bogus(
     seen = _published_signers(after)
     if after.is_signed and not seen and not after.presigned:
         raise DnssecRefused(
-            gettext("{name} would be signed only with keys that are not published. Publish an active key.").format(
+            gettext("{name} would only be signed with keys that aren’t published. Publish an active key.").format(
                 name=zone.name
             )
         )
@@ -65,7 +65,7 @@ def refuse_bogus(
         raise DnssecRefused(
             gettext(
                 "The parent zone has a DS for {name}, so validating resolvers would reject all answers. Delete "
-                "the DS there, wait until the DS has expired from caches, then unsign the zone."
+                "the DS there, wait until it has expired from caches, then unsign the zone."
             ).format(name=zone.name)
         )
     public = {
@@ -75,7 +75,7 @@ def refuse_bogus(
     if _is_named(zone.name, before, ds, public) and not _is_named(zone.name, after, ds, public):
         raise DnssecRefused(
             gettext(
-                "No signing key of {name} would match the DS in the parent zone, so validating resolvers would "
+                "No signing key for {name} would match the DS in the parent zone, so validating resolvers would "
                 "reject all answers."
             ).format(name=zone.name)
         )
@@ -113,9 +113,7 @@ def refuse_leaving(zone: Zone, act: str) -> None:
     """Raise DnssecRefused if the zone has other signers. `act` names the refused act in the message."""
     if other_keys_of(zone):
         raise DnssecRefused(
-            gettext("{name} also has other signers. Remove the keys of the other signers before {act}.").format(
-                name=zone.name, act=act
-            )
+            gettext("{name} also has other signers. Remove their keys before {act}.").format(name=zone.name, act=act)
         )
 
 

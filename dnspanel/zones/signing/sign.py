@@ -227,7 +227,7 @@ def set_cds(
 def digest_list(cds: str) -> str:
     """Return the digest types of CDS records as stored ("2" or "2,4"; "" for none). Raise DnssecRefused if invalid."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
-        raise DnssecRefused(gettext("CDS digest types must be 1, 2 or 4, or 0 to request the deletion of the DS."))
+        raise DnssecRefused(gettext("CDS digest types must be 1, 2 or 4, or 0 to request that the DS be deleted."))
     return cds.replace(" ", "")
 
 
@@ -290,7 +290,8 @@ def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     if key is None:
         raise DnssecRefused(
             gettext(
-                "This form was already used for another change than a key of {name}. Reload the page and try again."
+                "This form has already been used for something other than a key for {name}. Reload the page and "
+                "try again."
             ).format(name=before_full_stop(zone.name))
         )
     return key

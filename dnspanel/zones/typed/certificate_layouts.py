@@ -94,10 +94,8 @@ def _delegation_signer(type: int, purpose: str) -> Layout:
     )
 
 
-TLSA = _certificate_layout(
-    rdtypes.TLSA, gettext_lazy("The certificate of a TLS server, at a name such as _443._tcp.www.")
-)
-SMIMEA = _certificate_layout(rdtypes.SMIMEA, gettext_lazy("The certificate of an email address."))
+TLSA = _certificate_layout(rdtypes.TLSA, gettext_lazy("A TLS server’s certificate, at a name such as _443._tcp.www."))
+SMIMEA = _certificate_layout(rdtypes.SMIMEA, gettext_lazy("A certificate for an email address."))
 SSHFP = Layout(
     rdtypes.SSHFP,
     gettext_lazy("The fingerprint of an SSH server’s key."),
@@ -122,7 +120,7 @@ DS = _delegation_signer(rdtypes.DS, gettext_lazy("The key that signs the child z
 CDS = _delegation_signer(rdtypes.CDS, gettext_lazy("The DS that the parent zone should have."))
 CERT = Layout(
     rdtypes.CERT,
-    gettext_lazy("A certificate or the location of a certificate."),
+    gettext_lazy("A certificate or its location."),
     (
         Field(
             "kind",

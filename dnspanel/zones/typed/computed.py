@@ -56,7 +56,7 @@ def read_certificate(der: bytes) -> x509.Certificate:
         return x509.load_der_x509_certificate(der)
     except (ValueError, x509.InvalidVersion) as exc:
         raise BadFields(
-            {"": gettext("The certificate cannot be read, because the text is damaged or incomplete.")}
+            {"": gettext("The certificate can’t be read because the text is damaged or incomplete.")}
         ) from exc
 
 
@@ -74,7 +74,7 @@ def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matchin
     try:
         data = _MATCHINGS[matching](_SELECTORS[selector](certificate))
     except (ValueError, UnsupportedAlgorithm) as exc:
-        raise BadFields({"": gettext("The public key of this certificate has an unsupported type.")}) from exc
+        raise BadFields({"": gettext("This certificate’s public key has an unsupported type.")}) from exc
     return {"usage": usage, "selector": selector, "matching": matching, "certificate": data.hex()}
 
 
@@ -149,16 +149,16 @@ def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
     at = next((at for at, part in enumerate(parts[:-1]) if part.encode() in _SSH_ALGORITHMS), None)
     if at is None:
         raise BadFields(
-            {"": gettext("Line {number} doesn’t have a public key that SSHFP supports.").format(number=number)}
+            {"": gettext("Line {number} doesn’t contain a public key that SSHFP supports.").format(number=number)}
         )
     try:
         blob = base64.b64decode(parts[at + 1], validate=True)
     except ValueError as exc:
-        raise BadFields({"": gettext("The key in line {number} isn’t valid Base64.").format(number=number)}) from exc
+        raise BadFields({"": gettext("The key on line {number} isn’t valid Base64.").format(number=number)}) from exc
     name = parts[at].encode()
     # A key begins with its algorithm's name. Otherwise the text is truncated or mixed up.
     if blob[: 4 + len(name)] != len(name).to_bytes(4, "big") + name or not _is_complete(blob):
-        raise BadFields({"": gettext("The key in line {number} is damaged or incomplete.").format(number=number)})
+        raise BadFields({"": gettext("The key on line {number} is damaged or incomplete.").format(number=number)})
     return _SSH_ALGORITHMS[name], blob
 
 

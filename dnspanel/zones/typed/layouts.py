@@ -110,7 +110,7 @@ def _service(type: int, purpose: str) -> Layout:
                 "target",
                 gettext_lazy("Target"),
                 Kind.NAME,
-                gettext_lazy("Enter “.” to use the name of the record."),
+                gettext_lazy("Enter “.” to use the record’s name."),
                 default=".",
             ),
         ),
@@ -123,7 +123,7 @@ _LAYOUTS = (
         rdtypes.SOA,
         gettext_lazy("Information about the zone for secondaries and resolvers."),
         (
-            _name("primary", gettext_lazy("Primary server"), gettext_lazy("The primary name server of the zone.")),
+            _name("primary", gettext_lazy("Primary server"), gettext_lazy("The zone’s primary name server.")),
             Field(
                 "mailbox",
                 gettext_lazy("Mailbox"),
@@ -134,7 +134,7 @@ _LAYOUTS = (
                 "serial",
                 gettext_lazy("Serial"),
                 gettext_lazy(
-                    "The serial increases with every publication. A serial that you enter counts only if it is greater."
+                    "The serial increases with every publication. A serial that you enter is used only if it’s greater."
                 ),
             ),
             _seconds(
@@ -149,13 +149,13 @@ _LAYOUTS = (
             _seconds(
                 "expire",
                 gettext_lazy("Expire"),
-                gettext_lazy("How long secondaries answer if the primary is unreachable."),
+                gettext_lazy("How long secondaries keep answering if the primary is unreachable."),
                 "604800",
             ),
             _seconds(
                 "minimum",
                 gettext_lazy("Negative TTL"),
-                gettext_lazy("How long resolvers can cache that a name does not exist."),
+                gettext_lazy("How long resolvers can cache the fact that a name doesn’t exist."),
                 "3600",
             ),
         ),
@@ -175,7 +175,7 @@ _LAYOUTS = (
     ),
     Layout(
         rdtypes.SRV,
-        gettext_lazy("The server of a service, at a name such as _sip._tcp."),
+        gettext_lazy("The server for a service, at a name such as _sip._tcp."),
         (
             _PRIORITY,
             _WEIGHT,
@@ -183,7 +183,7 @@ _LAYOUTS = (
             _name(
                 "target",
                 gettext_lazy("Server"),
-                gettext_lazy("Enter the name of the server, or “.” if this name doesn’t have the service."),
+                gettext_lazy("Enter the server’s name, or “.” if the service isn’t available in this domain."),
             ),
         ),
     ),
@@ -228,11 +228,11 @@ _LAYOUTS = (
     certificate_layouts.TLSA,
     certificate_layouts.SMIMEA,
     certificate_layouts.SSHFP,
-    _service(rdtypes.HTTPS, gettext_lazy("Connection parameters of a web server: protocols, port and addresses.")),
-    _service(rdtypes.SVCB, gettext_lazy("Connection parameters of a service, at a name such as _dns.")),
+    _service(rdtypes.HTTPS, gettext_lazy("Connection parameters for a web server: protocols, port and addresses.")),
+    _service(rdtypes.SVCB, gettext_lazy("Connection parameters for a service, at a name such as _dns.")),
     Layout(
         rdtypes.NAPTR,
-        gettext_lazy("A rule that rewrites a name into the location of a service (ENUM, SIP)."),
+        gettext_lazy("A rule that rewrites a name into a service’s location (ENUM, SIP)."),
         (
             u16("order", gettext_lazy("Order"), gettext_lazy("Clients process the lowest value first."), default="100"),
             u16(

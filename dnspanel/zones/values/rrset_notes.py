@@ -70,7 +70,7 @@ def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin
     flat = {value: " ".join(text.split()) for value, text in comments.items()}
     if any(len(text) > LONGEST_COMMENT for text in flat.values()):
         raise ValueError(
-            gettext("the comment of a value can have at most {longest_comment} characters").format(
+            gettext("the comment on a value can have at most {longest_comment} characters").format(
                 longest_comment=LONGEST_COMMENT
             )
         )

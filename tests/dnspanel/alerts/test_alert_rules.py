@@ -51,7 +51,7 @@ def test_redis_that_is_away_says_what_waits_by_that() -> None:
     late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2")]
     trouble = only(inputs(*late, redis_problem=RedisProblem.AWAY, waiting=waiting(Place.PUSH, 400)))
     assert trouble.kind == "panel.redis"
-    assert trouble.message.endswith("The oldest publication has waited 6 min for the worker “push”.")
+    assert trouble.message.endswith("The oldest one has been waiting 6 min for the worker “push”.")
 
 
 def test_a_process_that_hangs_says_what_waits_by_that() -> None:
@@ -60,7 +60,7 @@ def test_a_process_that_hangs_says_what_waits_by_that() -> None:
     [trouble] = conditions(inputs(*late, waiting=waiting(Place.PUSH, 400)), NOW, also=[hangs])
     assert trouble.kind == "panel.process"
     assert trouble.message.startswith(
-        "push hangs. Publications don’t reach the nodes. The oldest publication has waited 6 min"
+        "push hangs. Publications aren’t reaching the nodes. The oldest one has been waiting 6 min"
     )
     other = replace(hangs, key="panel.process:bulk")
     assert len(conditions(inputs(waiting=waiting(Place.PUSH, 400)), NOW, also=[other])) == 2

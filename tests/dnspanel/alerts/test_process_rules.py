@@ -138,7 +138,7 @@ def test_a_worker_may_be_busy_for_as_long_as_its_work_takes(queue: str) -> None:
     state = changed(busy, answered={**WELL.answered, queue: NOW - limit - timedelta(seconds=1)})
     [(key, _)] = found(state)
     assert key == f"panel.stuck:{queue}"
-    assert "The only worker thread is busy with dnspanel.x for 14 min" in message_of(state)
+    assert "Its only worker thread has been busy with dnspanel.x for 14 min" in message_of(state)
 
 
 def test_one_task_that_never_ends_is_named() -> None:

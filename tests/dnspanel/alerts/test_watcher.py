@@ -96,7 +96,7 @@ def test_a_postgresql_that_stays_away_is_told_without_it_once_and_is_an_alert_wh
     monkeypatch.setattr("dnspanel.alerts.watcher.AWAY_FOR", timedelta(0))
     monkeypatch.setattr(watch, "LOOK_EVERY", timedelta(0))
     watcher.step()
-    assert "PostgreSQL has not responded for" in mail_server.mails[0].text
+    assert "PostgreSQL hasn’t responded for" in mail_server.mails[0].text
     assert len(mail_server.mails) == 1
     assert Alert.objects.get(key="panel.postgresql").over_at is None
     watcher.step()

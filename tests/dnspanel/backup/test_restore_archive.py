@@ -101,7 +101,7 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
         ("two.test.",),
     ]
     ((reason, since),) = rows(elsewhere, "SELECT held_reason, held_since FROM zones_loghead")
-    assert parse_text(reason) == "The database was restored from the backup of 2026-11-21 12:00 UTC (change 3)."
+    assert parse_text(reason) == "The database was restored from the 2026-11-21 12:00 UTC backup (change 3)."
     assert since is not None
     with psycopg.connect(**elsewhere.parameters) as conn:  # type: ignore[arg-type]
         assert [finding.found for finding in backup_contents.consistency(conn)] == [""] * 5

@@ -192,7 +192,7 @@ def test_a_zone_that_is_here_already_is_not_taken_until_its_name_is_free(produce
     producer.name(FIRST, ONE, TWO)
     catalog = followed(producer, alice)
     assert names_here(catalog) == [TWO]
-    assert reason_of(catalog, ONE) == "A zone with this name already exists here and isn’t a member of the catalog."
+    assert reason_of(catalog, ONE) == "A zone with this name already exists here but isn’t a member of the catalog."
     assert not zone_of(ONE).transferred_from
     with CaptureQueriesContext(connection) as made:
         take_turns(catalog)
@@ -208,7 +208,7 @@ def test_two_catalogs_that_name_one_zone_the_first_has_it(producer: Producer, al
     first, second = followed(producer, alice), followed(producer, alice, SECOND)
     assert (names_here(first), names_here(second)) == ([ONE], [])
     assert reason_of(second, ONE) == (
-        f"The zone is a member of {FIRST}, which doesn’t allow the move to this catalog (no coo property)."
+        f"The zone is a member of {FIRST}, which doesn’t allow moving it to this catalog (no coo property)."
     )
     producer.forget(FIRST, "member0")
     take_turns(first)
@@ -231,7 +231,7 @@ def test_a_member_goes_to_another_catalog_when_the_first_says_so(label: str, pro
     assert zone_of(ONE).pk == pk
     assert transferred(ONE).serial == (10 if label == "member0" else None)
     take_turns(first)
-    assert reason_of(first, ONE) == f"{SECOND} is now the catalog of the zone."
+    assert reason_of(first, ONE) == f"{SECOND} is now the zone’s catalog."
     producer.forget(FIRST, "member0")
     take_turns(first)
     assert (names_here(first), names_here(second)) == ([TWO], [ONE])
@@ -269,7 +269,7 @@ def test_a_catalog_that_lies_gets_no_more_members_than_it_may_nor_other_names(pr
         "The zone isn’t below any of the names that are allowed for this catalog."
     )
     assert "The catalog can’t have more than 10 members." in reason_of(catalog, sorted(many)[-1])
-    assert "The zone com. is not allowed" in reason_of(catalog, "com.")
+    assert "The zone com. isn’t allowed" in reason_of(catalog, "com.")
 
 
 WWW, ACME, ABOVE = "www.beta.test.", "_acme-challenge.beta.test.", "above.test."

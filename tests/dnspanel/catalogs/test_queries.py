@@ -56,7 +56,7 @@ def test_what_is_wrong_is_told_the_oldest_first(alice: User) -> None:
     assert [(each.zone_name, each.message) for each in found] == [
         (
             "b.catalog.test.",
-            "7 of 0 members left the catalog at once. The zones stay until someone confirms the removal.",
+            "7 of 0 members left the catalog at once. They stay until someone confirms the removal.",
         ),
         ("a.catalog.test.", "The catalog is broken: No version"),
         ("c.catalog.test.", "2 listed zones were refused. The first is x.test.: There is one."),

@@ -82,7 +82,7 @@ def test_a_read_only_server_is_met_as_such() -> None:
 
 def test_nothing_of_the_servers_message_is_told() -> None:
     assert "10.1.2.3" not in sentence(AWAY)
-    assert "Check whether the change was saved" in sentence(CommitInDoubt("connection lost"))
+    assert "Check whether it was saved" in sentence(CommitInDoubt("connection lost"))
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +132,7 @@ def answer_of(path: str, method: str = "get", **headers: str) -> Any:
 def test_every_face_answers_503_in_its_own_form(path: str, caplog: pytest.LogCaptureFixture) -> None:
     answer = answer_of(path, **FACES[path])
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    text, told = answer.content.decode(), "The database doesn’t answer"
+    text, told = answer.content.decode(), "The database isn’t responding"
     match path.split("/")[1:3]:
         case ["nic", _]:
             assert text == "911\n"
@@ -197,9 +197,9 @@ def test_an_edit_whose_commit_is_in_doubt_is_said_to_be(monkeypatch: pytest.Monk
     monkeypatch.setattr("dnspanel.api.authentication.actor_by_secret", fails)
     body = answer_of("/api/v2/zones", "post", **FACES["/api/v2/zones"]).json()
     assert (body["status"], body["in_doubt"]) == (503, True)
-    assert "Check whether the change was saved" in body["detail"]
+    assert "Check whether it was saved" in body["detail"]
     body = answer_of("/api/v1/servers/localhost/zones", "post", **FACES["/api/v1/servers/localhost/zones"]).json()
-    assert "Check whether the change was saved" in body["error"]
+    assert "Check whether it was saved" in body["error"]
 
 
 def test_what_was_committed_before_the_failure_is_in_doubt() -> None:

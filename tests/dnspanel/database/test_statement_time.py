@@ -211,7 +211,7 @@ def test_other_requests_of_api_v1_are_503(make_caller: MakeCaller, monkeypatch: 
     monkeypatch.setattr(access, "zone_alone", wait_too_long)
     busy = call("GET", "/zones/example.test.")
     assert (busy.status_code, busy["Retry-After"]) == (503, "10")
-    assert json.loads(busy.content) == {"error": "The database took too long to answer."}
+    assert json.loads(busy.content) == {"error": "The database took too long to respond."}
 
 
 @pytest.mark.usefixtures("short")

@@ -47,7 +47,7 @@ def test_the_word_is_the_one_that_matters_most(facts: HealthInputs, word: Word) 
 
 
 def test_a_node_that_is_offline_says_why() -> None:
-    problem = "the node’s clock is 400 days ahead, so the node considers the panel’s certificate expired"
+    problem = "the node’s clock is 400 days ahead, so the node considers the panel’s certificate to be expired"
     silent = replace(LIVE, contact_at=NOW - timedelta(seconds=60), contact_problem=problem)
     assert health(silent, NOW).message == f"No contact for 60 s: {problem}. The node still serves sequence 41."
     never = replace(silent, contact_at=None)

@@ -51,7 +51,7 @@ def test_a_check_is_asked_of_the_agent_and_noted(enrolled_agent: Callable[..., E
     agent.stop()
     tasks.check_node(agent.node.pk)
     newest, requested = NodeEvent.objects.filter(kind="check").order_by("-pk")
-    assert requested.sentence == "Check of every row requested."
+    assert requested.sentence == "A check of every row was requested."
     assert newest.sentence.startswith("The check couldn’t be started: no connection")
 
 

@@ -279,7 +279,7 @@ def test_what_the_panel_makes_of_its_own_keys_is_refused_with_the_reason(zone: Z
     assert rcode_of(reply) == "REFUSED"
     (option,) = reply.options
     assert isinstance(option, dns.edns.EDEOption)
-    assert f"the panel generates the {type_} record of its own key {own.tag}" in (option.text or "")
+    assert f"the panel generates the {type_} record for its own key {own.tag}" in (option.text or "")
     assert holds(zone, zone.name, dns.rdatatype.from_text(type_)) == ()
 
 

@@ -178,7 +178,7 @@ def test_what_speaks_no_tls_and_who_is_silent_is_cut_off(
             connection.sendall(start)
             while connection.recv(100):
                 pass
-    assert "the client doesn’t use TLS" in refused_reason(secondary, 2)
+    assert "the client didn’t use TLS" in refused_reason(secondary, 2)
 
 
 def test_a_key_that_does_not_fit_lets_nobody_in_and_harms_nothing_else(

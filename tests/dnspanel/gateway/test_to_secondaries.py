@@ -116,7 +116,7 @@ def test_a_zone_that_has_expired_is_given_to_nobody_until_it_comes_again(
     assert not Member.objects.filter(until=None).exists(), "and the catalog has it no more"
     assert rcode_of(signed(transfer_question(zone.name), key_of(secondary))) == "REFUSED"
     secondary.refresh_from_db()
-    assert secondary.refused_reason.startswith("example.test. is not served, because the zone has expired")
+    assert secondary.refused_reason.startswith("example.test. isn’t served because it has expired")
     assert rcode_of(make_key().sign(transfer_question(zone.name))) == "REFUSED"
     assert rcode_of(dns.message.make_query(zone.name, "SOA").to_wire()) == "REFUSED"
     zone.refresh_from_db()
@@ -288,7 +288,7 @@ def test_only_the_zones_that_are_chosen_are_transferred(
     secondary.refresh_from_db()
     assert (secondary.refusals, secondary.refused_reason) == (
         1,
-        "other.test. isn’t one of the zones of the secondary partner.",
+        "other.test. isn’t one of the zones for the secondary partner.",
     )
 
 

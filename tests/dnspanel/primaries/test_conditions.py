@@ -10,12 +10,12 @@ def test_zones_to_which_nothing_comes_from_their_primaries_are_told_with_the_rea
     condition = only(inputs(transfers=TransfersInputs(late, "192.0.2.53 port 53 does not answer.")))
     assert (condition.key, condition.kind, condition.severity) == ("panel.transfers", "panel.transfers", "warning")
     assert condition.message == (
-        "2 zones (a.test. for 3 h, b.test. for 60 min): transfers from the primaries fail. "
+        "2 zones (a.test. for 3 h, b.test. for 60 min): transfers from the primaries are failing. "
         "First error: 192.0.2.53 port 53 does not answer."
     )
     condition = only(inputs(transfers=TransfersInputs(late, "The server answered REFUSED.", unserved=1)))
     assert condition.severity == "critical"
     assert (
-        "1 zone is not served, because the zone has expired or was never transferred. "
+        "1 zone isn’t served because it has expired or was never transferred. "
         "First error: The server answered REFUSED." in condition.message
     )

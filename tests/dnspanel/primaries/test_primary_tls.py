@@ -112,9 +112,9 @@ def other_certificate(certificate: OwnCertificate) -> dict[str, Any]:
     ("terms_of", "reason"),
     [
         (other_name, "Hostname mismatch, certificate is not valid for 'ns2.abroad.test'"),
-        (other_authority, "the server’s certificate is not trusted: self-signed certificate"),
-        (authority_of_the_system, "the server’s certificate is not trusted: self-signed certificate"),
-        (other_certificate, "the server’s certificate is not trusted: self-signed certificate"),
+        (other_authority, "the server’s certificate isn’t trusted: self-signed certificate"),
+        (authority_of_the_system, "the server’s certificate isn’t trusted: self-signed certificate"),
+        (other_certificate, "the server’s certificate isn’t trusted: self-signed certificate"),
     ],
 )
 def test_a_server_that_is_not_the_one_named_gives_nothing_and_that_is_told(

@@ -33,7 +33,7 @@ NEW = {(f"new.{ZONE}", rdtypes.A): make(f"new.{ZONE}", rdtypes.A, 60, ["192.0.2.
 def test_nothing_of_the_zone_is_changed_here_and_the_reason_says_from_where_it_comes(
     transferred: Zone, primary: Primary, alice: User
 ) -> None:
-    reason = f"abroad.test is transferred from {primary.address}. Change the zone on the primary."
+    reason = f"abroad.test is transferred from {primary.address}. Change it on the primary."
     with pytest.raises(Transferred) as refused:
         change_rrsets(zone=transferred, changes=NEW, author=alice, channel=Channel.API, now=NOW)
     assert str(refused.value) == reason
@@ -68,7 +68,7 @@ def test_a_zone_is_taken_over_edited_and_given_back(transferred: Zone, primary: 
 def test_what_never_came_is_not_taken_over(primary: Primary, alice: User, settings: Any) -> None:
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
     zone = awaited(primary.address, alice, **KEY)
-    with pytest.raises(TakeOverRefused, match="cannot be taken over, because the zone was never"):
+    with pytest.raises(TakeOverRefused, match="can’t be taken over, because it was never"):
         set_up_primaries.take_over(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
 
 

@@ -65,7 +65,7 @@ def test_what_a_rollover_waits_for_is_the_serial_of_its_step_or_one_that_the_zon
     Secondary.objects.update(noted=0)
     assert secondaries_before({zone.pk: step}) == {zone.pk: unaware}
     members.note_publications(now=NOW)
-    unknown = {"knot": "knot (Knot DNS) has not answered for the zone yet"}
+    unknown = {"knot": "knot (Knot DNS) hasn’t answered for the zone yet"}
     assert secondaries_before({zone.pk: step}) == {zone.pk: unknown}
     Zone.objects.update(serial=step.serial + 5)
     for served, answers in ((-1, False), (0, True), (5, True), (6, False), (2**31, False)):
@@ -74,10 +74,10 @@ def test_what_a_rollover_waits_for_is_the_serial_of_its_step_or_one_that_the_zon
     Zone.objects.update(serial=3)
     step.serial = 2**32 - 2
     for serial, answers in ((2**32 - 3, False), (2**32 - 2, True), (1, True), (3, True), (4, False)):
-        Member.objects.update(served_serial=serial, question_error="The node doesn’t answer.")
+        Member.objects.update(served_serial=serial, question_error="The node isn’t responding.")
         assert (secondaries_before({zone.pk: step}) == {}) is answers, serial
     [[reason]] = [found.values() for found in secondaries_before({zone.pk: step}).values()]
-    assert reason == "knot (Knot DNS) doesn’t answer and last had serial 4 instead of 4294967294"
+    assert reason == "knot (Knot DNS) isn’t responding and last had serial 4 instead of 4294967294"
     # Now another member of the same server counts for the zone.
     Member.objects.update(coo="catalog-9.secondaries.dnspanel.")
     assert secondaries_before({zone.pk: step}) == {}

@@ -62,11 +62,11 @@ def test_an_unsigned_answer_and_none_prove_nothing(own: OwnCertificate, tmp_path
     (unsigned, right, silent) = ask(tmp_path, own, some, seconds=0.3)
     assert unsigned == ("The server answered NOERROR without a signature.", False)
     assert right == ("", True)
-    assert silent == ("The server did not answer.", False)
+    assert silent == ("The server didn’t respond.", False)
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"), [(1, ("", True)), (2, ("The server closed the connection without an answer.", False))]
+    ("ended", "told"), [(1, ("", True)), (2, ("The server closed the connection without responding.", False))]
 )
 def test_one_that_ends_the_connection_is_asked_once_more(
     own: OwnCertificate, tmp_path: Path, ended: int, told: tuple[str, bool]

@@ -72,7 +72,7 @@ def test_who_may_not_change_the_zone_or_sees_a_part_of_it_opens_nothing(zone: Zo
     scope = (Grant(EVERY_RIGHT, everywhere=True, names=("_acme-challenge.*",)),)
     made = create_token(owner=alice, terms=TokenTerms("acme", scope), by=alice, now=NOW)
     part: Actor = actor_by_token(token=made.token, address="192.0.2.1", now=NOW)
-    with pytest.raises(KeylessRefused, match="Only people who can see all records of a zone"):
+    with pytest.raises(KeylessRefused, match="Only people who can see all records in a zone"):
         keyless.open_to(zone=zone, networks=["192.0.2.1"], by=part, now=NOW)
     assert not OpenZone.objects.exists()
     assert not NoticeAddress.objects.exists()
@@ -109,7 +109,7 @@ def test_each_publication_is_told_to_the_addresses_once_unsigned_and_again_where
     heard, silent = NoticeAddress.objects.order_by("-address")
     assert (heard.notify_at, heard.notified_at, heard.notify_error) == (None, NOW, "")
     assert (silent.notify_at, silent.attempts) == (NOW + notices.WAITS[0], 1)
-    assert "cannot be reached" in silent.notify_error
+    assert "couldn’t be reached" in silent.notify_error
 
 
 def test_an_answer_of_refused_is_no_answer_and_another_one_is_not_taken_for_it(zone: Zone, alice: User) -> None:
@@ -120,7 +120,7 @@ def test_an_answer_of_refused_is_no_answer_and_another_one_is_not_taken_for_it(z
 
     for decide, error in (
         (refusing, "The server answered REFUSED."),
-        (lambda query: b"\0" * 12, "The server did not answer."),
+        (lambda query: b"\0" * 12, "The server didn’t respond."),
     ):
         with NameServer(KEY, decide) as server:
             NoticeAddress.objects.all().delete()

@@ -115,7 +115,7 @@ def test_one_that_does_not_answer_is_tried_at_growing_pauses_and_then_left_alone
     assert (member.notify_at, member.attempts, member.notify_error) == (
         None,
         len(notices.WAITS) + 1,
-        "The server did not answer.",
+        "The server didn’t respond.",
     )
     assert member.behind_since == NOW, "it still is, and somebody is alerted"
 
@@ -163,10 +163,10 @@ def test_only_the_key_proves_an_answer() -> None:
         answer.set_rcode(dns.rcode.REFUSED)
         return answer
 
-    assert exchanged(forged, message) == ["The server did not answer."]
+    assert exchanged(forged, message) == ["The server didn’t respond."]
     assert exchanged(without, message) == ["The server answered NOERROR without a signature."]
     assert exchanged(refusing, message) == ["The server answered REFUSED."]
-    assert exchanged(lambda query: b"\0" * 3, message) == ["The server did not answer."]
+    assert exchanged(lambda query: b"\0" * 3, message) == ["The server didn’t respond."]
 
 
 def test_many_messages_go_out_in_windows_and_each_answer_finds_its_own() -> None:

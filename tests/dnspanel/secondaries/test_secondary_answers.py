@@ -136,7 +136,7 @@ def test_what_is_published_while_the_secondary_is_asked_is_asked_for_soon_and_no
 
 def silent_then_published(messages: Any, **_: Any) -> Any:
     Member.objects.update(question_at=NOW + timedelta(seconds=2))
-    return [udp_exchange.Answer("The server did not answer.")] * len(messages)
+    return [udp_exchange.Answer("The server didn’t respond.")] * len(messages)
 
 
 def test_one_that_lost_a_zone_is_behind_though_nothing_was_published(zone: Zone, make_secondary: MakeSecondary) -> None:

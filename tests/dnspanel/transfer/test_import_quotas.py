@@ -44,8 +44,8 @@ def test_imports_under_way_are_counted_until_they_end(alice: User, make_import: 
     with pytest.raises(QuotaExceeded) as refused:
         new_import(alice)
     assert str(refused.value) == (
-        "Your quota is exceeded: limit 1 import in progress, used 1, requested 1. "
-        "An administrator can raise the limit. "
+        "Quota exceeded: limit 1 import in progress, used 1, requested 1. "
+        "An administrator can raise your limit. "
         "Cancel imports that you no longer need."
     )
     with pytest.raises(QuotaExceeded):
@@ -79,8 +79,8 @@ def test_an_upload_ends_where_the_quota_does_and_keeps_what_it_had(alice: User) 
     with pytest.raises(QuotaExceeded) as refused:
         send(other, "b", b"x" * 41)
     assert str(refused.value) == (
-        "Your quota is exceeded: limit 100 bytes of imported files, used 60 bytes, requested 41 bytes. "
-        "An administrator can raise the limit. Delete old imports."
+        "Quota exceeded: limit 100 bytes of imported files, used 60 bytes, requested 41 bytes. "
+        "An administrator can raise your limit. Delete old imports."
     )
     send(other, "b", b"x" * 40)
     assert [file.size for each in (job, other) for file in upload.uploaded_files(each)] == [60, 40]
@@ -110,7 +110,7 @@ def test_reading_a_source_stops_where_the_quota_ends_and_goes_on_later(alice: Us
     import_jobs.start_scan(job=job, now=NOW)
     work_through(job)
     assert job.paused
-    assert job.failure.startswith("Your quota is exceeded")
+    assert job.failure.startswith("Quota exceeded")
     give(alice, bytes=1 << 20)
     import_jobs.resume(job=job, now=NOW)
     job.refresh_from_db()
@@ -121,7 +121,7 @@ def test_more_zones_than_allowed_are_said_before_the_first_is_created(alice: Use
     give(alice, zones=1)
     job = make_import({f"{name}.zone": zone_text(f"{name}.test.") for name in "ab"})
     with pytest.raises(
-        QuotaExceeded, match=r"Your quota is exceeded: limit 1 zone, used 0, requested 2\..* Nothing was imported\."
+        QuotaExceeded, match=r"Quota exceeded: limit 1 zone, used 0, requested 2\..* Nothing was imported\."
     ):
         import_all(job)
     assert job.state == State.PLANNED
@@ -154,7 +154,7 @@ def test_what_a_team_has_is_what_its_members_have(alice: User, settings: Any) ->
     give(team, imports=2)
     for person in people:
         send(new_import(person), "a", b"x" * 10)
-    with pytest.raises(QuotaExceeded, match="Quota of team Alpha exceeded: limit 2 imports in progress, used 2"):
+    with pytest.raises(QuotaExceeded, match="Quota for team Alpha exceeded: limit 2 imports in progress, used 2"):
         new_import(people[0])
     assert (used(team, Kind.IMPORTS), used(team, Kind.BYTES), used(team, Kind.OPERATIONS)) == (2, 20, None)
     assert used(people[0], Kind.OPERATIONS) == 0

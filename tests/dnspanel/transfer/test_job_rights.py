@@ -89,7 +89,7 @@ def test_a_member_imports_into_granted_zones_and_no_others(mia: User, estate: di
     assert not Zone.objects.filter(name="new.test.").exists()
     reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
     assert reasons == {
-        "b.test.": "The zone already exists, and you don’t have access to the zone.",
+        "b.test.": "The zone already exists, but you don’t have access to it.",
         "new.test.": "You don’t have permission to create zones.",
     }
 
@@ -247,8 +247,8 @@ def test_an_import_takes_no_names_of_others(mia_of_a_team: User, estate: dict[st
         "192.0.2.0/24.": Action.FAILED,
     }
     reasons = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="error")}
-    assert "below a zone of another team" in reasons["www.a.test."]
-    assert "The zone test. is not allowed" in reasons["test."]
+    assert "below another team’s zone" in reasons["www.a.test."]
+    assert "The zone test. isn’t allowed" in reasons["test."]
     assert "2.0.192.in-addr.arpa." in reasons["192.0.2.0/24."]
     assert set(Zone.objects.values_list("name", flat=True)) == {*estate, "new.test.", "x.new.test."}
 

@@ -951,7 +951,7 @@ def test_names_of_another_teams_zone_are_for_who_may_change_that_zone(
     before = Publication.objects.count()
     page = browser(member).post(path, data, follow=True)
     side = "below" if name == "www.example.test." else "above"
-    assert f" {side} a zone of another team.".encode() in page.content
+    assert f" {side} another team’s zone.".encode() in page.content
     assert b"example.test." not in page.content.replace(name.encode(), b"")
     assert Publication.objects.count() == before
     for person in (bob, alice):

@@ -341,4 +341,4 @@ def test_a_request_is_told_once_to_who_sees_one_of_its_zones_and_so_is_what_beca
     assert found is not None
     assert (found["zones"], found["zone_count"], "zone_ids" in found) == (["other.test."], 1, False)
     line = line_of(EventKind.OPENED, found).text
-    assert line == "bob requested approval of “Move” in other.test.: new rack"
+    assert line == "bob requested approval for “Move” in other.test.: new rack"

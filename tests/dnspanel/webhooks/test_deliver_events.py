@@ -150,7 +150,7 @@ def test_a_redirect_is_a_failure_that_says_what_to_do(bob: User, webhook: MakeWe
     hooks.send_ping(webhook=made, by=bob, now=NOW)
     receiver.answer(308, Location="/elsewhere")
     send_all(made)
-    assert "Redirects aren’t followed" in only().error
+    assert "redirects aren’t followed" in only().error
 
 
 def test_a_receiver_that_asks_for_time_gets_it(bob: User, webhook: MakeWebhook, receiver: Receiver) -> None:
@@ -299,7 +299,7 @@ def test_a_webhook_whose_owner_left_is_switched_off_and_says_so(
     User.objects.update(is_active=False)
     assert send_all(made) == 0
     made.refresh_from_db()
-    assert (made.active, made.disabled_reason) == (False, "The account of this webhook’s owner is closed.")
+    assert (made.active, made.disabled_reason) == (False, "The webhook owner’s account is closed.")
     assert receiver.received == []
     assert only().state == "failed"
 
@@ -365,7 +365,7 @@ def test_mail_goes_to_its_owner_and_is_stopped_by_its_link(
     assert hooks.webhook_of_stop_key(key) == made
     hooks.stop_mails(webhook=made, now=NOW)
     made.refresh_from_db()
-    assert (made.active, made.disabled_reason) == (False, "Stopped with the link in an email.")
+    assert (made.active, made.disabled_reason) == (False, "Stopped via the link in an email.")
     assert AuditEntry.objects.filter(action="webhook.off", target="mail").count() == 1
 
 

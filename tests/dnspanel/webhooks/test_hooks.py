@@ -178,7 +178,7 @@ def test_deleting_takes_the_log_along_and_twice_changes_nothing(bob: User, webho
 def test_whom_and_when_are_checked_at_their_fields(bob: User, member: User, settings: Any) -> None:
     settings.EMAIL_HOST = ""
     assert "PANEL_MAIL_HOST" in refused(bob, format="mail", url="")["format"][0]
-    assert "address of your account" in refused(bob, format="mail")["url"][0]
+    assert "your account’s address" in refused(bob, format="mail")["url"][0]
     assert "mail" in refused(bob, format="pager")["format"][0]
     assert refused(bob, zones=["none.test."])["zones"] == ["Zone not found: none.test."]
     assert "isn’t a valid tag" in refused(bob, tags=["no tag"])["tags"][0]

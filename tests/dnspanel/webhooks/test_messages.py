@@ -34,11 +34,10 @@ def test_a_publication_is_a_sentence() -> None:
 def test_what_was_taken_back_says_why() -> None:
     facts = saved("a.test.", sequence=7, taken_back={"reason": "PowerDNS answers SERVFAIL."})
     assert line_of("publication.taken_back", facts).text == (
-        "Publication 7 of a.test. was reverted, because nodes could not serve the publication."
-        " PowerDNS answers SERVFAIL."
+        "Publication 7 of a.test. was reverted because nodes couldn’t serve it. PowerDNS answers SERVFAIL."
     )
     facts["taken_back"]["reason"] = ""
-    assert line_of("publication.taken_back", facts).text.endswith("could not serve the publication.")
+    assert line_of("publication.taken_back", facts).text.endswith("nodes couldn’t serve it.")
 
 
 def test_equal_alerts_are_one_line_with_a_number() -> None:
@@ -89,4 +88,4 @@ def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:
         assert told.text.endswith("Der Knoten ist ausgemustert.")
         assert "[Im Panel öffnen]" in json.loads(chat_body("mattermost", [Line(told.text, URL)]))["text"]
         assert "abbestellen: https://x.test/" in mail_text([told], settings_url="", stop_url="https://x.test/")
-    assert line_of("node.state", node).text == "Node ns<1> is live (it was offline). The node is retired."
+    assert line_of("node.state", node).text == "Node ns<1> is live (previously offline). The node is retired."

@@ -134,7 +134,7 @@ def test_what_a_silent_hook_means_is_as_it_was_placed(
 ) -> None:
     refusing = place().hook
     answering.answer(500)
-    with pytest.raises(HookRefused, match=r"did not answer: the response has status 500\."):
+    with pytest.raises(HookRefused, match=r"didn’t respond: the response has status 500\."):
         publish(zone, alice)
     place_publish_hooks.lift_hook(hook_id=refusing.pk, author=alice, now=NOW)
     passing = place(when_silent=WhenSilent.PASS).hook
@@ -151,7 +151,7 @@ def test_who_publishes_reads_the_name_of_a_hook_that_is_down_and_not_where_it_is
     hook = place(name="Naming rules", url="http://receiver.test:9999/secret-path").hook
     with pytest.raises(HookRefused) as refused:
         publish(zone, alice)
-    assert "“Naming rules” (Names are checked) did not answer" in str(refused.value)
+    assert "“Naming rules” (Names are checked) didn’t respond" in str(refused.value)
     assert "receiver.test" not in str(refused.value)
     hook.refresh_from_db()
     assert "Couldn’t connect to receiver.test" in hook.error
@@ -447,6 +447,6 @@ def test_a_hook_that_cannot_be_is_refused_at_its_field(terms: dict[str, Any], fi
 def test_there_are_not_more_hooks_than_can_be_asked_at_once(place: Place) -> None:
     for _ in range(MOST):
         place()
-    with pytest.raises(RuleRefused, match=f"The limit of {MOST} is reached"):
+    with pytest.raises(RuleRefused, match=f"The limit of {MOST} has been reached"):
         place()
     assert PublishHook.objects.count() == MOST

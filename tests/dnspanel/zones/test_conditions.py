@@ -14,10 +14,10 @@ def test_a_publish_hook_that_does_not_answer_is_critical_where_nothing_is_publis
     condition = only(inputs(hooks=(must,)))
     assert (condition.key, condition.kind, condition.severity) == ("panel.hook:7", "panel.hook", "critical")
     assert condition.message == (
-        "The publish hook “Names” has not answered for 3 min. Publications of every zone are refused."
+        "The publish hook “Names” hasn’t responded for 3 min. Publications for every zone are refused."
     )
     passing = only(inputs(hooks=(replace(must, refuses=False),)))
-    assert (passing.severity, "continue without an answer" in passing.message) == ("warning", True)
+    assert (passing.severity, "continue without a response" in passing.message) == ("warning", True)
 
 
 def test_a_reverted_publication_is_information_that_leads_to_it() -> None:
@@ -32,8 +32,8 @@ def test_records_that_stay_though_they_expired_are_told_by_their_zones() -> None
     assert (condition.key, condition.kind, condition.severity) == ("panel.expired", "panel.expired", "warning")
     assert condition.about == ("zone:a.test.", "zone:b.test.")
     assert condition.message == (
-        "2 zones (a.test. for 3 h, b.test. for 60 min): a record has expired, but could not be deleted. "
-        "The record’s row shows the reason."
+        "2 zones (a.test. for 3 h, b.test. for 60 min): a record has expired but couldn’t be deleted. "
+        "Its row shows the reason."
     )
 
 
@@ -42,8 +42,8 @@ def test_signatures_that_zones_came_with_are_told_before_they_end() -> None:
     condition = only(inputs(ending=found))
     assert (condition.key, condition.kind, condition.severity) == ("panel.signatures", "panel.signatures", "warning")
     assert condition.message == (
-        "2 zones (a.test. in 3 days, b.test. in 6 days): the imported signatures expire. Import the zones with "
-        "new signatures."
+        "2 zones (a.test. in 3 days, b.test. in 6 days): the imported signatures are about to expire. "
+        "Import the zones with new signatures."
     )
     for end, words in ((NOW + timedelta(days=2), "in 2 days"), (ago(hours=3), "for 3 h")):
         condition = only(inputs(ending=NamedZones(1, (("a.test.", end),))))

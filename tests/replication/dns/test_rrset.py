@@ -84,7 +84,7 @@ def test_a_disabled_value_that_is_missing_is_refused() -> None:
 def test_an_rrset_that_fits_no_dns_message_is_refused() -> None:
     texts = [f'"{n:05}{"x" * 250}"' for n in range(245)]
     assert len(rrset.make("big", TXT, 300, texts[:243], origin=ZONE).rdata) == 243
-    with pytest.raises(BadRRset, match="can have only 65535"):
+    with pytest.raises(BadRRset, match="can have at most 65535"):
         rrset.make("big", TXT, 300, texts, origin=ZONE)
 
 

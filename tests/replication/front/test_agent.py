@@ -144,7 +144,7 @@ def test_whom_the_panel_takes_out_is_out_at_once_but_never_below_the_minimum(sit
     ]
     site.set_up(backends=(first, drained), minimum=2)
     assert site.rotation() == "ns1 ns2"
-    assert "The node stays in rotation, because at least 2 nodes must remain" in site.report().backends[1].reason
+    assert "The node stays in rotation because at least 2 nodes must remain" in site.report().backends[1].reason
     site.set_up()
     assert site.rotation() == "ns1 ns2"
     site.set_up(backends=(first,))

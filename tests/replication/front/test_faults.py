@@ -140,7 +140,7 @@ def test_where_every_node_left_is_late_as_many_as_the_minimum_answer_and_the_fro
     until(lambda: site.rotation() == "ns2", "an old answer is better than none")
     assert site.answers() == {"192.0.2.1"}
     assert (
-        "The node stays in rotation, because at least 1 nodes must remain"
+        "The node stays in rotation because at least 1 nodes must remain"
         in {b.name: b.reason for b in site.report().backends}["ns2"]
     )
     status = site.client.status()

@@ -140,7 +140,7 @@ def test_never_fewer_than_the_minimum_are_left(site: Site) -> None:
     verdict = front.look(9.0).verdicts["ns1"]
     assert verdict.is_in
     assert (
-        verdict.reason == "The node has been 1 change behind for 8.0 s. The node stays in rotation, because "
+        verdict.reason == "The node has been 1 change behind for 8.0 s. The node stays in rotation because "
         "at least 2 nodes must remain."
     )
     site.nodes[0].pdns.kill()

@@ -91,5 +91,5 @@ def test_each_verdict_says_explain() -> None:
     verdicts = seen.see({"a": at(8), "b": at(5), "c": None}, 2.0)
     assert verdicts["a"].reason == "The node is up to date."
     assert verdicts["b"].reason == "The node has been 3 changes behind for 0.0 s."
-    assert verdicts["c"].reason == "The node hasn’t answered yet, so the health check of dnsdist decides."
+    assert verdicts["c"].reason == "The node hasn’t responded yet, so dnsdist’s health check decides."
     assert seen.see({"a": at(8), "b": at(5), "c": None}, 3.5)["b"].behind == 3

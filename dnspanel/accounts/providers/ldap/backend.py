@@ -59,7 +59,7 @@ class LdapBackend(ModelBackend):
                     return user
         if away:
             message = gettext(
-                "Incorrect name or password. If your password is from {provider}, try again later, because the "
+                "Incorrect name or password. If your password is from {provider}, try again later because its "
                 "server isn’t responding."
             )
             _tell(request, message.format(provider=away[0]))

@@ -77,12 +77,12 @@ def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
         raise
     except ssl.SSLCertVerificationError as exc:
         raise ProviderAway(
-            gettext("The certificate of {host} isn’t valid: {verify_message}.").format(
+            gettext("{host}’s certificate isn’t valid: {verify_message}.").format(
                 host=place.host, verify_message=exc.verify_message
             )
         ) from exc
     except (OSError, ValueError) as exc:
-        raise ProviderAway(gettext("{host} isn’t responding, or doesn’t support TLS.").format(host=place.host)) from exc
+        raise ProviderAway(gettext("{host} didn’t respond or doesn’t support TLS.").format(host=place.host)) from exc
     near, far = socket.socketpair()
     Thread(target=_carry, args=(far, tls, time.monotonic() + seconds), daemon=True).start()
     connection = ldap.initialize(f"ldap://{place.host}", fileno=near.detach())

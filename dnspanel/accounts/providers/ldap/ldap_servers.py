@@ -74,7 +74,7 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
     moved = (terms.uri, terms.bind_dn, terms.certificates) != before
     if moved and has_secret and not secret and terms.bind_dn:
         raise ProviderRefused(
-            {"secret": [gettext("Enter the password again, because the server, bind DN or certificates have changed.")]}
+            {"secret": [gettext("Enter the password again because the server, bind DN or certificates have changed.")]}
         )
     kept = bytes(provider.client_secret) if terms.bind_dn else b""
     columns, unlogged = _columns(terms, encrypt_secret(secret.encode()) if secret else kept)

@@ -103,7 +103,7 @@ def _faults_of_person(terms: Terms) -> dict[str, list[str]]:
 def _faults_of_groups(terms: Terms) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     if terms["groups"] not in list(Groups):
-        faults["groups"] = [gettext("Choose a type of group membership.")]
+        faults["groups"] = [gettext("Choose a group membership type.")]
     if not is_attribute(terms.member_attribute):
         faults["group_claim"] = [gettext("Enter an attribute name.")]
     return faults

@@ -89,7 +89,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
     gone = [each.link for each in found if each.is_absent and each.link.absent_since is None]
     if len(gone) > max(_GONE_WITHOUT_DOUBT, len(found) // 2):
         message = gettext(
-            "{gone} of {count} people are suddenly missing on the server. None of these accounts was changed."
+            "{gone} of {count} people are suddenly missing from the server. None of their accounts were changed."
         )
         fault = message.format(gone=len(gone), count=len(found))
         audit.record(action="ldap.look-refused", by=None, now=now, target=provider.name, gone=len(gone), of=len(found))

@@ -88,7 +88,7 @@ class Visit:
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
             raise SignInRefused(
-                "ambiguous", gettext("{name} has several people with this name.").format(name=self.provider.name)
+                "ambiguous", gettext("Several people on {name} have this name.").format(name=self.provider.name)
             )
         return found[0] if found else None
 
@@ -150,7 +150,7 @@ class Visit:
             infos = self._person(entry.dn, entry.attributes)._get_groups()._get_group_infos()
             found = {dn: str((values.get("cn") or [""])[0]) for dn, values in infos}
         if len(found) > _MOST_GROUPS // 2:
-            raise SignInRefused("groups", gettext("The person is in too many groups."))
+            raise SignInRefused("groups", gettext("This person is in too many groups."))
         # A group's name must not look like the distinguished name of another group.
         called = [name for name in found.values() if "=" not in name]
         return {group for group in (*found, *called) if 0 < len(group) <= LONGEST_GROUP}
@@ -189,7 +189,9 @@ def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> I
         yield visit
     except ldap.REFERRAL as exc:
         raise ProviderAway(
-            gettext("{name} refers to another server. The panel doesn’t follow referrals.").format(name=provider.name)
+            gettext("{name} referred the panel to another server, but the panel doesn’t follow referrals.").format(
+                name=provider.name
+            )
         ) from exc
     except ldap.NO_SUCH_OBJECT as exc:
         raise ProviderAway(gettext("The search base doesn’t exist on {name}.").format(name=provider.name)) from exc
@@ -197,7 +199,7 @@ def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> I
         raise ProviderAway(gettext("The search filter for {name} isn’t valid.").format(name=provider.name)) from exc
     except ldap.LDAPError as exc:
         raise ProviderAway(
-            gettext("{name} isn’t responding, or sent an unexpected response.").format(name=provider.name)
+            gettext("{name} didn’t respond or sent an unexpected response.").format(name=provider.name)
         ) from exc
     finally:
         _end(connection)
@@ -270,7 +272,7 @@ def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
     raise SignInRefused(
         "subject",
         gettext(
-            "The person’s {attribute} is missing or isn’t valid. The panel needs this attribute to identify the person."
+            "The person’s {attribute} attribute is missing or isn’t valid. The panel needs it to identify the person."
         ).format(attribute=attribute),
     )
 

@@ -127,7 +127,7 @@ def _refuse_bad_times(claims: Mapping[str, Any], now: datetime) -> None:
         raise SignInRefused("id-token", gettext("The ID token doesn’t have valid timestamps."))
     if not (issued - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS):  # so that NaN is refused too
         raise SignInRefused(
-            "expired", gettext("The ID token has expired, or the provider’s clock differs from the panel’s clock.")
+            "expired", gettext("The ID token has expired, or the provider’s clock differs from the panel’s.")
         )
 
 

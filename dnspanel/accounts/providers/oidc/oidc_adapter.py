@@ -52,7 +52,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         try:
             found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
         except (KeyError, ValueError, TypeError, RecursionError) as exc:
-            raise OAuth2Error(gettext("not a response of a token endpoint")) from exc
+            raise OAuth2Error(gettext("not a token endpoint response")) from exc
         return found
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:

@@ -27,7 +27,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
     found = _fetch_json(issuer.rstrip("/") + "/.well-known/openid-configuration")
     if found.get("issuer") != issuer:  # section 4.3: otherwise, one provider could act as another
         raise ProviderAway(
-            gettext("The provider’s issuer is {value}. Enter exactly this issuer.").format(
+            gettext("The provider’s issuer is {value}. Enter it exactly as shown.").format(
                 value=str(found.get("issuer"))[:200]
             )
         )
@@ -59,9 +59,9 @@ def _fetch_json(url: str) -> dict[str, Any]:
     except ProviderAway:
         raise
     except requests.JSONDecodeError as exc:
-        raise ProviderAway(gettext("{url} isn’t valid JSON.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} didn’t return valid JSON.").format(url=url)) from exc
     except requests.RequestException as exc:
-        raise ProviderAway(gettext("{url} isn’t responding.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} didn’t respond.").format(url=url)) from exc
     if not isinstance(found, dict):
         raise ProviderAway(
             gettext("{url} returned status {status_code} instead of the provider’s configuration.").format(

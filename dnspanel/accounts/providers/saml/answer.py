@@ -56,15 +56,15 @@ _REASONS = {
     _WRONG.WRONG_ISSUER: ("issuer", gettext_noop("The response is from another provider.")),
     _WRONG.ASSERTION_EXPIRED: (
         "time",
-        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s clock."),
+        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s."),
     ),
     _WRONG.ASSERTION_TOO_EARLY: (
         "time",
-        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s clock."),
+        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s."),
     ),
     _WRONG.SESSION_EXPIRED: (
         "time",
-        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s clock."),
+        gettext_noop("The assertion has expired, or the provider’s clock differs from the panel’s."),
     ),
     _WRONG.WRONG_SUBJECTCONFIRMATION: (
         "confirmation",
@@ -218,8 +218,7 @@ def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict
         raise SignInRefused(
             "subject",
             gettext(
-                "The provider sends a different NameID for you each time. Configure the provider to send a "
-                "persistent NameID."
+                "The provider sends a different NameID for you each time. Configure it to send a persistent NameID."
             ),
         )
     subject = first("subject") if names["subject"] else str(name_id.get("Value") or "")

@@ -42,7 +42,7 @@ def parse_metadata(xml: str, now: datetime) -> Described:
     try:
         root = OneLogin_Saml2_XML.to_etree(xml)
         if root.tag != f"{{{Names.NS_MD}}}EntityDescriptor":
-            raise BadMetadata(gettext("The metadata must be an EntityDescriptor of one SAML provider."))
+            raise BadMetadata(gettext("The metadata must be an EntityDescriptor for a single SAML provider."))
         until = root.get("validUntil")
         if until and datetime.fromtimestamp(OneLogin_Saml2_Utils.parse_SAML_to_time(until), UTC) <= now:
             raise BadMetadata(gettext("The metadata has expired (validUntil)."))
@@ -54,7 +54,7 @@ def parse_metadata(xml: str, now: datetime) -> Described:
         raise BadMetadata(gettext("The metadata doesn’t contain an identity provider."))
     schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
     if not url.startswith(schemes) or not url.isprintable():
-        raise BadMetadata(gettext("The metadata doesn’t contain an https URL for sign-ins with HTTP-Redirect."))
+        raise BadMetadata(gettext("The metadata doesn’t contain an https URL for signing in with HTTP-Redirect."))
     return Described(entity_id, url, _certificates(found))
 
 
@@ -66,7 +66,7 @@ def fetch_metadata(url: str) -> str:
     except ProviderAway:
         raise
     except requests.RequestException as exc:
-        raise ProviderAway(gettext("{url} isn’t responding.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} didn’t respond.").format(url=url)) from exc
     if response.status_code != 200:
         raise ProviderAway(
             gettext("{url} returned status {status_code} instead of metadata.").format(
@@ -76,7 +76,7 @@ def fetch_metadata(url: str) -> str:
     try:
         return response.content.decode()
     except UnicodeDecodeError as exc:
-        raise ProviderAway(gettext("{url} isn’t UTF-8 text.").format(url=url)) from exc
+        raise ProviderAway(gettext("{url} didn’t return UTF-8 text.").format(url=url)) from exc
 
 
 def _certificates(found: dict[str, Any]) -> tuple[str, ...]:

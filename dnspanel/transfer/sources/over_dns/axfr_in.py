@@ -103,7 +103,7 @@ class AxfrSource:
             silent = silent + 1 if isinstance(found, SourceFault) and found.code == TIMEOUT else 0
             if silent == MOST_SILENT:
                 raise SourceAway(
-                    gettext("the server at {host} sent none of {most_silent} zones in time").format(
+                    gettext("the server at {host} didn’t send any of {most_silent} zones in time").format(
                         host=self._server.host, most_silent=MOST_SILENT
                     )
                 )
@@ -120,11 +120,11 @@ class AxfrSource:
             found = catalog_members.members(self._catalog, self._server.records(self._catalog))
         except NotGiven as exc:
             raise SourceRefused(
-                gettext("the catalog zone {catalog} cannot be read: {exc}").format(catalog=self._catalog, exc=exc)
+                gettext("the catalog zone {catalog} couldn’t be read: {exc}").format(catalog=self._catalog, exc=exc)
             ) from exc
         except Broken as exc:
             raise SourceAway(
-                gettext("the catalog zone {catalog} cannot be read: {exc}").format(catalog=self._catalog, exc=exc)
+                gettext("the catalog zone {catalog} couldn’t be read: {exc}").format(catalog=self._catalog, exc=exc)
             ) from exc
         except catalog_members.BadCatalog as exc:
             raise SourceRefused(str(exc)) from exc
@@ -194,7 +194,7 @@ class Server:
                     return None
             if reading.is_complete:
                 if self.key is not None and message.signature is None:
-                    raise NotGiven("tsig", gettext("the server did not sign the end of the changes"))
+                    raise NotGiven("tsig", gettext("the server didn’t sign the end of the changes"))
                 return reading.found
             message = next(messages)
             records = message.answers()
@@ -243,11 +243,11 @@ class Server:
                 if record.type != rdtypes.SOA or record.name != first.name:
                     yield record
                 elif record.rdata != first.rdata:
-                    raise Broken(gettext("the zone changed while it was transferred"))
+                    raise Broken(gettext("the zone changed while it was being transferred"))
                 elif next(records, None) is not None:
                     raise NotGiven("transfer-incomplete", gettext("records follow the end of the zone"))
                 elif self.key is not None and message.signature is None:
-                    raise NotGiven("tsig", gettext("the server did not sign the end of the zone"))
+                    raise NotGiven("tsig", gettext("the server didn’t sign the end of the zone"))
                 else:
                     return
             message = next(messages)
@@ -276,12 +276,12 @@ class Server:
                 if message.id != query.id or not message.is_response:
                     raise NotGiven("transfer-incomplete", gettext("the server’s message isn’t an answer"))
                 if message.question not in (None, (zone, query.question[0].rdtype)):
-                    raise NotGiven("transfer-incomplete", gettext("the server answered another question"))
+                    raise NotGiven("transfer-incomplete", gettext("the server answered a different question"))
                 signatures.check(message)
                 if message.rcode != dns.rcode.NOERROR:
                     raise refusal(message.rcode)
                 if number == 0 and self.key is not None and message.signature is None:
-                    raise NotGiven("tsig", gettext("the server did not sign its answer"))
+                    raise NotGiven("tsig", gettext("the server didn’t sign its answer"))
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
@@ -341,13 +341,13 @@ def _first_soa(zone: str, records: Iterator[Record]) -> Record:
     """Return the first record of an answer. Raise NotGiven unless it is the zone's SOA."""
     first = next(records, None)
     if first is None or first.type != rdtypes.SOA or first.name != zone:
-        raise NotGiven("transfer-incomplete", gettext("the server’s answer does not start with the zone’s SOA record"))
+        raise NotGiven("transfer-incomplete", gettext("the server’s answer doesn’t start with the zone’s SOA record"))
     return first
 
 
 def _reason_of(exc: OSError) -> str:
     """Return the reason why a connection failed, as a part of a sentence."""
-    return gettext("the server doesn’t answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
+    return gettext("the server didn’t respond") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
 
 
 @contextmanager
@@ -355,11 +355,11 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except TimeoutError as exc:
-        raise NotGiven(TIMEOUT, gettext("the server did not answer in time")) from exc
+        raise NotGiven(TIMEOUT, gettext("the server didn’t respond in time")) from exc
     except ssl.SSLError as exc:
-        raise NotGiven(TLS, gettext("TLS ended: {reason}").format(reason=words(exc))) from exc
+        raise NotGiven(TLS, gettext("the TLS connection ended: {reason}").format(reason=words(exc))) from exc
     except OSError as exc:
-        raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
+        raise Broken(gettext("the connection was lost: {strerror}").format(strerror=exc.strerror)) from exc
 
 
 # DNSSEC's own types, which are mostly not imported. Imports with signatures read them in this form.

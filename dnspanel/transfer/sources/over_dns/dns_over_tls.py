@@ -62,11 +62,9 @@ def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
 def words(exc: ssl.SSLError) -> str:
     """Return OpenSSL's error as a part of a sentence for people."""
     if isinstance(exc, ssl.SSLCertVerificationError):
-        return gettext("the server’s certificate is not trusted: {reason}").format(
-            reason=exc.verify_message.rstrip(".")
-        )
+        return gettext("the server’s certificate isn’t trusted: {reason}").format(reason=exc.verify_message.rstrip("."))
     if not exc.reason:
-        return gettext("TLS ended")
+        return gettext("the TLS connection ended")
     return str(_REASONS.get(exc.reason, exc.reason.replace("_", " ").lower()))
 
 
@@ -94,5 +92,5 @@ def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
     if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(
         peer.certificates
     ):
-        return gettext("the server’s certificate is not the expected certificate")
+        return gettext("the server’s certificate isn’t the expected one")
     return ""

@@ -54,7 +54,7 @@ class IncrementReader:
         elif self._adding is None:
             return False
         else:
-            raise Broken(gettext("the changes are not in a row"))
+            raise Broken(gettext("the changes aren’t consecutive"))
         return True
 
 

@@ -28,9 +28,9 @@ _RCODE_MESSAGES: dict[int, str] = {
         "the server refused the transfer (REFUSED): allow our address or TSIG key on the server"
     ),
     dns.rcode.NOTAUTH: gettext_noop(
-        "the server is not authoritative for the zone, or doesn’t allow the transfer (NOTAUTH)"
+        "the server isn’t authoritative for the zone or doesn’t allow the transfer (NOTAUTH)"
     ),
-    dns.rcode.NXDOMAIN: gettext_noop("the server does not know the zone (NXDOMAIN)"),
+    dns.rcode.NXDOMAIN: gettext_noop("the server doesn’t know the zone (NXDOMAIN)"),
     dns.rcode.SERVFAIL: gettext_noop(
         "the server failed (SERVFAIL): the zone might be expired or not loaded on the server"
     ),

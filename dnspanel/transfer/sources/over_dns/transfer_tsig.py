@@ -72,7 +72,7 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
         return dns.tsig.Key(dns.name.from_text(parsed_name(key.name)), secret, algorithm)
     except binascii.Error:
         raise SourceRefused(
-            gettext("the secret of the TSIG key {name} isn’t valid Base64").format(name=key.name)
+            gettext("the secret for the TSIG key {name} isn’t valid Base64").format(name=key.name)
         ) from None
 
 
@@ -95,7 +95,7 @@ class Signatures:
         if place is None:
             self._unsigned += 1
             if self._unsigned >= _MOST_UNSIGNED:
-                raise NotGiven("tsig", gettext("the server does not sign often enough"))
+                raise NotGiven("tsig", gettext("the server doesn’t sign often enough"))
             if self._context is not None:
                 self._context.update(message.wire)  # type: ignore[no-untyped-call]
             return
@@ -122,12 +122,10 @@ class Signatures:
 
 
 _TSIG_MESSAGES: dict[type[Exception], str] = {
-    dns.tsig.PeerBadKey: gettext_noop(
-        "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)"
-    ),
+    dns.tsig.PeerBadKey: gettext_noop("the server doesn’t know a TSIG key with this name and algorithm (BADKEY)"),
     dns.tsig.PeerBadSignature: gettext_noop("the server rejected the signature: the TSIG secret differs (BADSIG)"),
-    dns.tsig.PeerBadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
-    dns.tsig.BadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
-    dns.tsig.PeerBadTruncation: gettext_noop("the server rejects the short signatures of this algorithm (BADTRUNC)"),
-    dns.tsig.BadSignature: gettext_noop("the signature of the server’s answer is invalid: the TSIG secret differs"),
+    dns.tsig.PeerBadTime: gettext_noop("the server’s clock differs too much from the panel’s (BADTIME)"),
+    dns.tsig.BadTime: gettext_noop("the server’s clock differs too much from the panel’s (BADTIME)"),
+    dns.tsig.PeerBadTruncation: gettext_noop("the server rejected this algorithm’s short signatures (BADTRUNC)"),
+    dns.tsig.BadSignature: gettext_noop("the signature on the server’s answer is invalid: the TSIG secret differs"),
 }

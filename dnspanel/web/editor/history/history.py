@@ -261,7 +261,7 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         messages.warning(
             request,
             gettext(
-                "Old revisions of zones with more than {most_in_a_file:,} RRsets cannot be exported. You can "
+                "Old revisions of zones with more than {most_in_a_file:,} RRsets can’t be exported, but you can "
                 "export the current version."
             ).format(most_in_a_file=MOST_IN_A_FILE),
         )
@@ -298,7 +298,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         request,
         zone,
         number,
-        gettext("Revert of revision {number}").format(number=number),
+        gettext("Revert revision {number}").format(number=number),
         lambda: revision.undo_revision(revision=found, author=request.user, now=timezone.now()),
     )
 
@@ -324,7 +324,7 @@ def _draft_and_review(
         make_draft()
         say_done(
             request,
-            gettext("Draft created: {what} of {name}. Nothing changes until you publish the draft."),
+            gettext("Draft created for {name}: {what}. Nothing changes until you publish it."),
             what=what,
             name=zone.name,
         )

@@ -334,11 +334,11 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     deleted = _has_restorable_zones(request, found)
     if not undone:
         return redirect(restores if deleted else reverse("publication", args=[sequence]))
-    what = gettext("Undo of publication {sequence}").format(sequence=sequence)
+    what = gettext("Undo publication {sequence}").format(sequence=sequence)
     where = next(iter(undone)) if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
     say_done(
         request,
-        gettext("Draft created: {what} in {where}. Nothing changes until you publish the draft."),
+        gettext("Draft created for {where}: {what}. Nothing changes until you publish it."),
         what=what,
         where=where,
     )
@@ -358,7 +358,8 @@ def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
     with reporting(request, CannotUndo, RightMissing):
         failed.draft_again(publication=found, author=request.user, now=timezone.now())
         say_done(
-            request, gettext("The changes are in your draft again. Before you publish, fix the cause of the failure.")
+            request,
+            gettext("The changes are back in your draft. Fix the cause of the failure before you publish them again."),
         )
         return redirect("changes")
     return redirect("publication", sequence)

@@ -108,5 +108,6 @@ def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, *, replace: 
 
 def about_the_ttl(now: RRset, rrset: RRset) -> str:
     return gettext(
-        "All values of an RRset have the same TTL. The TTL of the other values also changes from {ttl} to {ttl2}."
+        "All values in an RRset have the same TTL, so the TTL of the other values will also change from "
+        "{ttl} to {ttl2}."
     ).format(ttl=now.ttl, ttl2=rrset.ttl)

@@ -65,9 +65,7 @@ def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) 
         if zone_of_row != zone:
             other = names.display(zone_of_row)
             raise ValueError(
-                gettext("the row belongs to the zone {other}. Paste the row there, or import the table").format(
-                    other=other
-                )
+                gettext("the row belongs to the zone {other}. Paste it there, or import the table").format(other=other)
             )
         line = text.removeprefix(DISABLED).rstrip("\n")
         entry = read_line(line, zone, means=Reading.ABSOLUTE)

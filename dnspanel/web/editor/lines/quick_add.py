@@ -206,7 +206,8 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
         name = _completed_target(token, type, value, origin)
         if name is not None and origin != ".":
             yield gettext(
-                "{text} has no trailing dot and is read as {name} here. For the name outside this zone, enter {text}."
+                "{text} has no trailing dot and is read as {name} here. To use the name outside this zone, enter "
+                "{text}."
             ).format(text=token.text, name=name)
 
 

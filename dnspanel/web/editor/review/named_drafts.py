@@ -103,7 +103,7 @@ def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     )
     say_done(
         request,
-        gettext("“{name}” is now your current draft. Your edits are added to this draft."),
+        gettext("“{name}” is now your current draft. Your edits will be added to it."),
         name=named.draft.name,
     )
     return redirect("changes")
@@ -130,9 +130,9 @@ def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
     named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
     who = gettext("all members of {name}").format(name=to.name) if isinstance(to, Team) else to.username
     message = (
-        gettext("Draft shared with {who} for editing. Only changes in zones with access are visible.")
+        gettext("Draft shared with {who} for editing. They can only see changes in zones they can access.")
         if may_edit
-        else gettext("Draft shared with {who} for viewing. Only changes in zones with access are visible.")
+        else gettext("Draft shared with {who} for viewing. They can only see changes in zones they can access.")
     )
     say_done(request, message, who=who)
     return _to(named)

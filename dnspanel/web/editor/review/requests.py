@@ -181,7 +181,7 @@ def _comment(request: PanelRequest, found: PublishRequest) -> HttpResponse:
 def _withdraw(request: PanelRequest, found: PublishRequest) -> HttpResponse:
     draft = found.draft
     publish_requests.withdraw(request=found, by=request.user, now=timezone.now())
-    say_done(request, gettext("Request withdrawn. The draft is in your saved drafts."))
+    say_done(request, gettext("Request withdrawn. The draft is now in your saved drafts."))
     return _to(found) if draft is None else redirect("draft-detail", draft.key)
 
 

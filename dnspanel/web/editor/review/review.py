@@ -143,11 +143,9 @@ def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDra
     if plans and request.POST.get("seen") != fingerprint(plans):
         form.refuse(
             None,
-            gettext("Your draft has changed since this page was loaded. Review the draft again before you publish.")
+            gettext("Your draft has changed since this page was loaded. Review it again before you publish it.")
             if of is None
-            else gettext(
-                "The draft has changed since this page was loaded. Review the draft again before you publish."
-            ),
+            else gettext("The draft has changed since this page was loaded. Review it again before you publish it."),
         )
     if not form.is_valid():
         raise _NotAsSeen(form, by_name)
@@ -284,7 +282,9 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
             usage = Usage(Kind.RRSETS, limit, plan.zone.rrset_count + plan.added - plan.removed)
             if usage.is_near:
                 found.append(
-                    gettext("After publishing, {name} has {message}").format(name=plan.zone.name, message=usage.message)
+                    gettext("After publishing, {name} will have {message}").format(
+                        name=plan.zone.name, message=usage.message
+                    )
                 )
     return found
 

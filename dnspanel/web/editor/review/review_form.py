@@ -82,13 +82,13 @@ class PublishForm(PublishingForm):
             if field in data and not _is_name(data[field], zone.name):
                 self.add_error(field, gettext("The name doesn’t match {name}").format(name=zone.name))
         if self.warnings - self.accepted_warnings:
-            self.add_error(None, gettext("Select the warnings that you accept, or fix the causes."))
+            self.add_error(None, gettext("Select the warnings that you accept, or fix their causes."))
         if self.needs_reason and not data.get("reason", "").strip():
-            self.add_error("reason", gettext("Enter a reason, because this publication ignores a warning."))
+            self.add_error("reason", gettext("Enter a reason because this publication ignores a warning."))
         elif self.act == "past" and not data.get("reason", "").strip():
             self.add_error(
                 "reason",
-                gettext("Enter a reason for bypassing the approval rules. The other approvers can read the reason."),
+                gettext("Enter a reason for bypassing the approval rules. The other approvers can read it."),
             )
         if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
             self.add_error("publish_at", gettext("Enter a time."))

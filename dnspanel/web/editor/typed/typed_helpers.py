@@ -141,11 +141,7 @@ def _compute_values(helper: Helper, act: str) -> list[dict[str, str]]:
     else:
         if usage in computed.AUTHORITIES:
             raise BadFields(
-                {
-                    "": gettext(
-                        "Servers only send their own certificate. Paste the certificate of the authority instead."
-                    )
-                }
+                {"": gettext("Servers only send their own certificate. Paste the authority’s certificate instead.")}
             )
         chain = [_certificate_of_server(helper)]
     certificate = computed.certificate_for(usage, chain)

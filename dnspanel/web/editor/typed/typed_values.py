@@ -195,7 +195,7 @@ def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | No
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(
-            gettext("{lines} values are too many for the form. Edit the values as text.").format(lines=len(lines))
+            gettext("{lines} values are too many for the form. Edit them as text.").format(lines=len(lines))
         )
     found = []
     for number, line in enumerate(lines, 1):

@@ -108,4 +108,4 @@ def test_a_hostile_pattern_looks_through_a_name_once() -> None:
 def test_stars_are_counted_as_they_cost() -> None:
     assert [stars(each) for each in ("www", r"\*", "*", "***", r"*\**", "a*b*c")] == [0, 0, 1, 1, 2, 2]
     assert fault("*a" * MOST_STARS) == ""
-    assert fault("*a" * MOST_STARS + "*") == f"A pattern can have at most {MOST_STARS} stars: {'*a' * MOST_STARS}*"
+    assert fault("*a" * MOST_STARS + "*") == f"A pattern can have at most {MOST_STARS} asterisks: {'*a' * MOST_STARS}*"

@@ -96,7 +96,7 @@ def test_a_redirect_is_not_followed_and_a_long_answer_not_read(server: str) -> N
         (b'{"issuer": "ISSUER", "authorization_endpoint": "javascript:alert(1)"}', "authorization_endpoint"),
         (b'{"issuer": "ISSUER"}', "authorization_endpoint"),
         (b"[]", "instead of the provider’s configuration"),
-        (b"<html>", "isn’t valid JSON"),
+        (b"<html>", "didn’t return valid JSON"),
     ],
     ids=["other", "script", "none", "list", "page"],
 )
@@ -107,5 +107,5 @@ def test_what_is_no_configuration_is_told(server: str, body: bytes, told: str) -
 
 
 def test_nobody_there_is_told(reachable: None) -> None:
-    with pytest.raises(ProviderAway, match="isn’t responding"):
+    with pytest.raises(ProviderAway, match="didn’t respond"):
         oidc_discovery.configuration_of("http://127.0.0.1:1")

@@ -68,7 +68,7 @@ def test_one_token_too_many_is_refused_until_one_is_revoked(bob: User) -> None:
     with pytest.raises(TokenQuotaExceeded) as refused:
         tokens.create_token(owner=bob, terms=TERMS, by=bob, now=NOW)
     assert str(refused.value) == (
-        "Your quota is exceeded: limit 2 tokens, used 2, requested 1. An administrator can raise the limit. "
+        "Quota exceeded: limit 2 tokens, used 2, requested 1. An administrator can raise your limit. "
         "You can revoke tokens that are no longer used."
     )
     with pytest.raises(TokenQuotaExceeded):
@@ -92,7 +92,7 @@ def test_the_tokens_of_a_team_are_those_of_its_members(team: Team, alice: User) 
     tokens.create_token(owner=alice, terms=TERMS, by=alice, now=NOW)
     set_quotas(of=team, quotas={Kind.TOKENS: 1}, by=None, now=NOW)
     tokens.create_token(owner=carol, terms=terms_in(team), by=carol, now=NOW)
-    with pytest.raises(TokenQuotaExceeded, match="Quota of team Alpha exceeded: limit 1 token, used 1"):
+    with pytest.raises(TokenQuotaExceeded, match="Quota for team Alpha exceeded: limit 1 token, used 1"):
         tokens.create_token(owner=dan, terms=terms_in(team), by=dan, now=NOW)
     assert Token.objects.count() == 2
 
@@ -111,5 +111,5 @@ def test_usage_says_when_it_is_near() -> None:
     assert near.is_near
     assert near.message == "8 of 10 zones used, 2 left."
     assert replace(usage, limit=0, used=0).percent == 100
-    assert quotas.Usage(Kind.BYTES, limit=1 << 30, used=1 << 30).message.endswith("The limit is reached.")
+    assert quotas.Usage(Kind.BYTES, limit=1 << 30, used=1 << 30).message.endswith("The limit has been reached.")
     assert not quotas.Usage(Kind.RRSETS, limit=5, used=None).is_near

@@ -36,7 +36,7 @@ def test_how_the_serial_moves_is_kept_with_the_zone(zone: Zone, alice: User) -> 
     assert zone.soa_edits == SoaEdit("epoch", "")
     assert AuditEntry.objects.filter(action="zone.serials").count() == 1
     with pytest.raises(
-        SettingsRefused, match=r"soa_edit_api cannot be OFF\. Leave the field empty or choose .*: DEFAULT, INCREASE"
+        SettingsRefused, match=r"soa_edit_api can’t be OFF\. Leave it empty or choose .*: DEFAULT, INCREASE"
     ):
         keep_attributes(zone=zone, attributes={"soa_edit_api": "OFF", "account": "you"}, by=alice, now=NOW)
     assert PowerdnsZone.objects.get().account == "me"

@@ -88,7 +88,7 @@ def test_facts_that_cannot_be_kept_are_refused(sent: dict[str, Any]) -> None:
 def test_zone_text_is_refused_with_what_would_be_left_out() -> None:
     """Regression test: the answer was 201, although the DNSSEC records were silently left out."""
     soa = "@ IN SOA ns1.test. h.test. 5 1h 1h 1w 1h\n"
-    with pytest.raises(Refusal, match=r"this file doesn’t contain the keys\. Left out: 1 NSEC"):
+    with pytest.raises(Refusal, match=r"this file doesn’t contain its keys\. Left out: 1 NSEC"):
         new(zone=soa + "@ NSEC www A\n")
     with pytest.raises(Refusal, match="1 LUA record left out"):
         new(zone=soa + "www LUA A \"'192.0.2.1'\"\n")

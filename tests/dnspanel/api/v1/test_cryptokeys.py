@@ -80,7 +80,7 @@ def test_records_of_the_panels_own_keys_are_refused_with_the_reason(
     content = own.ds_of(2) if type_ == "CDS" else own.dnskey
     rrset = {"name": zone.name, "type": type_, "ttl": 60, "changetype": "REPLACE", "records": [{"content": content}]}
     told = caller(bob).error("PATCH", URL, {"rrsets": [rrset]})
-    assert f"the panel generates the {type_} record of its own key {own.tag}" in told
+    assert f"the panel generates the {type_} record for its own key {own.tag}" in told
 
 
 @pytest.mark.parametrize("right", Right)
@@ -169,7 +169,7 @@ def test_a_key_is_taken_in_once_and_what_is_none_is_not_quoted(bob: User, zone: 
         ({"keytype": "zsk", "content": "x", "bits": 1}, "Either you submit"),
         ({"keytype": "zsk", "privatekey": "x" * 100_000}, "Key could not be parsed"),
         ({"keytype": "zsk", "privatekey": ["x"]}, "Key 'privatekey' not present or not a String"),
-        ({**SIGNS, "published": False}, "keys that are not published"),
+        ({**SIGNS, "published": False}, "keys that aren’t published"),
     ],
 )
 def test_a_bad_key_is_refused_and_the_reason_is_said(body: Any, message: str, bob: User, zone: Zone) -> None:

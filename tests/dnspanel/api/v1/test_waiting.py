@@ -117,4 +117,4 @@ def test_who_waits_for_what_is_taken_back_reads_why_at_once(call: Caller, zone: 
     with refusing(2, lambda sequence: take_back(sequence, ns1)):
         status, words = patch(call, "?wait=all&timeout=20")
     assert status == 422
-    assert "The change was reverted, because the nodes could not serve it. " + REASON in words
+    assert "The change was reverted because the nodes couldn’t serve it. " + REASON in words

@@ -184,7 +184,7 @@ def test_a_change_of_soa_edit_api_counts_from_the_next_change_on(call: Caller, z
     refused = call("PUT", f"/zones/{ZONE}", {"soa_edit": "sometimes"})
     assert (refused.status_code, texts(refused)) == (
         422,
-        "soa_edit cannot be sometimes. Leave the field empty or choose one of these values: "
+        "soa_edit can’t be sometimes. Leave it empty or choose one of these values: "
         "NONE, EPOCH, INCEPTION-EPOCH, INCEPTION-INCREMENT.",
     )
 

@@ -149,4 +149,4 @@ def test_an_act_that_is_gone_is_told_with_its_number_and_hash(make_destination: 
     assert [row["action"] for row in rows] == ["evidence.create", GONE, "team.delete"]
     assert rows[1]["hash"] == bytes(AuditLink.objects.get(number=2).chain).hex()
     # The destination answered. Entries that it rejected aren't sent again, and the page reports them.
-    assert (destination.sent_to, destination.rejected) == (3, "Log entries rejected by the receiver: 1. Reason: no")
+    assert (destination.sent_to, destination.rejected) == (3, "The receiver rejected log entries (1). Reason: no")

@@ -126,7 +126,7 @@ def test_a_change_keeps_the_position_unless_it_is_to_begin_anew_and_sees_another
     assert (made.name, made.sent_to, made.failures, made.resting_until, made.error) == ("New", 7, 0, None, "")
     change(made, alice, from_beginning=True)
     assert made.sent_to == 0
-    with pytest.raises(DestinationRefused, match="Someone else changed"):
+    with pytest.raises(DestinationRefused, match="Someone else has changed"):
         change(stale, alice)
     destinations.delete_destination(destination=made, by=alice, now=NOW)
     with pytest.raises(DestinationUnknown):

@@ -178,12 +178,12 @@ def test_an_answer_says_what_was_kept() -> None:
         receiver.answer(200, body=rejected)
         assert (
             send(target, [ACT], sender=SENDER, now=AT).rejected
-            == "Log entries rejected by the receiver: 2. Reason: too old"
+            == "The receiver rejected log entries (2). Reason: too old"
         )
         receiver.answer(503, body=b"busy", Retry_After="40")
         with pytest.raises(NotSent, match="The receiver returned HTTP status 503: busy") as refused:
             send(target, [ACT], sender=SENDER, now=AT)
         assert refused.value.retry_after == 40
         receiver.answer(302, body=b"", Location="/")
-        with pytest.raises(NotSent, match="Redirects aren’t followed"):
+        with pytest.raises(NotSent, match="redirects aren’t followed"):
             send(target, [ACT], sender=SENDER, now=AT)

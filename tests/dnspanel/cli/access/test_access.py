@@ -36,7 +36,7 @@ def test_a_grant_is_given_seen_and_taken(run: Run) -> None:
     assert f"Grant {made['id']}" in line
     now = f"{timezone.now():%Y-%m-%dT%H:%M:%SZ}"
     was = run("access", "may", "oda", "example.test", "--at", now.replace("20", "10", 1), token=token)
-    assert "oda did not have an account then." in was.err
+    assert "oda didn’t have an account then." in was.err
     sure = run("access", "may", "oda", "example.test", "mail", "A", "--at", now, "--output", "json", token=token).json
     assert {each["right"]: each["allowed"] for each in sure["rights"]}["change"] is False
     assert "since" in sure

@@ -50,9 +50,9 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     assert (found["denial"]["narrow"], found["cds"], found["cdnskey"]) == (True, [2, 4], True)
     assert run("dnssec", "cds", "a.test").code == 2
     assert run("dnssec", "cds", "a.test", "delete", input="n\n").code == 130
-    assert "replaces its DS" in run("dnssec", "show", "a.test").out
+    assert "will replace its DS" in run("dnssec", "show", "a.test").out
     assert run("dnssec", "cds", "a.test", "delete", "--yes").code == 0
-    assert "deletes the DS" in run("dnssec", "show", "a.test").out
+    assert "will remove the DS" in run("dnssec", "show", "a.test").out
     assert run("dnssec", "cds", "a.test", "none", "--no-cdnskey").code == 0
     assert run("dnssec", "signalling", "a.test", "on").code == 0
     assert run("dnssec", "show", "a.test", "--output", "json").json["signalling"] is True
@@ -151,7 +151,7 @@ def test_a_rollover_is_begun_shown_and_cancelled(run: Run) -> None:
     assert "algorithm" in run("dnssec", "rollover", "list").out
     assert "kind              algorithm" in run("dnssec", "rollover", "show", "a.test").out
     refused = run("dnssec", "rollover", "begin", "a.test", "csk")
-    assert (refused.code, refused.err) == (1, "Error: A rollover of a.test. is already in progress.\n")
+    assert (refused.code, refused.err) == (1, "Error: A rollover for a.test. is already in progress.\n")
     assert run("dnssec", "rollover", "cancel", "a.test").code == 0
 
 

@@ -70,7 +70,7 @@ def test_keys_go_out_and_come_back(run: Run, erin: Any, administrator: str, tmp_
     told = ("--format", "json", "--keys-passphrase-file", str(secret))
 
     refused = run("export", "--all", *told, "-o", str(file))
-    assert (refused.code, "private keys of the zone exported.test" in refused.err) == (1, True)
+    assert (refused.code, "private keys for the zone exported.test" in refused.err) == (1, True)
     done = run("export", "--all", *told, "-o", str(file), token=administrator)
     assert done.code == 0, done.err
     assert "keys" in done.out

@@ -112,7 +112,7 @@ def test_records_are_noted_and_found_by_what_is_noted(run: Run) -> None:
 def test_a_bad_value_is_refused_once(run: Run) -> None:
     refused = run("records", "set", ZONE, "www", "A", "192.0.2.300")
     assert refused.code == 1
-    assert refused.err == "Error: the address 192.0.2.300 is not a valid IPv4 address (www A)\n"
+    assert refused.err == "Error: 192.0.2.300 isn’t a valid IPv4 address (www A)\n"
 
 
 def test_a_command_without_values_is_wrong_usage(run: Run) -> None:

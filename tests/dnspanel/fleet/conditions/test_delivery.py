@@ -33,7 +33,7 @@ def test_the_alert_names_the_place_and_lasts_until_it_is_clearly_better() -> Non
     trouble = only(inputs(waiting=waiting(Place.PUSH, 421)))
     assert (
         trouble.message
-        == "Publications don’t reach the nodes. The oldest publication has waited 7 min for the worker “push”."
+        == "Publications aren’t reaching the nodes. The oldest one has been waiting 7 min for the worker “push”."
     )
     assert found(inputs(waiting=waiting(Place.GROUP, 31, "rest")), "panel.late") == [("panel.late", "warning")]
     assert found(inputs(waiting=waiting(Place.GROUP, 29, "rest")), "panel.late") == []
@@ -61,7 +61,7 @@ def test_a_node_that_is_late_and_what_waits_for_it_are_one_alert() -> None:
     moving = node(health=health(Word.CATCHING_UP, 400))
     [trouble] = conditions(inputs(moving, waiting=replace(at_node, is_moving=True)), NOW)
     assert (trouble.kind, trouble.severity) == ("panel.late", "critical")
-    assert trouble.message.startswith("Publications arrive late. ns1 is catching up")
+    assert trouble.message.startswith("Publications are arriving late. ns1 is catching up")
     # The first alert stays, even if the node alternates between late and catching up.
     assert found(inputs(late, waiting=at_node), "panel.late") == [("panel.late", "critical")]
     assert found(inputs(late, waiting=at_node), "panel.late", "node.standing:ns1") == [("node.stale", "critical")]

@@ -61,7 +61,7 @@ def test_a_front_below_its_minimum_is_told_with_how_many_are_left() -> None:
     assert found(inputs(node(report={"front": replace(report, minimum=1).to_json()}))) == []
     assert found(inputs(node(report={"front": {"backends": 1}}))) == [], "of another release"
     trouble = only(inputs(node("front1", report={"front": {"backends": []}, "unserved": "nothing listens"})))
-    assert trouble.message.startswith("dnsdist on front1 doesn’t answer correctly")
+    assert trouble.message.startswith("dnsdist on front1 isn’t responding correctly")
 
 
 def test_powerdns_that_does_not_answer_is_told_in_its_agents_words() -> None:
@@ -107,13 +107,13 @@ def test_a_reader_that_never_ends_and_a_clock_that_is_off() -> None:
     assert found(inputs(node(report={"oldest_reader": 10_001}))) == [("node.reader", "warning")]
     assert found(inputs(node(report={"oldest_reader": 2_000}))) == []
     assert found(inputs(node(report={"oldest_reader": 2_000})), "node.reader:ns1") == [("node.reader", "warning")]
-    assert only(inputs(node(clock_offset=-11.0))).message == "The clock of ns1 is 11 s behind the panel’s clock."
+    assert only(inputs(node(clock_offset=-11.0))).message == "The clock on ns1 is 11 s behind the panel’s clock."
     far = only(inputs(node(clock_offset=7200.0)))
     assert (far.severity, far.message.partition(".")[0]) == (
         "critical",
-        "The clock of ns1 is 2 h ahead of the panel’s clock",
+        "The clock on ns1 is 2 h ahead of the panel’s clock",
     )
-    assert "The node signs with this clock" in far.message
+    assert "The node uses this clock for signing" in far.message
     assert found(inputs(node(clock_offset=6.0))) == []
     assert found(inputs(node(clock_offset=6.0)), "node.clock:ns1") == [("node.clock", "warning")]
 

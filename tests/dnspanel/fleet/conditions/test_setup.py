@@ -25,12 +25,12 @@ def test_each_fault_names_the_node_and_both_values() -> None:
     assert [(fault.kind, fault.message) for fault in setup_faults("ns1", setup)] == [
         (
             "node.agent",
-            "The agent of ns1 is older than the panel: 1.0.0.dev1+ga. "
+            "The agent on ns1 (1.0.0.dev1+ga) is older than the panel. "
             "Install the panel’s version, 1.0.0.dev2+gb, on the node.",
         ),
         (
             "node.setup",
-            "The setup of ns1 differs from the panel’s settings. DNS address: A on the server, B in the panel.",
+            "The setup on ns1 differs from the panel’s settings. DNS address: A on the server, B in the panel.",
         ),
     ]
 

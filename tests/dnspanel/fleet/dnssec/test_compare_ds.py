@@ -66,10 +66,10 @@ def test_the_message_names_keys_and_servers() -> None:
         "on all 2 servers."
     )
     assert found([ds(FIRST)], [ds(STRANGER)])[1] == (
-        "The DS is wrong at ns1.test. 192.0.2.1. The parent test. has 2 servers. "
-        "The DS doesn’t match a key that signs the zone, so validating resolvers can’t resolve the zone."
+        "The DS is wrong on ns1.test. 192.0.2.1, out of 2 servers for the parent test.. "
+        "The DS doesn’t match any key that signs the zone, so validating resolvers can’t resolve the zone."
     )
-    assert "isn’t signed with RSASHA256, as the DS requires" in found([ds(FIRST), ds(RSA)])[1]
+    assert "isn’t signed with RSASHA256, which the DS requires" in found([ds(FIRST), ds(RSA)])[1]
     assert found([ds(FIRST)], [], [])[1] == (
-        "2 of 3 servers of the parent test. don’t have a DS for the zone. The other servers do."
+        "2 of 3 servers for the parent test. don’t have a DS for the zone, but the others do."
     )

@@ -65,12 +65,12 @@ def found(*rrsets: dns.rrset.RRset, name: str = "b.test.") -> Denial | str:
         ("B.TEST.", "c.test. NS RRSIG NSEC", Denial.UNSIGNED),
         ("b.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
         ("b.test.", "c.test. NS CERT", Denial.UNSIGNED),  # its bitmap ends a byte before the DS bit
-        ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC of b.test. shows that a DS exists"),
-        ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC of b.test. shows that a CNAME exists"),
+        ("b.test.", "c.test. NS DS RRSIG NSEC", "the NSEC for b.test. shows that a DS exists"),
+        ("b.test.", "c.test. CNAME RRSIG NSEC", "the NSEC for b.test. shows that a CNAME exists"),
         (
             "b.test.",
             "c.test. NS SOA RRSIG NSEC",
-            "the NSEC of b.test. is from the apex, so the record can’t deny a DS",
+            "the NSEC for b.test. is from the apex, so it can’t deny a DS",
         ),
         ("a.test.", "c.test. A RRSIG NSEC", Denial.NO_DELEGATION),
         ("a.test.", "c.b.test. A RRSIG NSEC", Denial.NO_DELEGATION),  # an empty non-terminal
@@ -110,8 +110,8 @@ def test_of_what_is_below_a_cut_or_a_dname_the_zone_above_proves_nothing(types: 
         ([nsec3_at("b.test.", "NS", flags=1)], Denial.UNSIGNED),
         ([nsec3_at("b.test.", "A RRSIG")], Denial.NO_DELEGATION),
         ([nsec3_at("b.test.", "")], Denial.NO_DELEGATION),  # an empty non-terminal
-        ([nsec3_at("b.test.", "NS DS RRSIG")], "the NSEC3 of b.test. shows that a DS exists"),
-        ([nsec3_at("b.test.", "NS SOA")], "the NSEC3 of b.test. is from the apex, so the record can’t deny a DS"),
+        ([nsec3_at("b.test.", "NS DS RRSIG")], "the NSEC3 for b.test. shows that a DS exists"),
+        ([nsec3_at("b.test.", "NS SOA")], "the NSEC3 for b.test. is from the apex, so it can’t deny a DS"),
         ([APEX, nsec3_over("b.test.")], Denial.NO_DELEGATION),
         ([APEX, nsec3_over("b.test.", flags=1)], Denial.OPT_OUT),
         ([APEX, LAST], Denial.NO_DELEGATION),

@@ -234,7 +234,7 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     world.answer()
     for _ in range(3):
         assert world.look() is Step.PUBLISH
-    waits = "Waiting for all secondaries of the zone to serve this step."
+    waits = "Waiting for all of the zone’s secondaries to serve this step."
     assert world.row.waits_for == f"{waits} partner will be notified soon."
     transferred(serial=old)
     for _ in range(8):  # longer than caches keep the DNSKEY RRset, and than the delay of the alert
@@ -424,7 +424,7 @@ def test_a_key_that_somebody_changed_in_the_database_stops_it_until_a_person_loo
     world.answer()
     world.look()
     assert world.row.is_stuck
-    assert "is not in the state that this step needs" in world.row.waits_for
+    assert "isn’t in the state that this step needs" in world.row.waits_for
 
 
 def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
@@ -458,9 +458,7 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     for _ in range(90):
         world.answer()
         assert world.look(seconds=55) is Step.PUBLISH
-    assert (
-        "have to add the new key to their DNSKEY records. Some name servers don’t have the keys" in world.row.waits_for
-    )
+    assert "must add the new key to their DNSKEY records. Some name servers don’t have the keys" in world.row.waits_for
     [new] = ZoneKey.objects.filter(pk__in=world.row.new_keys)
     zone_name, _, wanted = requested[-1]  # type: ignore[misc]
     assert (zone_name, wanted) == (CHILD, [(256, 13, bytes(new.public))])
@@ -638,7 +636,7 @@ def test_a_first_ds_that_is_refused_is_an_alert_until_it_begins(world: World) ->
     add_other_key(zone=world.zone, text=text, acting=world.acting)
     has_first_ds(world)
     assert automatic.begin_first_ds(now=world.now) == 0
-    assert "Add the DS records of all signers" in Signing.objects.get(pk=world.zone.pk).due_refusal
+    assert "Add all signers’ DS records" in Signing.objects.get(pk=world.zone.pk).due_refusal
     assert [name for name, _ in read(world.now).of(LogInputs).rollovers.first] == [CHILD]
     assert automatic.begin_first_ds(now=world.now) == 0
     remove_other_key(zone=world.zone, tag=key_material.key_tag(257, 13, public), acting=world.acting)

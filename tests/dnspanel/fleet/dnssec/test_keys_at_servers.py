@@ -60,7 +60,9 @@ def look() -> Look:
 def test_every_name_server_has_to_have_the_new_key(look: Look) -> None:
     assert look(has(OLD, NEW), has(NEW, ttl=900)) == ("", 900)
     lack, ttl = look(has(OLD, NEW), has(OLD))
-    assert lack == f"Some name servers of {ZONE} don’t have the DNSKEY records: b.ns.test. {SECOND}: missing key {TAG}."
+    assert lack == (
+        f"Some name servers for {ZONE} don’t have the DNSKEY records: b.ns.test. {SECOND}: missing key {TAG}."
+    )
     assert ttl == 600
 
 

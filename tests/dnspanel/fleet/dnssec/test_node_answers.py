@@ -122,9 +122,9 @@ def test_each_node_says_its_keys_its_serial_and_until_when_its_signature_is_good
     assert good.signature_ends is not None
     assert timedelta(days=5) < good.signature_ends - datetime.now(UTC) < timedelta(days=30)
     assert {name: (each.verdict, each.reason, each.serial) for name, each in answers.items() if name != "good"} == {
-        "bare": (Verdict.BOGUS, f"the DNSKEY of {zone.name} is not signed by {zone.name}", 7),
+        "bare": (Verdict.BOGUS, f"the DNSKEY for {zone.name} is not signed by {zone.name}", 7),
         "drained": (Verdict.VALIDATES, "", 7),
-        "forged": (Verdict.BOGUS, f"the signature of the SOA of {zone.name} is invalid", 8),
+        "forged": (Verdict.BOGUS, f"the signature for the SOA for {zone.name} is invalid", 8),
         "keyless": (Verdict.UNSIGNED, "", 7),
         "lame": (Verdict.SILENT, "not authoritative", None),
         "refusing": (Verdict.SILENT, "it answers REFUSED", None),
@@ -142,7 +142,7 @@ def test_a_key_that_is_none_of_the_panels_proves_nothing(zone: Zone, port: int, 
     [answer] = found(zone).values()
     assert (answer.verdict, answer.reason) == (
         Verdict.BOGUS,
-        "the DNSKEY records don’t contain a key of the panel",
+        "the DNSKEY records don’t contain any of the panel’s keys",
     )
 
 

@@ -126,7 +126,7 @@ def test_a_server_that_is_silent_changes_nothing_that_is_known(signed: Zone, che
         assert found is not None
         assert (found.state, found.known_at, found.checked_at) == (ParentState.MATCHES, NOW, now)
         assert (found.silent_since, found.due_at) == (NOW + EVERY, now + AGAIN)
-        assert found.silent == f"Some servers of parent.test. don’t answer: a.ns.test. {A}: no answer."
+        assert found.silent == f"Some servers for parent.test. didn’t respond: a.ns.test. {A}: no answer."
     found = check(NOW + 3 * EVERY, has(ds(signed)), has(ds(signed)))
     assert found is not None
     assert (found.silent, found.silent_since) == ("", None)
@@ -212,7 +212,7 @@ def test_what_somebody_else_found_meanwhile_stays(signed: Zone) -> None:
     [old] = parent_checks.take_on(now=NOW)
     [new] = parent_checks.take_on(now=NOW + LEASE)
     look = parent_checks.look(old, resolver=Resolver(()), now=NOW)
-    assert look.finding.silent == f"The parent of {ZONE} couldn’t be found: no resolver configured."
+    assert look.finding.silent == f"{ZONE}’s parent couldn’t be found: no resolver configured."
     assert not parent_checks.keep(claim=old, look=look, now=NOW)
     assert parent_checks.keep(claim=new, look=look, now=NOW)
 
@@ -276,7 +276,9 @@ def test_the_zone_is_validated_from_the_root_down(make_zone: MakeZone, alice: Us
     good, stolen = ParentCheck.objects.order_by("zone__name")
     assert (good.state, stolen.state) == (ParentState.MATCHES, ParentState.BOGUS)
     assert good.message.endswith("The zone validates from the root.")
-    assert stolen.message == "stolen.test. doesn’t validate from the root: the DS of stolen.test. doesn’t match a key."
+    assert (
+        stolen.message == "stolen.test. doesn’t validate from the root: the DS for stolen.test. doesn’t match any key."
+    )
 
 
 def test_a_resolver_that_passes_no_signatures_on_proves_nothing(signed: Zone, check: Check, settings: Any) -> None:
@@ -292,7 +294,7 @@ def test_workers_do_what_is_due_and_the_request_wakes_one(signed: Zone, alice: U
     settings.DNS_RESOLVERS = ["127.0.9.9:9"]
     tasks.check_parents()
     first = ParentCheck.objects.get()
-    assert first.silent == f"The parent of {ZONE} couldn’t be found: resolver: no answer."
+    assert first.silent == f"{ZONE}’s parent couldn’t be found: resolver: no answer."
     ask_parent(zone=signed, now=timezone.now(), by=alice)
     tasks.check_parent(signed.pk)
     second = ParentCheck.objects.get()

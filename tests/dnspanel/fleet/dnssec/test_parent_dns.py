@@ -133,7 +133,7 @@ def test_an_answer_that_is_not_the_parents_does_not_count(
     wrong = changed(has(DS), change)
     found = look({A: cut_short(wrong) if change is _many else wrong, B: has(DS)})
     assert found.servers == {f"b.ns.test. {B}": (DS,)}
-    assert found.silent == f"Some servers of parent.test. don’t answer: a.ns.test. {A}: {message}."
+    assert found.silent == f"Some servers for parent.test. didn’t respond: a.ns.test. {A}: {message}."
 
 
 @pytest.mark.parametrize("reply", [b"\0" * 5, b"\xff" * 600])
@@ -144,7 +144,7 @@ def test_bytes_that_are_no_message_are_no_answer(look: Look, reply: bytes) -> No
     found = look({A: garbage, B: cut_short(garbage)})
     assert found.servers == {}
     assert f"a.ns.test. {A}: no answer" in found.silent
-    assert f"b.ns.test. {B}: truncated over UDP, and then over TCP: malformed answer" in found.silent
+    assert f"b.ns.test. {B}: truncated over UDP, then over TCP: malformed answer" in found.silent
 
 
 def test_one_that_is_silent_is_named_and_asked_twice(look: Look) -> None:
@@ -155,7 +155,7 @@ def test_one_that_is_silent_is_named_and_asked_twice(look: Look) -> None:
         return has(DS)(query, is_tcp) if len(queries) == 2 else None
 
     found = look({A: nobody, B: second_time})
-    assert found.silent == f"Some servers of parent.test. don’t answer: a.ns.test. {A}: no answer."
+    assert found.silent == f"Some servers for parent.test. didn’t respond: a.ns.test. {A}: no answer."
     assert found.servers == {f"b.ns.test. {B}": (DS,)}
 
 
@@ -174,7 +174,7 @@ def test_aliases_in_a_circle_are_no_address(look: Look) -> None:
 
 def test_a_name_server_without_an_address_is_named(look: Look) -> None:
     found = look({B: has(DS)}, resolver_of({"a.ns.test.": (), "b.ns.test.": (B,)}))
-    assert found.silent == "Some servers of parent.test. don’t answer: a.ns.test.: no address."
+    assert found.silent == "Some servers for parent.test. didn’t respond: a.ns.test.: no address."
 
 
 def test_addresses_that_the_panel_may_not_ask_are_neither_asked_nor_told(look: Look) -> None:
@@ -182,7 +182,7 @@ def test_addresses_that_the_panel_may_not_ask_are_neither_asked_nor_told(look: L
         raise AssertionError(query)
 
     found = look({A: never, B: has(DS)}, networks=[f"{B}/32"])
-    assert found.silent == ("Some servers of parent.test. don’t answer: a.ns.test. doesn’t have a public address.")
+    assert found.silent == ("Some servers for parent.test. didn’t respond: a.ns.test. doesn’t have a public address.")
     assert found.servers.keys() == {f"b.ns.test. {B}"}
 
 
@@ -191,7 +191,7 @@ def test_more_servers_than_can_be_asked_are_not_asked(look: Look) -> None:
     assert look({}, cut_short(resolver_of(many))).silent == "parent.test. has more than 32 name servers."
     many = {f"{number}.ns.test.": (A, B, "127.0.9.3") for number in range(22)}
     assert look({}, cut_short(resolver_of(many))).silent == (
-        "The name servers of parent.test. have more than 64 addresses."
+        "The name servers for parent.test. have more than 64 addresses."
     )
 
 
@@ -222,10 +222,10 @@ def test_what_the_kernel_says_of_a_route(monkeypatch: pytest.MonkeyPatch, number
 
 
 def test_a_resolver_that_is_silent_or_broken_is_said(look: Look) -> None:
-    assert look({}, nobody).silent == "The parent of zone.parent.test. couldn’t be found: resolver: no answer."
+    assert look({}, nobody).silent == "zone.parent.test.’s parent couldn’t be found: resolver: no answer."
     broken = changed(resolver_of({}), lambda reply: reply.set_rcode(dns.rcode.SERVFAIL))
     assert look({}, broken).silent == (
-        "The parent of zone.parent.test. couldn’t be found: the resolver answered SERVFAIL for parent.test.."
+        "zone.parent.test.’s parent couldn’t be found: the resolver answered SERVFAIL for parent.test.."
     )
 
 

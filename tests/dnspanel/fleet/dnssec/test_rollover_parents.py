@@ -71,7 +71,7 @@ def test_a_node_that_answers_with_something_else_in_the_parent_proves_nothing(wo
     )
     found = answer_of(world)
     assert found is not None
-    assert found.silent == "ns1 answered with other records in example.com."
+    assert found.silent == "ns1 answered with different records in example.com."
     world.look()
     assert world.row.parent_silent == found.silent
 

@@ -93,7 +93,7 @@ def test_a_node_where_everything_differs_tells_of_few_and_counts_the_others(node
     divergences.record_found(node_id=node.pk, zones=zones, now=NOW)
     assert Divergence.objects.count() == 30
     assert len(messages()) == 6
-    assert messages()[-1] == "25 more zones differ from the panel."
+    assert messages()[-1] == "25 more zones differ from the panel’s."
     divergences.record_over(node_id=node.pk, now=LATER)
     assert not Divergence.objects.filter(repaired_at=None).exists()
 
@@ -101,6 +101,6 @@ def test_a_node_where_everything_differs_tells_of_few_and_counts_the_others(node
 def test_a_comparison_is_news_only_when_it_comes_out_otherwise(node: Node) -> None:
     for is_equal in (True, True, False, False, True):
         divergences.record_compared(node_id=node.pk, is_equal=is_equal, now=NOW)
-    assert messages() == ["The node’s content differs from the panel’s content at the same position."]
+    assert messages() == ["The node’s content differs from the panel’s at the same position."]
     found = Node.objects.get()
     assert (found.digest_equal, found.digest_compared_at) == (True, NOW)

@@ -58,11 +58,11 @@ def test_other_digests_without_a_name_make_the_node_look_and_then_get_a_snapshot
 def test_too_many_zones_and_what_belongs_to_no_zone_take_a_snapshot() -> None:
     assert decide(Seen(AT, DIGEST, (ZONE,), MOST_REPAIRS), DIGEST) == RepairZones((ZONE,))
     assert decide(Seen(AT, DIGEST, (ZONE,), MOST_REPAIRS + 1), DIGEST) == TakeSnapshot(
-        "201 zones on the node differ from the panel"
+        "201 zones on the node differ from the panel’s"
     )
     beyond = (0, "key.test.", "a TSIG key was added on the server")
     assert decide(Seen(AT, DIGEST, (beyond, ZONE), 2), DIGEST) == TakeSnapshot(
-        "the node’s files differ outside of single zones: a TSIG key was added on the server"
+        "the node’s files differ in data that doesn’t belong to a single zone: a TSIG key was added on the server"
     )
 
 

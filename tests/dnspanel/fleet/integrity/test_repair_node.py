@@ -174,7 +174,7 @@ def test_what_no_look_explains_gets_a_snapshot(made: Served, monkeypatch: pytest
     drift(made)
     assert repair(made)
     assert digest_equal() is False
-    assert "no differing zone was found" in Bootstrap.objects.get().reason
+    assert "no zone with differences was found" in Bootstrap.objects.get().reason
 
 
 def test_a_node_that_waits_for_a_snapshot_is_not_repaired(made: Served) -> None:

@@ -50,9 +50,9 @@ def set_back(made: Served) -> None:
     [
         (Position(OURS, 5), True, ""),
         (Position(OURS, 3), True, ""),
-        (Position(OURS, 6), True, "has published only 5"),
+        (Position(OURS, 6), True, "has only published up to 5"),
         (Position(OTHER, 900), True, ""),  # from an earlier epoch: it gets a snapshot
-        (Position(OTHER, 1), False, "doesn’t know"),
+        (Position(OTHER, 1), False, "doesn’t recognize"),
     ],
 )
 def test_only_what_the_panel_never_published_is_suspicious(position: Position, is_known: bool, expected: str) -> None:
@@ -73,7 +73,7 @@ def test_the_collector_sees_a_node_that_is_ahead_and_publishing_is_held(served: 
         collector.close()
     current = publish_hold.current_hold()
     assert current is not None
-    assert current.reason.startswith("Node ns1 has change 2, but this panel has published only 1.")
+    assert current.reason.startswith("Node ns1 is at sequence 2, but this panel has only published up to 1.")
 
 
 def test_a_fleet_in_order_is_never_held(served: Serve, live_redis: None) -> None:
@@ -117,7 +117,7 @@ def test_an_unknown_history_holds_publishing(db: None) -> None:
     assert unknown_history.hold_if_ahead(positions=[("ns1", known), ("ns2", Position(uuid4(), 3))], now=NOW)
     current = publish_hold.current_hold()
     assert current is not None
-    assert current.reason.startswith("Node ns2 has a history")
+    assert current.reason.startswith("Node ns2 has a change history")
 
 
 def test_there_is_one_report_for_each_hold(db: None) -> None:

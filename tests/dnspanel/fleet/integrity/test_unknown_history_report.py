@@ -238,7 +238,7 @@ def test_a_node_that_is_only_behind_has_nothing_to_take_over(served: Serve) -> N
     create("two.test.")
     report = made_report()
     assert not report.is_ahead
-    assert "don’t have changes" in unknown_history.may_choose(report, Choice.TAKE_OVER)
+    assert "don’t have any changes" in unknown_history.may_choose(report, Choice.TAKE_OVER)
     assert unknown_history.may_choose(report, Choice.KEEP) == ""
 
 
@@ -247,7 +247,7 @@ def test_nodes_that_do_not_answer_are_named_and_asked_again(served: Serve) -> No
     made.agent.stop()
     report = made_report()
     assert report.ended_at is None
-    assert "answered" in report.error
+    assert "responded" in report.error
     assert report.silent_nodes == ["ns1"]
     assert decision.step(now=timezone.now()) == "waits for a person"
     assert decision.step(now=timezone.now() + timedelta(seconds=20)) == "the nodes were asked"

@@ -98,7 +98,7 @@ def test_servers_that_answer_with_authority_and_agree_are_no_fault(look: Look) -
     ("server", "reason"),
     [
         (nobody, "no answer"),
-        (refused, "answer REFUSED"),
+        (refused, "response code REFUSED"),
         (answers(*BOTH, aa=False), f"not authoritative for {ZONE}"),
         (answers(), f"no NS records for {ZONE}"),
     ],
@@ -149,7 +149,7 @@ def test_a_parent_s_server_that_has_the_zone_too_says_nothing_of_the_delegation(
 def test_a_parent_that_does_not_answer_is_said(look: Look) -> None:
     found = look({A: answers(*BOTH), B: answers(*BOTH), ABOVE: refused}, is_own=True)
     [fault] = found.faults
-    assert fault.startswith(f"no server of {PARENT} answers with the name servers of {ZONE}: ns.parent.test. {ABOVE}:")
+    assert fault.startswith(f"no server for {PARENT} returned the name servers for {ZONE}: ns.parent.test. {ABOVE}:")
     lame = changed(refers(*BOTH), lambda reply: reply.authority.clear())
     [fault] = look({A: answers(*BOTH), B: answers(*BOTH), ABOVE: lame}, is_own=True).faults
     assert fault.endswith("not authoritative")

@@ -103,7 +103,7 @@ def test_ports_of_other_services_are_refused(port: int) -> None:
 
 
 def test_what_is_no_host_is_refused() -> None:
-    with pytest.raises(NoCertificate, match="not a valid host name"):
+    with pytest.raises(NoCertificate, match="isn’t a valid host name"):
         certificate_of("a b", 443, networks=())
     with pytest.raises(NoCertificate, match="a public address"):
         certificate_of(HOST, 443, networks=(), resolve=resolve_to())

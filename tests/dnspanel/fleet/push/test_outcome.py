@@ -30,11 +30,11 @@ OUTCOMES: list[tuple[ReplicationError, Outcome]] = [
     (errors.Refused(error="Diverged", message="no"), Refusal("no", repair=True)),
     (
         errors.Refused(error="Unfinished", message="no"),
-        Refusal("no", snapshot="the installation of a snapshot was interrupted"),
+        Refusal("no", snapshot="a snapshot installation was interrupted"),
     ),
     (
         errors.Refused(error="WrongEpoch", message="no"),
-        Refusal("no", snapshot="the node has another epoch of the log"),
+        Refusal("no", snapshot="the node has a different log epoch"),
     ),
     (errors.Refused(error="MapFull", message="no"), Refusal("no")),
     (errors.Refused(error="SomethingNewer", message="no"), Refusal("no")),

@@ -48,7 +48,7 @@ def test_publications_that_no_node_is_sent_wait_for_the_push_worker(staged: None
     summary = fleet_summary(now=NOW)
     assert (summary.counts.in_sync, summary.counts.total, summary.tone) == (0, 3, "bad")
     assert summary.message == (
-        "Live: 0 of 3 nodes, canary behind; Publications don’t reach the nodes. The oldest publication has waited "
+        "Live: 0 of 3 nodes, canary behind; Publications aren’t reaching the nodes. The oldest one has been waiting "
         "9 min for the worker “push”."
     )
 

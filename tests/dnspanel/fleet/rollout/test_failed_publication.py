@@ -168,7 +168,7 @@ def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, ac
     node.refresh_from_db()
     inverse = examine(node=node, error=complaint(f"{bad.name} IPSECKEY", "SERVFAIL"), now=now)
     assert inverse is not None
-    reason = "PowerDNS failed a query for key.poison.test. IPSECKEY: SERVFAIL."
+    reason = "PowerDNS failed to answer a query for key.poison.test. IPSECKEY: SERVFAIL."
     assert Publication.objects.get(sequence=failed.sequence).failed_reason == reason
     assert inverse.reason == f"Publication {failed.sequence} was reverted: {reason}"
     assert Isolation.objects.get().inverse == inverse.sequence
@@ -255,7 +255,7 @@ def test_what_no_publication_did_holds_up_nobody_but_a_change_of_the_signing(
     assert bogus_zones.names_of(node) == [ZONE]
     bogus_zones.look(now=now + bogus_zones.LOOK_EVERY)
     assert UnprovenZone.objects.get().since == now
-    assert "no publication is the cause" in NodeEvent.objects.get(kind="unproven").sentence
+    assert "this wasn’t caused by a publication" in NodeEvent.objects.get(kind="unproven").sentence
     acting = Acting(None, "system", now)
     sign.set_cds(zone=zone, cds="2", cdnskey=True, acting=acting)
     assert bogus_zones.names_of(node) == []

@@ -126,10 +126,10 @@ def test_who_waits_knows_for_whom(before: Stage, sentence: str) -> None:
     ("canary", "reason"),
     [
         (stage("canary", member("a", refusal="the disk is full")), "a in canary rejects updates: the disk is full"),
-        (stage("canary", member("a", diverged=True)), "a in canary: content differs from the panel"),
+        (stage("canary", member("a", diverged=True)), "a in canary: content differs from the panel’s"),
         (
             replace(stage("canary", member()), before=Answers(1000, 0), after=Answers(100, 30)),
-            "canary answers 30.0 % of queries with SERVFAIL or REFUSED, compared with 0.0 % earlier",
+            "canary answers 30.0 % of its queries with SERVFAIL or REFUSED, compared with 0.0 % earlier",
         ),
         (stage("canary", member()), ""),
     ],

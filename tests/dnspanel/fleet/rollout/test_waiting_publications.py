@@ -95,7 +95,7 @@ def test_a_node_that_is_catching_up_is_the_place_and_says_so() -> None:
     assert waiting is not None
     assert (waiting.place, waiting.is_moving) == (Place.NODE, True)
     assert describe(waiting, NOW) == (
-        "Publications arrive late. ns1 is catching up, and its oldest missing publication is 100 s old."
+        "Publications are arriving late. ns1 is catching up, and its oldest missing publication is 100 s old."
     )
 
 

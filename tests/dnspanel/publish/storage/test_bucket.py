@@ -161,5 +161,5 @@ def test_an_object_altered_in_the_bucket_is_never_given_out(server: BucketServer
     content = bytearray(read_object(name))
     content[40] ^= 1
     server.put(PREFIX + name, bytes(content))
-    with pytest.raises(DamagedObject, match="match the object name"):
+    with pytest.raises(DamagedObject, match="match its name"):
         open_segment_object(name)

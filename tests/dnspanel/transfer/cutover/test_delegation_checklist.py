@@ -69,7 +69,7 @@ def test_a_zone_that_has_moved_well_has_nothing_left_to_do() -> None:
 
 def test_differing_answers_come_first() -> None:
     found = points(differences=1)["answers"]
-    assert (found.verdict, found.message) == (TO_DO, "1 answer of our nodes differs from the old server’s.")
+    assert (found.verdict, found.message) == (TO_DO, "1 answer from our nodes differs from the old server’s.")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_the_parent_is_told_what_to_remove_and_add() -> None:
     assert found["parent"].lines == (
         "remove ns1.old.test.",
         "add ns1.new.test.",
-        "resolvers follow within 7200 s (TTL at the parent)",
+        "resolvers will follow within 7200 s (TTL at the parent)",
     )
     assert found["glue"].verdict == TO_DO
     assert found["glue"].lines == ("ns2.move.test. 192.0.2.2",)
@@ -116,7 +116,7 @@ def test_the_parent_is_told_what_to_remove_and_add() -> None:
 
 def test_a_zone_without_a_delegation_gets_one() -> None:
     found = points(KnownWorld(Delegation(parent="test.", ds=())))["parent"]
-    assert found.message == "test. does not delegate the zone."
+    assert found.message == "test. doesn’t delegate the zone."
     assert found.lines == ("add ns1.new.test.", "add ns2.move.test.")
 
 
@@ -141,7 +141,7 @@ def test_what_is_unknown_is_not_guessed() -> None:
 def test_the_list_can_be_sent_around_and_stored() -> None:
     found = list(points(KnownWorld(None, {}), differences=2).values())
     text = text_of(ZONE, found)
-    assert text.startswith("Delegation checklist for move.test.\n[ ] 2 answers of our nodes differ")
-    assert "\n[x] Our serial 10 is not lower than the old server’s serial 9.\n" in text
-    assert "\n[?] The glue at the parent has not been checked.\n    ns2.move.test. 192.0.2.2\n" in text
+    assert text.startswith("Delegation checklist for move.test.\n[ ] 2 answers from our nodes differ")
+    assert "\n[x] Our serial 10 isn’t lower than the old server’s serial 9.\n" in text
+    assert "\n[?] The glue at the parent hasn’t been checked.\n    ns2.move.test. 192.0.2.2\n" in text
     assert [Point.from_json(point.to_json()) for point in found] == found

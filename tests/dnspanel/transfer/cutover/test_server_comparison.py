@@ -158,7 +158,7 @@ def test_a_server_that_does_not_answer_ends_the_comparison(
         cutover_check.run_check(check.pk)
     check.refresh_from_db()
     assert check.state == RunState.FAILED
-    assert check.failure == f"127.0.0.1 port {check.port} does not answer: no answer."
+    assert check.failure == f"127.0.0.1 port {check.port} didn’t respond: no answer."
 
 
 def test_only_the_zones_of_an_import_are_compared(check: CutoverCheck, alice: User, ports: tuple[int, int]) -> None:

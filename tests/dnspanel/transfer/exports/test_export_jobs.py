@@ -297,7 +297,7 @@ class TestWithKeys:
             ExportJob.objects.filter(pk=self.make(alice).pk).update(state=RunState.DONE)
 
     def test_who_may_not_export_the_keys_of_one_zone_gets_no_file(self, signed: Zone, bob: User) -> None:
-        with pytest.raises(RightMissing, match=r"private keys of the zone b\.test"):
+        with pytest.raises(RightMissing, match=r"private keys for the zone b\.test"):
             self.make(bob)
         assert not ExportJob.objects.exists()
         assert self.make(bob, selection=Selection(names=("a.test.",))).secret is not None
@@ -316,7 +316,7 @@ class TestWithKeys:
         export_jobs.run_export(job.pk)
         job.refresh_from_db()
         assert (job.state, job.secret) == ("failed", None)
-        assert job.failure == "You don’t have permission to read the private keys of the zone b.test."
+        assert job.failure == "You don’t have permission to read the private keys for the zone b.test."
         assert list(export_jobs.exports_directory().glob("*")) == []
 
     def test_a_right_that_was_lost_since_keeps_the_file_back(self, signed: Zone, alice: User) -> None:
@@ -328,7 +328,7 @@ class TestWithKeys:
         reading = Grant(frozenset({Right.READ}), everywhere=True)
         exporting = Grant(frozenset({Right.EXPORT_KEYS}), zones=frozenset({signed.pk}))
         export_jobs.open_file(job=job, person=token_actor(alice, reading, exporting)).close()
-        with pytest.raises(RightMissing, match=r"private keys of the zone b\.test"):
+        with pytest.raises(RightMissing, match=r"private keys for the zone b\.test"):
             export_jobs.open_file(job=job, person=token_actor(alice, reading))
         elsewhere = Grant(EVERY_RIGHT, zones=frozenset({Zone.objects.get(name="a.test.").pk}))
         with pytest.raises(Unknown):
@@ -342,7 +342,7 @@ class TestWithKeys:
         sign.sign(zones=[Zone.objects.get(name="a.test.")], acting=acting)
         export_jobs.run_export(job.pk)
         job.refresh_from_db()
-        assert "private keys of the zone a.test" in job.failure
+        assert "private keys for the zone a.test" in job.failure
 
     def test_the_panel_itself_may_have_all(self, signed: Zone) -> None:
         job = self.make(None)
@@ -351,7 +351,7 @@ class TestWithKeys:
 
     @pytest.mark.parametrize("format", ["bind", "csv", "queries"])
     def test_other_formats_have_no_place_for_them(self, signed: Zone, alice: User, format: str) -> None:
-        with pytest.raises(PassphraseRefused, match="only be exported as JSON"):
+        with pytest.raises(PassphraseRefused, match="be exported only as JSON"):
             self.make(alice, format=format)
 
     def test_a_short_passphrase_is_refused(self, signed: Zone, alice: User) -> None:

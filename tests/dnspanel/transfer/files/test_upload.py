@@ -54,7 +54,7 @@ def test_a_chunk_that_does_not_begin_where_the_file_ends_is_told_where_to_go_on(
 
 def test_a_chunk_that_breaks_off_leaves_the_file_as_it_was(job: ImportJob) -> None:
     send(job, "a", 0, b"123")
-    with pytest.raises(UploadRefused, match="Only 2 of 5 bytes"):
+    with pytest.raises(UploadRefused, match="Only 2 of the chunk’s 5 bytes"):
         send(job, "a", 3, b"45", size=5)
 
     assert upload.offset_of(job, "a") == 3
@@ -148,13 +148,13 @@ def test_an_upload_may_not_have_too_many_files(job: ImportJob, monkeypatch: pyte
 
 def test_a_disk_is_refused_before_it_is_full(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upload, "disk_of", lambda _: Disk(upload.FREE_BYTES + 4, 1 << 40, 9, 10))
-    with pytest.raises(UploadRefused, match="only has 0 MiB left"):
+    with pytest.raises(UploadRefused, match="has only 0 MiB left"):
         send(job, "a", 0, b"12345", size=5)
-    with pytest.raises(UploadRefused, match="only has 0 MiB left"):
+    with pytest.raises(UploadRefused, match="has only 0 MiB left"):
         send(job, "a", 0, b"12345")
     assert send(job, "a", 0, b"1234") == 4
     monkeypatch.setattr(upload, "disk_of", lambda _: Disk(1 << 40, 1 << 40, 0, 10))
-    with pytest.raises(UploadRefused, match="only has 0 MiB left"):
+    with pytest.raises(UploadRefused, match="has only 0 MiB left"):
         send(job, "b", 0, b"1")
 
 

@@ -150,7 +150,7 @@ def test_an_import_of_it_beside_the_zones_changes_nothing(
         assert set(ImportZone.objects.filter(job=job).values_list("action", flat=True)) == {Action.NOTHING}
         assert warnings(job) == {}
         notes = {fault.zone: fault.reason for fault in queries.faults_page(job, severity="note")}
-        assert notes[child.name] == "The zone already exists. The signing does not change."
+        assert notes[child.name] == "The zone already exists. Its signing settings aren’t changed."
     assert Publication.objects.count() == published
     assert signing.keys_of(child) == [key]
 

@@ -46,7 +46,7 @@ def test_a_signed_zone_is_served_with_its_signatures(make_import: MakeImport, tm
     end = presigned.signatures_end(zone)
     assert end is not None
     until = f"{end:%Y-%m-%d %H:%M} UTC"
-    served = f"The zone keeps its existing signatures. The first signature expires on {until}."
+    served = f"The zone keeps its existing signatures. The first one expires on {until}."
     assert reasons(job) == [("note", served)]
 
 
@@ -120,7 +120,7 @@ def test_a_zone_that_is_here_gets_no_signatures(make_import: MakeImport, make_zo
     before = lines_of(ZONE)
     text = signed_text(ZONE, zone_text(ZONE, "www A 192.0.2.1"), tmp_path)
     job = import_all(make_import({"zone": text}, options=KEEP))
-    assert any("Delete the zone first" in reason for severity, reason in reasons(job) if severity == "error")
+    assert any("Delete the existing zone first" in reason for severity, reason in reasons(job) if severity == "error")
     assert lines_of(ZONE) == before
     import_all(make_import({"zone": text}, options=Options(existing="replace")))
     assert not signing.signing_of(current()).is_signed
@@ -134,7 +134,7 @@ def test_signatures_that_have_ended_are_refused(make_import: MakeImport, tmp_pat
         (
             "error",
             "The zone’s signatures expired on 2021-01-01 00:00 UTC. Sign the zone again, "
-            "or import the zone without signatures.",
+            "or import it without signatures.",
         )
     ]
     assert not Zone.objects.exists()

@@ -158,7 +158,7 @@ def own_database_url() -> str:
 
 def test_a_source_that_takes_all_day_is_left(job: ImportJob, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_limits, "MOST_READ_SECONDS", 0.0)
-    with pytest.raises(SourceAway, match="not read completely"):
+    with pytest.raises(SourceAway, match="wasn’t read completely"):
         read.read_source(job=job, source=Endless([]), goes_on=lambda: True)
 
 

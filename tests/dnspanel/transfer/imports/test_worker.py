@@ -285,7 +285,7 @@ def test_a_zone_that_occurs_twice_is_imported_once(make_import: MakeImport) -> N
     fault = queries.faults_page(job)[-1]
     assert fault.code == "zone-twice"
     assert isinstance(fault.reason, Text)
-    assert fault.reason.endswith("This second copy is left out.")
+    assert fault.reason.endswith("so this second copy is left out.")
     assert queries.scan_summary(job).duplicates == 1
 
 
@@ -412,7 +412,7 @@ def test_a_spool_that_is_gone_stops_the_import_with_a_message(make_import: MakeI
     work_through(job)
     job.refresh_from_db()
     assert job.paused
-    assert "missing on the panel’s disk" in job.failure
+    assert "missing from the panel’s disk" in job.failure
 
 
 def test_rows_that_the_database_refuses_stop_the_import_with_a_reason(

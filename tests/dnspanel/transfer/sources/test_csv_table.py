@@ -89,7 +89,7 @@ def test_rows_of_a_zone_may_stand_anywhere_and_know_their_lines(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("a.test,www,A", "the row has 3 cells, at least 5 are needed"),
+        ("a.test,www,A", "the row has 3 cells, but at least 5 are needed"),
         (",www,A,60,192.0.2.1", "the row doesn’t name a zone"),
         ("a.test,www.b.test.,A,60,192.0.2.1", "www.b.test. is not in the zone a.test."),
         ("a.test,w..w,A,60,192.0.2.1", "empty label"),
@@ -146,7 +146,7 @@ def test_rows_may_be_split_by_a_list_of_zones(tmp_path: Path) -> None:
         "a.test.": 1,
         "sub.a.test.": 2,
     }
-    assert fault.reason == "b.test is not in any of the given zones"
+    assert fault.reason == "b.test isn’t in any of the given zones"
 
 
 def test_tables_may_be_compressed_and_have_other_delimiters(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_where_a_text_is_not_json_is_reported(tmp_path: Path, text: str, line: i
     ("value", "reason"),
     [
         (1, "not an object"),
-        ({"zone": "a.test"}, "must have a list “rrsets”"),
+        ({"zone": "a.test"}, "must have an “rrsets” list"),
         ({"rrsets": []}, "must have “zone” or “name”"),
         ({"zone": "a..test", "rrsets": []}, "empty label"),
         ({"domain": "a.test", "type": "A"}, "“records” is missing"),

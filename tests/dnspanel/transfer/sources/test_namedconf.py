@@ -105,8 +105,8 @@ def test_what_is_called_zone_elsewhere_is_no_zone() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "reason"),
     [
-        (b'options {\n  directory "x;\n};\n', 2, 13, "a quote that is not closed"),
-        (b"a;\n /* open", 2, 2, "a comment that is not closed"),
+        (b'options {\n  directory "x;\n};\n', 2, 13, "a quote that isn’t closed"),
+        (b"a;\n /* open", 2, 2, "a comment that isn’t closed"),
         (b'zone "a" {\n type master;\n', 1, 1, "a “{” without a closing “}”"),
         (b"options { };\n };", 2, 2, "a “}” without an opening “{”"),
         (b"zone { type master; };", 1, 1, "a zone without a name"),

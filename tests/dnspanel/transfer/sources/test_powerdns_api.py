@@ -73,7 +73,7 @@ def test_a_server_that_does_not_answer_is_away() -> None:
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8081", "ftp://127.0.0.1", "http://", "http://h:port", "file:///etc/passwd"])
 def test_what_is_no_address_of_a_server_is_refused(url: str) -> None:
-    with pytest.raises(SourceRefused, match="address of the PowerDNS server"):
+    with pytest.raises(SourceRefused, match="the PowerDNS server’s address"):
         PowerdnsApiSource(url, KEY)
 
 
@@ -134,8 +134,8 @@ A_RRSET = {"name": "a.test.", "type": "A", "ttl": 60, "records": [{"content": "1
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ((200, {"Content-Type": "text/html"}, b"<html>"), "isn’t the HTTP API of a PowerDNS"),
-        ((200, JSON, b'{"daemon_type": "recursor"}'), "isn’t the HTTP API of a PowerDNS"),
+        ((200, {"Content-Type": "text/html"}, b"<html>"), "doesn’t provide the HTTP API of a PowerDNS"),
+        ((200, JSON, b'{"daemon_type": "recursor"}'), "doesn’t provide the HTTP API of a PowerDNS"),
         ((302, {"Location": "http://127.0.0.1:1/"}, b""), "redirects to another address"),
         ((401, {}, b""), "rejected the API key"),
     ],
@@ -151,7 +151,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(tmp_path: Path) -> None:
     run("openssl", "req", *new, "-days", "1", "-keyout", key, "-out", cert)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
-    with web_server({"": SERVER}, context) as url, pytest.raises(SourceRefused, match="is not trusted: self-signed"):
+    with web_server({"": SERVER}, context) as url, pytest.raises(SourceRefused, match="isn’t trusted: self-signed"):
         list(PowerdnsApiSource(url, KEY).items())
 
 

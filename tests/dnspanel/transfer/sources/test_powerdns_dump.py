@@ -98,7 +98,7 @@ def test_a_half_loaded_file_is_loaded_anew(tmp_path: Path) -> None:
     "dump", ["", "SELECT 1;", "CREATE TABLE domains (id INTEGER, name TEXT, type TEXT);", "\0" * 9999]
 )
 def test_what_is_no_dump_of_a_powerdns_is_refused(tmp_path: Path, dump: str) -> None:
-    with pytest.raises(SourceRefused, match="not a dump of a PowerDNS database"):
+    with pytest.raises(SourceRefused, match="isn’t a dump of a PowerDNS database"):
         list(source_of(tmp_path, dump).items())
 
 

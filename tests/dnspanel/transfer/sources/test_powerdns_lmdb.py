@@ -91,7 +91,7 @@ def test_a_missing_shard_is_a_fault_of_its_zones_only(written: PowerDNS, copied:
     lost = {fault.zone for fault in found.faults if fault.code == "no-shard"}
     assert 0 < len(lost) < len(complete.documents)
     assert found.documents == {zone: text for zone, text in complete.documents.items() if zone not in lost}
-    assert "the file pdns.lmdb-1 with the records of the zone is missing" in next(
+    assert "the file pdns.lmdb-1 with the zone’s records is missing" in next(
         fault.reason for fault in found.faults if fault.code == "no-shard"
     )
 
@@ -114,7 +114,7 @@ def test_a_truncated_main_file_is_refused(copied: Path) -> None:
 
 
 def test_a_file_that_is_no_main_file_is_refused(copied: Path) -> None:
-    with pytest.raises(SourceRefused, match="not the main file of PowerDNS"):
+    with pytest.raises(SourceRefused, match="not PowerDNS’s main file"):
         list(PowerdnsLmdbSource(copied.with_name("pdns.lmdb-0")).items())
     with pytest.raises(SourceRefused, match="No such file"):
         list(PowerdnsLmdbSource(copied.with_name("nothing")).items())

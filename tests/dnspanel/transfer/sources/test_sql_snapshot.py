@@ -160,7 +160,7 @@ def test_something_else_at_the_port_of_mysql_is_away_in_time() -> None:
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"not a database" * 1000)
     with (
-        pytest.raises(SourceRefused, match="x cannot be read as an SQLite database"),
+        pytest.raises(SourceRefused, match="x couldn’t be read as an SQLite database"),
         open_snapshot(f"sqlite://{tmp_path}/x"),
     ):
         pass

@@ -69,7 +69,7 @@ def test_names_have_the_addresses_of_their_nodes_and_follow_them(vanity: ZoneTem
     assert keep_addresses(template=vanity, zone=zone, by=ada, now=NOW).refusal == ""
     assert addresses(zone) == BOTH
     published = Publication.objects.latest("sequence")
-    assert (published.channel, published.reason) == (Channel.SYSTEM, "Name server addresses of Customer")
+    assert (published.channel, published.reason) == (Channel.SYSTEM, "Name server addresses for Customer")
     assert published.author == ada
     assert AuditEntry.objects.get(action="template.keep").details["zone"] == zone.name
     assert turn() == "published=0"

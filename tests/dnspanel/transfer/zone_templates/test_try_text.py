@@ -42,9 +42,13 @@ def test_a_declared_kind_stays_and_helps_the_variables_after_it() -> None:
     [
         ("web A {{ ip }}", VariableKind.TEXT, "The variable ip must have the kind “IPv4 address” here."),
         ("web AAAA {{ ip }}", VariableKind.IPV4, "The variable ip must have the kind “IPv6 address” here."),
-        ('web CAA 0 issue "{{ ip }}"x', VariableKind.TEXT, "The record isn’t valid with any value of the variable ip."),
+        (
+            'web CAA 0 issue "{{ ip }}"x',
+            VariableKind.TEXT,
+            "The record isn’t valid with any value for the variable ip.",
+        ),
         ("web A 192.0.2.{{ ip }}", VariableKind.TEXT, "The variable ip must have the kind “number” here."),
-        ("web A 300.0.2.{{ ip }}", VariableKind.TEXT, "The record isn’t valid with any value of the variable ip."),
+        ("web A 300.0.2.{{ ip }}", VariableKind.TEXT, "The record isn’t valid with any value for the variable ip."),
     ],
 )
 def test_errors_name_the_right_kind_and_never_the_sample(line: str, kind: VariableKind, message: str) -> None:

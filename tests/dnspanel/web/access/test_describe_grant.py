@@ -38,11 +38,11 @@ def test_limits_name_patterns_and_types() -> None:
 def test_zones_are_named_as_far_as_the_reader_sees_them(make_zone: MakeZone, alice: User) -> None:
     team = Team.objects.create(name="Mail", created_at=NOW)
     grant = Grant(READ, zones=frozenset({make_zone().pk}), tags=frozenset({"eu"}), teams=frozenset({team.pk}))
-    everything = "example.test., zones tagged eu and zones of team Mail"
+    everything = "example.test., zones tagged eu and zones in team Mail"
     assert describer_for(alice, [grant]).of(grant) == GrantDescription("see records", everything, "")
     hidden = describer_for(make_person("mia", Role.MEMBER), [grant]).of(grant)
-    assert hidden.where.startswith("1 zone you can’t see, ")
+    assert hidden.where.startswith("1 zone that you can’t see, ")
     team.delete()
-    assert describer_for(alice, [grant]).of(grant).where.endswith("zones of team (deleted)")
+    assert describer_for(alice, [grant]).of(grant).where.endswith("zones in team (deleted)")
     assert describer_for(alice, []).of(Grant(READ, everywhere=True)).where == "all zones"
     assert describer_for(alice, []).of(Grant(READ)).where == "no zones"

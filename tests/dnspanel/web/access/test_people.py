@@ -38,7 +38,7 @@ def test_a_role_changes_after_a_yes_to_what_it_means(browser: Browser, alice: Us
     assert client.post(address, {"role": "reader", **YES})["Location"] == "/people/"
     bob.refresh_from_db()
     assert bob.role == Role.READER
-    assert b"Role of bob changed to reader." in client.get("/people/").content
+    assert "bob’s role changed to reader." in client.get("/people/").content.decode()
     assert b"already has the role reader" in client.post(address, {"role": "reader"}, follow=True).content
 
 
@@ -64,7 +64,7 @@ def test_a_closed_account_is_out_at_once_and_for_good(browser: Browser, alice: U
     token = make_token(bob)
     assert his.get("/zones/").status_code == 200
     question = hers.post(address, {"active": "no"}).content.decode()
-    assert "All tokens and keys (1)" in question
+    assert "tokens and keys (1)" in question
     assert his.get("/zones/").status_code == 200
     hers.post(address, {"active": "no", **YES})
     assert his.get("/zones/").status_code == 302
@@ -115,14 +115,14 @@ def test_accounts_of_one_person_are_put_together_and_taken_apart(
 ) -> None:
     address = reverse("person-same", args=[bob.pk])
     page = browser(alice).post(address, {"other": "CHARLIE"}, follow=True).content.decode()
-    assert "bob and charlie are now linked as accounts of the same person." in page
+    assert "bob and charlie are now linked as the same person’s accounts." in page
     card = page.partition('id="same-title"')[2].partition("</section>")[0]
     assert f'<a href="/people/{charlie.pk}/">charlie</a>' in card
     bob.refresh_from_db()
     assert bob.same_person_as == charlie
     for name, told in (("nobody", "Account not found."), ("\0", "Account not found"), ("bob", "another")):
         assert told in browser(alice).post(address, {"other": name}, follow=True).content.decode()
-    assert "bob unlinked from other accounts" in browser(alice).post(address, follow=True).content.decode()
+    assert "bob unlinked from the same person’s other accounts" in browser(alice).post(address, follow=True).content.decode()
     bob.refresh_from_db()
     assert bob.same_person_as is None
     assert browser(bob).post(address, {"other": "alice"}).status_code == 403

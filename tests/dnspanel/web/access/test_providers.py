@@ -75,7 +75,7 @@ def test_trust_in_a_provider_wants_the_password(idp: AtProvider, browser: Browse
         ({"rules": "= reader"}, "enter group = role"),
         ({"rules": "admins = emperor"}, "enter group = role"),
         ({"rules": "web = editor in Nowhere"}, "team not found"),
-        ({"issuer": "https://127.0.0.1:1", "rules": ""}, "isn’t responding"),
+        ({"issuer": "https://127.0.0.1:1", "rules": ""}, "didn’t respond"),
         ({"secret": "", "rules": ""}, "This field is required"),
         ({"makes_people": "on", "rules": "", "mail_domains": ""}, "Enter email domains or group rules."),
     ],
@@ -182,7 +182,7 @@ def test_a_saml_provider_is_added_and_changed(saml_idp: AtSaml, browser: Browser
     }
     refused = forget_password(browser(alice)).post(f"{NEW}?kind=saml", form | {"metadata": "<a/>"})
     assert refused.status_code == 422
-    assert "EntityDescriptor of one SAML provider" in refused.content.decode()
+    assert "EntityDescriptor for a single SAML provider" in refused.content.decode()
     page = browser(alice).post(f"{NEW}?kind=saml", form, follow=True)
     provider = SignInProvider.objects.get()
     assert (provider.kind, provider.attributes["mail"], provider.metadata) == ("saml", "mail", xml)

@@ -75,17 +75,17 @@ def test_pages_say_when_little_is_left_and_refuse_what_is_too_much(
     set_quotas(of=alice, quotas={Kind.ZONES: 1, Kind.TOKENS: 0, Kind.IMPORTS: 0, Kind.OPERATIONS: 1}, by=None, now=NOW)
     alice.refresh_from_db()
     client = browser(alice)
-    assert "1 of 1 zone used. The limit is reached." in client.get(reverse("zone-new")).content.decode()
+    assert "1 of 1 zone used. The limit has been reached." in client.get(reverse("zone-new")).content.decode()
     assert "0 of 0 tokens used" in client.get(reverse("token-new", args=["custom"])).content.decode()
     assert "0 of 0 imports in progress" in client.get(reverse("import-new")).content.decode()
     new = {"names": "more.test", "nameservers": "ns1.example.net", "hostmaster": "h@example.net"}
     new["form_id"] = "0b9f5d3e-6a7f-4c75-9d3e-0d5a1f2b3c4d"
     refused = client.post(reverse("zone-new"), new)
     assert refused.status_code == 422
-    assert "Your quota is exceeded: limit 1 zone, used 1" in refused.content.decode()
+    assert "Quota exceeded: limit 1 zone, used 1" in refused.content.decode()
     pasted = client.post(reverse("import-source", args=["paste"]), {"text": "@ A 192.0.2.1", "form_id": new["form_id"]})
     assert pasted.status_code == 422
-    assert "Your quota is exceeded: limit 0 imports in progress, used 0" in pasted.content.decode()
+    assert "Quota exceeded: limit 0 imports in progress, used 0" in pasted.content.decode()
     quick = reverse("zone-quick", args=["example.test."])
     assert client.post(quick, {"line": "a 300 A 192.0.2.1"}).status_code == 302
     assert "1 of 1 change per draft" in client.get(reverse("changes")).content.decode()
@@ -93,6 +93,4 @@ def test_pages_say_when_little_is_left_and_refuse_what_is_too_much(
     assert plain.status_code == 409
     assert "Quota exceeded" in plain.content.decode()
     fragment = client.post(quick, {"line": "b 300 A 192.0.2.1"}, headers=HTMX)
-    assert fragment.content.decode().startswith(
-        "Your quota is exceeded: limit 1 change per draft, used 1, requested 1."
-    )
+    assert fragment.content.decode().startswith("Quota exceeded: limit 1 change per draft, used 1, requested 1.")

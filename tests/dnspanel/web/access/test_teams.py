@@ -45,7 +45,7 @@ def test_members_come_change_and_go(admin: Client, team: Team, charlie: User) ->
         assert Membership.objects.get(team=team).role == role
     refused = admin.post(url, {"person": charlie.pk, "role": "emperor"}, follow=True)
     assert b"Nothing was changed." in refused.content
-    assert "loses access to the team’s 0 zones" in admin.post(url, {"person": charlie.pk, "role": ""}).content.decode()
+    assert "lose access to the team’s 0 zones" in admin.post(url, {"person": charlie.pk, "role": ""}).content.decode()
     admin.post(url, {"person": charlie.pk, "role": "", **YES})
     assert not Membership.objects.exists()
     for nobody in ("", "x", "²", "999999", "9" * 50):

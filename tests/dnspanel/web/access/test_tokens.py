@@ -150,7 +150,7 @@ def test_f5_on_the_page_of_a_secret_makes_no_second_one(browser: Browser, bob: U
     assert secret not in str(dict(client.session))
     again = client.get(page, follow=True)
     assert secret.encode() not in again.content
-    assert b"was already shown" in again.content
+    assert b"has already been shown" in again.content
     assert again.redirect_chain[-1][0] == f"/tokens/{Token.objects.get().pk}/"
     assert browser(bob).get(page).status_code == 302  # another session
     assert Token.objects.count() == 1
@@ -201,7 +201,7 @@ def test_rotation_shows_the_new_secret_and_says_how_long_the_old_one_works(brows
     assert old.rotated_to == new
     assert b"works until" in page.content
     refused = browser(bob).post(f"/tokens/{old.pk}/rotate/", {"overlap": "1"}, follow=True)
-    assert b"was already rotated" in refused.content
+    assert b"has already been rotated" in refused.content
     assert browser(bob).post(f"/tokens/{old.pk}/rotate/", {"overlap": "x"}).status_code == 404
 
 
@@ -209,7 +209,7 @@ def test_a_revoked_token_leaves_the_list_and_can_be_shown_again(browser: Browser
     token = make(bob, "gone soon")
     client = browser(bob)
     question = client.post(f"/tokens/{token.pk}/revoke/").content
-    assert b"The token was never used." in question
+    assert b"The token has never been used." in question
     token.refresh_from_db()
     assert token.revoked_at is None
     client.post(f"/tokens/{token.pk}/revoke/", YES)
@@ -245,7 +245,7 @@ def test_a_zone_that_its_owner_lost_is_not_named(browser: Browser, zone: Zone) -
     row.delete()
     page = browser(member).get("/tokens/").content
     assert b"example.test." not in page
-    assert "1 zone you can’t see".encode() in page
+    assert "1 zone that you can’t see".encode() in page
 
 
 def test_the_page_of_a_token_tells_its_story(browser: Browser, bob: User) -> None:

@@ -63,7 +63,7 @@ def test_an_invitation_makes_an_account_and_signs_in(db: None) -> None:
     client, link = Client(), invitation(Role.ADMINISTRATOR)
     page = client.get(link)
     assert page["Cache-Control"] == "no-store"
-    assert b'gets the role <span class="strong">Administrator</span>.' in page.content
+    assert b'will have the role <span class="strong">Administrator</span>.' in page.content
     assert client.post(link, FORM)["Location"] == "/"
     assert User.objects.get().role == Role.ADMINISTRATOR
     assert client.get("/people/").status_code == 200
@@ -74,7 +74,7 @@ def test_an_invitation_works_once(db: None) -> None:
     Client().post(link, FORM)
     for response in (Client().get(link), Client().post(link, {**FORM, "username": "eve", "email": "eve@people.test"})):
         assert response.status_code == 410
-        assert b"was already used" in response.content
+        assert b"has already been used" in response.content
     assert User.objects.count() == 1
 
 

@@ -70,7 +70,7 @@ def test_open_alerts_are_for_who_sees_nodes_the_critical_first(bob: User) -> Non
     for number in range(3, 12):
         alert(number)
     alert(12, severity="info")
-    assert texts(bob) == ["Alert 2.", "Panel’s disk is almost full (×10)"]
+    assert texts(bob) == ["Alert 2.", "Panel disk is almost full (×10)"]
     assert lines_of(bob)[1].url == "/alerts/?open=panel.disk-warning"
     assert [(group.key, group.tone, group.count) for group in groups_of(bob)] == [("problems", "bad", 11)]
     Alert.objects.filter(severity="critical").update(read_by=[bob.pk])
@@ -113,7 +113,7 @@ def test_groups_are_in_order_with_the_most_urgent_lines_first(make_zone: MakeZon
     assert [line.text for line in problems.lines] == ["Alert 2.", "Alert 1."]
     assert (soon.key, soon.tone) == ("soon", "info")
     assert [line.text for line in soon.lines] == [
-        "Key rollover of example.test.: the parent to take the DS.",
+        "Key rollover for example.test.: the parent to take the DS.",
         "old.example.test. A will be removed",
         "www.example.test. A will be removed",
     ]
@@ -205,7 +205,7 @@ def test_rollovers_that_stand_still_are_told(make_zone: MakeZone, alice: User, b
     zone = make_zone()
     rollover(zone, is_stuck=True)
     [line] = lines_of(bob)
-    assert line.text == "A key rollover of example.test. is stuck: the parent to take the DS."
+    assert line.text == "A key rollover for example.test. is stuck: the parent to take the DS."
     assert line.url == "/zones/example.test./dnssec/"
     assert texts(make_person("mia", Role.MEMBER)) == []
 
@@ -224,4 +224,4 @@ def test_records_that_go_by_themselves_within_a_week_are_told_to_who_sees_the_zo
     assert texts(make_person("mia", Role.MEMBER)) == []
     Expiry.objects.filter(name="www.example.test.").update(refusal="It stays.", tried_at=now)
     [line] = lines_of(bob)
-    assert (line.text, line.tone) == ("www.example.test. A expired, but was not removed: It stays.", "bad")
+    assert (line.text, line.tone) == ("www.example.test. A expired but wasn’t removed: It stays.", "bad")

@@ -110,7 +110,7 @@ def test_the_card_of_the_fleet_is_fetched_alone(browser: Browser, bob: User, act
     assert card.lstrip().startswith("<section")
     assert 'data-live="2"' in card
     assert "ns1" in card
-    assert "Live statistics are not available" in card
+    assert "Live statistics aren’t available" in card
 
 
 def test_the_queries_do_not_grow_with_what_there_is(

@@ -36,17 +36,17 @@ def test_a_key_of_another_signer_is_added_shown_and_taken_away(signed: Zone, bob
     assert "Only this panel signs the zone." in client.get(PAGE).content.decode()
     record = f"{signed.name} 3600 IN DNSKEY {key_material.dnskey_text(*KEY)}"
     page = send(client, "other-keys/", dnskey=record).content.decode()
-    assert "Key of the other signer added" in page
+    assert "The other signer’s key was added" in page
     assert f"{signed.name} IN DS {key_material.ds_text(signed.name, *KEY)}" in page
     question = send(client, f"other-keys/{TAG}/remove/").content.decode()
     assert "wait until cached signatures have expired" in question
     assert queries.other_keys_of(signed)
     page = send(client, f"other-keys/{TAG}/remove/", confirmed="yes").content.decode()
-    assert f"Key {TAG} of another signer removed" in page
+    assert f"Key {TAG} from another signer removed" in page
     assert not queries.other_keys_of(signed)
     again = send(client, f"other-keys/{TAG}/remove/", confirmed="yes")
     assert again.status_code == 422
-    assert b"no longer has this key of another signer" in again.content
+    assert b"no longer has this key from another signer" in again.content
 
 
 def test_what_is_refused_stands_at_the_record(signed: Zone, bob: User, browser: Browser) -> None:
@@ -61,6 +61,6 @@ def test_signalling_names_are_switched_on_and_off(signed: Zone, bob: User, brows
     client = browser(bob)
     for on in (True, False):
         page = send(client, "signalling/", **({"signals": "on"} if on else {})).content.decode()
-        assert "Setting saved. Signalling records are updated within one minute." in page
+        assert "Setting saved. Signalling records will be updated within one minute." in page
         assert has_signalling(signed) is on
         assert ("checked" in page.partition('name="signals"')[2].partition(">")[0]) is on

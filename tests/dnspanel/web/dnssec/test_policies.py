@@ -105,7 +105,7 @@ def test_a_policy_in_use_is_deleted_for_another_one(
     refused = send(client, address)
     assert (refused.status_code, b"attached to 1 zone" in refused.content) == (422, True)
     heir = policies.create_policy(name="Heir", terms=Terms(), by=bob, now=NOW)
-    assert b"deleted. Zones have not changed" in send(client, address, replaced_by=heir.pk).content
+    assert "deleted. Zones haven’t changed" in send(client, address, replaced_by=heir.pk).content.decode()
     assert policy_queries.own_policy_of(zone) == heir
     assert client.get(address).status_code == 404
 
@@ -137,7 +137,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     policy_runs.work_on_run(dry.pk)
     page = client.get(f"{RUNS}{dry.pk}/").content.decode()
     assert '<span class="strong">1</span> to be signed' in page
-    assert "No key of the zone signs" in page
+    assert "keys is used for signing" in page
     fragment = client.get(f"{RUNS}{dry.pk}/?seen=waiting-0", headers=HTMX).content.decode()
     assert "<html" not in fragment
     assert "Start run" in fragment
@@ -153,7 +153,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     assert f"/publications/{run.last_sequence}/" in page
     assert "applied" in client.get(RUNS).content.decode()
     policies.attach(policy=policy, to=Target(tag="x"), by=bob, now=NOW)
-    assert "changed after this dry run" in send(client, f"{RUNS}{dry.pk}/apply/").content.decode()
+    assert "have changed since this dry run" in send(client, f"{RUNS}{dry.pk}/apply/").content.decode()
     assert "is invalid" in client.post(f"{RUNS}{dry.pk}/apply/", follow=True).content.decode()
 
 
@@ -193,15 +193,15 @@ def test_the_page_of_a_zone_says_its_policy_and_makes_it_so(
     assert "The zone matches its policy." in page
     state = queries.signing_of(zone)
     assert (state.nsec3, state.cds) == (Nsec3(), "2")
-    assert "No changes were needed in example.test.<" in send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "example.test. didn’t need any changes.<" in send(client, ZONE_PAGE + "follow/").content.decode()
     sign.set_denial(zone=zone, nsec3=None, acting=Acting(bob, "web", NOW))
     ZoneKey.objects.update(created_at=NOW - timedelta(days=3650))
     page = client.get(ZONE_PAGE).content.decode()
     assert "Change from NSEC to NSEC3." in page
-    assert "is past the lifetime in the policy" in page
+    assert "has exceeded the lifetime set in the policy" in page
     assert "Apply policy" in page
     sign.add_key(zone=zone, acting=Acting(bob, "web", NOW), active=False)
-    assert "do not sign" in send(client, ZONE_PAGE + "follow/").content.decode()
+    assert "aren’t used for signing" in send(client, ZONE_PAGE + "follow/").content.decode()
 
 
 def test_a_zone_is_given_a_policy_of_its_own(browser: Browser, bob: User, zone: Zone, policy: DnssecPolicy) -> None:

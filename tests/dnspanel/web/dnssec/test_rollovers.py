@@ -83,7 +83,7 @@ def test_what_is_refused_is_said_at_the_form(signed: Zone, bob: User, browser: B
     assert response.status_code == 422
     assert not Rollover.objects.exists()
     response = send(client, "rollover/cancel/")
-    assert (response.status_code, "No rollover of" in response.content.decode()) == (422, True)
+    assert (response.status_code, "No rollover for" in response.content.decode()) == (422, True)
 
 
 def test_who_withdraws_a_request_says_so(signed: Zone, bob: User, browser: Browser) -> None:
@@ -118,7 +118,7 @@ def test_what_stands_still_and_what_is_over_is_said(signed: Zone, bob: User, bro
     assert "stuck" in client.get("/dnssec/rollovers/").content.decode()
     Rollover.objects.update(ended_at=NOW, is_cancelled=True)
     page = page_of(client)
-    assert "Unsigning of the zone, cancelled" in page
+    assert "Unsigning the zone, cancelled" in page
     assert "Start rollover" in page
     assert "No rollovers in progress" in client.get("/dnssec/rollovers/").content.decode()
 
@@ -149,9 +149,9 @@ def test_the_policy_waits_for_the_rollover(signed: Zone, bob: User, browser: Bro
     assert "Apply policy" in page_of(browser(bob))
     begin(signed, bob)
     page = page_of(browser(bob))
-    assert "The policy is applied after the rollover" in page
+    assert "The policy will be applied afterwards" in page
     assert "Apply policy" not in page
-    assert "past the lifetime in the policy" not in page
+    assert "exceeded the lifetime set in the policy" not in page
 
 
 def test_a_zone_is_trusted_by_one_button_where_its_parent_is_here(

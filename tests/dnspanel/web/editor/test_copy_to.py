@@ -23,7 +23,7 @@ def test_ticked_records_are_shown_and_then_drafted_in_the_other_zone(zone: Zone,
     chosen = {**TICKED, "target": "other.test", "existing": "skip"}
     preview = client.post(COPY, chosen | {"act": "preview"}).content.decode()
     assert "1 record</strong> would change" in preview
-    assert "1 existing records not changed" in preview
+    assert "1 existing records left unchanged" in preview
     assert Operation.objects.count() == 0
     assert client.post(COPY, chosen | {"act": "copy"}).url == "/zones/other.test./?in=draft"
     [operation] = Operation.objects.all()

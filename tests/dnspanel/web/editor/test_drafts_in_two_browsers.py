@@ -52,7 +52,7 @@ def test_of_two_who_take_it_up_the_second_is_told_who_has_it(
     hers.get_by_role("button", name="Resume").click()
     expect(hers.locator("main")).to_contain_text("Your current draft is “Move”")
     his.get_by_role("button", name="Resume").click()
-    expect(his.locator("body")).to_contain_text("alice is working in this draft. Nothing was changed.")
+    expect(his.locator("body")).to_contain_text("alice is working on this draft. Nothing was changed.")
     assert names_in(alice) == ["www"]
 
 
@@ -65,7 +65,7 @@ def test_what_she_types_after_its_owner_took_it_back_is_in_a_draft_of_her_own(
     expect(hers.locator("#draft-bar")).to_contain_text("in “Move”")
     adds(hers, "new 60 A 192.0.2.9")
     his = open_page(bob, address(move))
-    his.get_by_role("button", name="Stop editing by alice").click()
+    his.get_by_role("button", name="Stop alice’s editing session").click()
     expect(his.locator("body")).to_contain_text("saved with all changes")
     adds(hers, "late 60 A 192.0.2.10")
     expect(hers.locator("#draft-bar")).to_contain_text("in your draft")

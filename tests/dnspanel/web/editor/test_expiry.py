@@ -40,7 +40,7 @@ def test_a_time_is_set_shown_and_cancelled(zone: Zone, browser: Browser, bob: Us
     assert found is not None
     assert (found.remove_at, found.set_by) == (at, bob)
     assert client.get(ZONE).content.decode().count(mark) == 1
-    assert f"Change removal on {at:%Y-%m-%d %H:%M} UTC" in client.get(f"{ZONE}history/record/{QUERY}").content.decode()
+    assert f"Change removal ({at:%Y-%m-%d %H:%M} UTC)" in client.get(f"{ZONE}history/record/{QUERY}").content.decode()
     assert mark in client.get(f"{ZONE}rrset/row/{QUERY}", headers=HTMX).content.decode()
     reading = browser(charlie).get(ZONE).content.decode()
     assert mark in reading
@@ -99,6 +99,6 @@ def test_why_a_record_stays_is_said_in_its_row_and_on_its_page(zone: Zone, brows
     assert remove_due(now=at) == 0
     refusal = Expiry.objects.get().refusal
     assert refusal
-    assert "Expired, but not removed: " in client.get(ZONE).content.decode()
+    assert "Expired but not removed: " in client.get(ZONE).content.decode()
     page = client.get(f"{ZONE}rrset/expiry/{query}").content.decode()
     assert "The panel tries again every hour" in page

@@ -36,7 +36,7 @@ def drafted(person: User) -> dict[str, str]:
     ("line", "expected"),
     [
         ("new A 192.0.2.5", f'in <span class="mono">{REVERSE}</span>'),
-        ("new A 192.0.2.8", 'currently for <span class="mono">gone.example.test.</span>'),
+        ("new A 192.0.2.8", 'currently pointing to <span class="mono">gone.example.test.</span>'),
         ("new A 198.51.100.1", "no reverse zone in this panel"),
     ],
     ids=["zone-here", "other-name", "no-zone"],
@@ -164,7 +164,7 @@ def test_the_page_compares_a_zone_and_mends_what_is_ticked_or_all(
     page = client.get(PTR).content.decode()
     assert "<h2>1 to fix</h2>" in page
     assert 'value="mail.example.test. 192.0.2.9"' in page
-    assert "1 cannot be compared or fixed" in page
+    assert "1 can’t be compared or fixed" in page
     pair = "mail.example.test. 192.0.2.9"
     answer = client.post(PTR, {"act": "ticked", "pair": [pair, "nonsense", "a..b 1"]}, follow=True).content.decode()
     assert "1 PTR in 2.0.192.in-addr.arpa. also added to draft." in answer

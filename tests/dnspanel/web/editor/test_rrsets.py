@@ -77,7 +77,7 @@ def test_saving_what_is_published_makes_no_change(zone: Zone, browser: Browser, 
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ({"values": "192.0.2.x <b>"}, "is not a valid IPv4 address"),
+        ({"values": "192.0.2.x <b>"}, "isn’t a valid IPv4 address"),
         ({"ttl": "soon"}, "isn’t a valid TTL"),
         ({"name": "www.elsewhere.test."}, "is not in the zone"),
         ({"type": "NOPE"}, "isn’t a valid record type"),

@@ -62,7 +62,7 @@ class TestOneZone:
         make_zone("www 300 A 192.0.2.1")
         monkeypatch.setattr(pages, "LONGEST_PREVIEW", 2)
         page = browser(alice).get(reverse("zone-export", args=[NAME])).content.decode()
-        assert "Download the zone file instead" in page
+        assert "To see all of them, download the zone file" in page
         assert "<pre" not in page
 
     def test_the_zone_page_offers_every_format_to_every_reader(
@@ -161,7 +161,7 @@ class TestJobs:
             ({"format": "queries", "random_percent": "96"}, "less than or equal to 95"),
             ({"format": "queries", "sample": "-1"}, "greater than or equal to 0"),
             ({"zone": "a..b", "format": "json"}, "empty label"),
-            ({"format": "bind", **TWICE}, "Private keys can only be exported as JSON."),
+            ({"format": "bind", **TWICE}, "Private keys can be exported only as JSON."),
             ({"format": "json", "keys_passphrase": PASSPHRASE}, "The passphrases don’t match."),
             ({"format": "json", "keys_passphrase": "short", "keys_passphrase_again": "short"}, "12 to 1,000"),
         ],
@@ -179,7 +179,7 @@ class TestJobs:
         fields = {"format": "json", **TWICE}
         refused = browser(bob).post("/exports/", fields)
         assert refused.status_code == 422
-        assert "You don’t have permission to read the private keys of the zone shop.test." in refused.content.decode()
+        assert "You don’t have permission to read the private keys for the zone shop.test." in refused.content.decode()
         assert 'id="id_keys_passphrase_error"' in refused.content.decode()
         assert not ExportJob.objects.exists()
         started = browser(alice).post("/exports/", fields)

@@ -88,7 +88,7 @@ def test_removals_are_confirmed_once_that_was_asked(browser: Browser, alice: Use
     Catalog.objects.update(kept_since=NOW, kept_count=7, kept_revision=3)
     assert "7 members left the catalog" in client.get(url).content.decode()
     effects = client.post(f"{url}confirm/", {"revision": "3"}).content.decode()
-    assert "7 zones that left the catalog are moved to the trash" in effects
+    assert "7 zones that left the catalog will be moved to the trash" in effects
     assert Catalog.objects.get().confirmed_revision is None
     assert client.post(f"{url}confirm/", {"revision": "3", **YES})["Location"] == url
     assert Catalog.objects.get().confirmed_revision == 3
@@ -122,7 +122,7 @@ def test_it_is_asked_and_followed_no_more(browser: Browser, alice: User) -> None
     TransferredZone.objects.update(due_at=None)
     assert client.post(f"{url}ask/")["Location"] == url
     assert TransferredZone.objects.get().due_at is not None
-    assert "kept and still transferred from their primaries" in client.post(f"{url}unfollow/").content.decode()
+    assert "kept and will still be transferred from their primaries" in client.post(f"{url}unfollow/").content.decode()
     assert client.post(f"{url}unfollow/", YES)["Location"] == "/catalogs/"
     assert not Catalog.objects.exists()
     assert client.get(url).status_code == 404

@@ -58,7 +58,7 @@ def test_its_page_shows_each_node_behind_it_and_no_rows_to_check(front: Node, br
 def test_a_german_reads_why_each_node_is_in_or_out(front: Node, browser: Browser, bob: User) -> None:
     out = Told.of(gettext("The node is drained. Reason: {drain_reason}").format(drain_reason="new disks"))
     lacks = ngettext("The node is {count} change behind.", "The node is {count} changes behind.", 3).format(count=3)
-    stays = gettext("{reason} The node stays in rotation, because at least {minimum} nodes must remain.").format(
+    stays = gettext("{reason} The node stays in rotation because at least {minimum} nodes must remain.").format(
         reason=lacks, minimum=1
     )
     report = FrontReport(
@@ -78,7 +78,7 @@ def tells(backend: BackendReport, told: Told) -> BackendReport:
 
 def test_a_front_that_was_not_heard_says_so(front: Node, browser: Browser, bob: User) -> None:
     Node.objects.filter(pk=front.pk).update(report={})
-    assert "The agent of this front hasn’t reported yet." in text(
+    assert "This front’s agent hasn’t reported yet." in text(
         browser(bob).get(reverse("node-detail", args=[front.name]))
     )
     fronts.set_terms(node=front, terms=Terms(), now=NOW, by=None)

@@ -120,7 +120,7 @@ def test_who_may_not_decide_sees_why_and_how_much_but_no_content(
 ) -> None:
     page = text(browser(charlie).get(HOLD))
     assert REASON in page
-    assert "An administrator can see the differences" in page
+    assert "An administrator can view the differences" in page
     assert "new.test." not in page
     assert DECIDE not in page
     zone = report.zones.get(name="example.test.")
@@ -132,7 +132,7 @@ def test_a_zone_opens_to_its_rrsets(browser: Browser, report: AheadReport, alice
     address = reverse("node-hold-zone", args=[zone.pk])
     page = text(browser(alice).get(address))
     assert "192.0.2.99" in page
-    assert "Changes from the panel’s content to the content of ns1." in page
+    assert "Changes from the panel’s content to the content on ns1." in page
     fragment = text(browser(alice).get(address, headers=HTMX))
     assert fragment.startswith('<div class="stack" id="hold-zone">')
 
@@ -202,7 +202,7 @@ def test_a_decision_that_failed_says_why_and_can_be_taken_again(
 def test_a_choice_that_is_not_open_says_why(browser: Browser, report: AheadReport, alice: User) -> None:
     AheadReport.objects.update(is_ahead=False)
     page = text(browser(alice).get(HOLD))
-    assert "The nodes that answered don’t have changes that the panel lacks." in page
+    assert "The nodes that responded don’t have any changes that the panel lacks." in page
     response = browser(alice).post(DECIDE, {"choice": "take_over", "typed": "take over"})
     assert response.status_code == 422
 
@@ -277,7 +277,7 @@ def test_zones_that_would_not_validate_have_to_be_accepted(report: AheadReport, 
     sent = {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": "the zone is not in use"}
     refused = browser(alice).post(DECIDE, sent)
     assert refused.status_code == 422
-    assert "Confirm that these zones can break" in text(refused)
+    assert "Confirm that you accept this" in text(refused)
     assert browser(alice).post(DECIDE, sent | {"accepts_breaks": "on"})["Location"] == HOLD
     report.refresh_from_db()
     assert report.choice == "keep"

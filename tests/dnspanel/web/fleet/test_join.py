@@ -92,7 +92,7 @@ def test_the_fingerprint_is_shown_and_approved(requesting_node: Node, browser: B
     client.post(reverse("node-act", args=["ns1", "approve"]), {"fingerprint": waiting.csr_sha256})
     requesting_node.refresh_from_db()
     assert requesting_node.state == NodeState.ACTIVE
-    assert b"ns1 approved. The first zones are on the way." in client.get(NODES).content
+    assert b"ns1 approved. The first zones are being sent to it." in client.get(NODES).content
 
 
 def test_an_approval_holds_only_for_the_fingerprint_that_was_seen(

@@ -83,7 +83,7 @@ def test_drain_and_resume(active_node: MakeNode, browser: Browser, alice: User, 
     assert "Only administrators can edit nodes." in browser(bob).get(page).content.decode()
     client = browser(alice)
     for act, state, words in (
-        ("drain", NodeState.DRAINED, "ns1 drained. The node still serves"),
+        ("drain", NodeState.DRAINED, "ns1 drained. It still serves"),
         ("resume", NodeState.ACTIVE, "again"),
     ):
         assert client.post(reverse("node-act", args=["ns1", act]))["Location"] == page
@@ -136,7 +136,7 @@ def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
     assert "and then resume automatically" in page
     assert "new disk" in page
     node_lifecycle.resume_due(now=node.drained_until)
-    assert "at the end of the drain" in page_of(client)
+    assert "when the drain ended" in page_of(client)
 
 
 def test_a_node_with_another_powerdns_installed_is_rebuilt_by_one_button(
@@ -163,12 +163,12 @@ def test_two_machines_with_one_identity_are_shown_and_a_person_chooses(
         machines.see(node=node, machine=machine, address=address, second=False, now=timezone.now())
     client = browser(alice)
     page = page_of(client)
-    assert "Two machines use this node’s identity." in page
+    assert "Two machines are using this node’s identity." in page
     assert "Use aaaaaaaaaaaa at 192.0.2.1" in page
     assert "rejecting" in page
     client.post(reverse("node-act", args=["ns1", "accept-machine"]), {"machine": "b" * 64})
     assert Node.objects.get().machine_address == "192.0.2.9"
-    assert "Two machines use this node’s identity." not in page_of(client)
+    assert "Two machines are using this node’s identity." not in page_of(client)
 
 
 def test_a_certificate_is_revoked_only_when_the_name_is_typed(
@@ -283,7 +283,7 @@ def test_the_page_tells_what_is_not_set_up_as_the_panel_has_it(
         (__version__, False, ""),
         ("99.0.0", False, ""),
         ("0.1.0", True, "older than the panel"),
-        ("of my own", False, f"not comparable with the panel’s {__version__}"),
+        ("of my own", False, f"can’t be compared with panel version {__version__}"),
     ],
 )
 def test_the_page_tells_of_an_agent_older_than_the_panel(

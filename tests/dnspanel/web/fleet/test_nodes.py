@@ -82,7 +82,7 @@ def test_without_redis_the_page_says_so_and_the_rest_works(active_node: MakeNode
     with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
         response = browser(bob).get(NODES)
     assert response.status_code == 200
-    assert b"No live numbers, because" in response.content
+    assert b"Live numbers are unavailable because" in response.content
     assert b"ns1" in response.content
 
 
@@ -110,7 +110,7 @@ def test_the_page_shows_the_canary_and_where_publications_wait(
     Node.objects.filter(name="ring0").update(is_ring0=True)
     beat(process=COLLECTOR, now=now)
     page = " ".join(browser(bob).get(NODES).content.decode().split())
-    assert "The oldest publication has waited 7 min for the worker “push”." in page
+    assert "The oldest one has been waiting 7 min for the worker “push”." in page
     assert ">0 of 1 node, canary behind</span></dd>" in page
     assert 'id="node-ring0"' in page
     assert '<span class="strong">canary</span>' in page

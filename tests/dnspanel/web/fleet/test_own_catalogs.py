@@ -87,7 +87,7 @@ def test_zones_are_put_in_by_name_tag_and_team_and_taken_out_by_ticks(
     ("form", "field", "said"),
     [
         ({"zones": "nowhere.test."}, "zones", "Zone not found: nowhere.test."),
-        ({"zones": NAME}, "zones", "A catalog cannot be a member of another catalog."),
+        ({"zones": NAME}, "zones", "A catalog can’t be a member of another catalog."),
         ({"zones": "a..b"}, "zones", "a..b"),
         ({}, "zones", "Enter zones, a tag or a team."),
         ({"tag": "no!tag"}, "tag", "no!tag"),
@@ -133,7 +133,7 @@ def test_what_went_to_another_one_stands_on_both_pages(
     said = client.get(URL).content.decode()
     until = timezone.localtime(timezone.now() + SAYS_WHERE)
     named = re.search(
-        r"Moved zones</dt>\s*<dd>\s*1\s.*?listed here with the new catalog until (\S+ \S+) ", said, re.DOTALL
+        r"Moved zones</dt>\s*<dd>\s*1\s.*?listed here, pointing to the new catalog, until (\S+ \S+) ", said, re.DOTALL
     )
     assert named is not None
     assert abs(datetime.fromisoformat(named[1]) - until.replace(tzinfo=None)) < timedelta(minutes=2)

@@ -34,7 +34,7 @@ def test_the_page_shows_groups_in_order_and_moves_by_its_fragment(
 ) -> None:
     page = browser(alice).get(PAGE).content.decode()
     assert page.index(">canary</h2>") < page.index(">rest</h2>")
-    assert "The nodes of this group must answer correctly for 30 s before the next group starts." in page
+    assert "The nodes in this group must answer correctly for 30 s before the next group starts." in page
     assert "No nodes in this group." in page
     fragment = browser(alice).get(PAGE, headers=HTMX).content.decode()
     assert fragment.lstrip().startswith('<div class="stack" id="delivery"')

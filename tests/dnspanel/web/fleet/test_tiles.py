@@ -52,7 +52,7 @@ def test_a_node_that_has_nothing_says_so() -> None:
 
 
 def test_a_position_of_another_history_is_no_lag() -> None:
-    assert tile_of(node_status(5, Word.LATE, 8812, UUID(int=2)), None, HEAD).behind == "other history"
+    assert tile_of(node_status(5, Word.LATE, 8812, UUID(int=2)), None, HEAD).behind == "different history"
 
 
 def test_every_word_has_a_tone_and_a_symbol() -> None:

@@ -92,10 +92,10 @@ def test_the_number_is_the_current_one_in_any_spelling(alice: User, make_zone: M
 
     make_zone(name="one.test.")
     assert "All zones (1)" in str(form(author=alice)["where"])
-    assert fault("2") == fault("") == "There is 1 zone now. Enter 1 to confirm."
+    assert fault("2") == fault("") == "There is now 1 zone. To confirm, enter 1."
     assert fault("1") == ""
     make_zone(name="two.test.")
-    assert fault("1") == "There are 2 zones now. Enter 2 to confirm."
+    assert fault("1") == "There are now 2 zones. To confirm, enter 2."
     many = form({**data, "where_number": "20.031"}, author=alice)
     many.__dict__["total"] = 20_031
     assert "All zones (20,031)" in str(many["where"])

@@ -95,7 +95,7 @@ def test_its_owner_renames_shares_and_deletes_it(browser: Browser, bob: User) ->
     view.refresh_from_db()
     assert (view.name, view.team) == ("Mail servers", team)
     listed = client.get(VIEWS).content.decode()
-    assert "for Web ops" in listed
+    assert "shared with Web ops" in listed
     assert 'href="/search/?q=type%3Amx"' in listed
     assert client.post(f"{page}delete/")["Location"] == VIEWS
     assert not SavedView.objects.exists()

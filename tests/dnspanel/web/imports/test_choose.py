@@ -120,7 +120,7 @@ def test_a_choice_that_does_not_exist_is_refused(browser: Browser, bob: User, jo
 def test_a_choice_comes_too_late_while_the_job_works(browser: Browser, bob: User, job: ImportJob) -> None:
     ImportJob.objects.filter(pk=job.pk).update(state=State.APPLYING)
     page = browser(bob).post(at(job, "choices/"), {"choice": "skip", "scope": "all"}, follow=True)
-    assert "not possible in the current state" in page.content.decode()
+    assert "possible in the import’s current state" in page.content.decode()
 
 
 @pytest.mark.parametrize(("show", "count"), [("", 4), ("new", 2), ("existing", 1), ("faulty", 1), ("nonsense", 4)])

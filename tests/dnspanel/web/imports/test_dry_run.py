@@ -43,7 +43,7 @@ def seen(browser: Browser, person: User, job: ImportJob) -> str:
 
 def test_nothing_is_applied_without_a_dry_run(browser: Browser, bob: User, job: ImportJob) -> None:
     page = browser(bob).post(at(job, "apply/"), {"seen": ""}, follow=True)
-    assert "not possible in the current state" in page.content.decode()
+    assert "possible in the import’s current state" in page.content.decode()
     job.refresh_from_db()
     assert job.state == State.CHOOSING
     assert not Zone.objects.filter(name="a.test.").exists()
@@ -76,7 +76,7 @@ def test_a_second_click_on_apply_does_no_harm(browser: Browser, bob: User, job: 
     sent = {"seen": seen(browser, bob, planned(job))}
     assert browser(bob).post(at(job, "apply/"), sent)["Location"] == at(job)
     page = browser(bob).post(at(job, "apply/"), sent, follow=True).content.decode()
-    assert "not possible in the current state" in page
+    assert "possible in the import’s current state" in page
 
 
 def test_the_choices_can_be_changed_after_the_dry_run(browser: Browser, bob: User, job: ImportJob) -> None:

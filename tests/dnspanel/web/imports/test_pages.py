@@ -103,7 +103,7 @@ def test_a_working_import_shows_numbers_and_asks_again_only_for_news(
 
 def test_pause_resume_and_cancel(browser: Browser, bob: User, job: ImportJob) -> None:
     client = browser(bob)
-    assert "pauses" in client.post(f"{page_of(job)}pause/", follow=True).content.decode()
+    assert "will pause" in client.post(f"{page_of(job)}pause/", follow=True).content.decode()
     job.refresh_from_db()
     assert job.paused
     worker.work_on_import(job.pk)
@@ -114,7 +114,7 @@ def test_pause_resume_and_cancel(browser: Browser, bob: User, job: ImportJob) ->
     job.refresh_from_db()
     assert job.state == State.CANCELLED
     again = client.post(f"{page_of(job)}cancel/", follow=True).content.decode()
-    assert "not possible in the current state" in again  # the second click has no effect
+    assert "possible in the import’s current state" in again  # the second click has no effect
 
 
 def test_an_unknown_act_is_no_page(browser: Browser, bob: User, job: ImportJob) -> None:
@@ -139,5 +139,5 @@ def test_an_import_can_be_forgotten_and_its_zones_stay(browser: Browser, bob: Us
 
 def test_an_import_at_work_is_not_forgotten(browser: Browser, bob: User, job: ImportJob) -> None:
     page = browser(bob).post(f"{page_of(job)}delete/", follow=True).content.decode()
-    assert "Cancel the import first" in page
+    assert "This import is running. Cancel it first" in page
     assert ImportJob.objects.filter(pk=job.pk).exists()

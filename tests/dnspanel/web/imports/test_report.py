@@ -44,7 +44,7 @@ def test_each_fault_says_file_line_and_column_what_and_how_to_fix_it(
 ) -> None:
     page = browser(bob).get(at(job, "faults/")).content.decode()
     assert "bad.test.zone:6:11" in page
-    assert "the address 192.0.2.300 is not a valid IPv4 address" in page
+    assert "192.0.2.300 isn’t a valid IPv4 address" in page
     assert "@ MX 10 mail.bad.test." in page  # the fix
 
 

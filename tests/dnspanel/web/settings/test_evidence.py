@@ -52,13 +52,13 @@ def test_the_pages_say_how_far_it_is_and_what_is_wrong(
         failures=2,
         error="It is away.",
         rejected_at=NOW,
-        rejected="Log entries rejected by the receiver: 1.",
+        rejected="The receiver rejected log entries (1).",
     )
     text = client.get(page).content.decode()
     for told in (
         "It is away.",
-        "2 failed attempts since",
-        "Log entries rejected by the receiver: 1.",
+        "2 failed attempts, the first",
+        "The receiver rejected log entries (1).",
         '<span class="strong">1</span> entry is waiting.',
     ):
         assert told in text

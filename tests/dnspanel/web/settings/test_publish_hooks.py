@@ -39,7 +39,7 @@ def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, bro
     assert "whsec_" not in listed
     hook = PublishHook.objects.get()
     question = client.post(reverse("settings-hook-lift", args=[hook.pk])).content.decode()
-    assert "no longer need the approval of this hook" in question
+    assert "no longer need this hook’s approval" in question
     client.post(reverse("settings-hook-lift", args=[hook.pk]), YES)
     again = client.post(reverse("settings-hook-lift", args=[hook.pk]), follow=True).content.decode()
     assert "Rule not found" in again
@@ -61,10 +61,10 @@ def test_a_hook_is_tested_changed_after_the_password_and_gets_a_new_secret(
     told = client.post(f"{page}test/", follow=True).content.decode()
     assert "the response has status 503." in told
     assert "no response for" in told
-    assert "1 yes, 0 no, 1 without response" in told
+    assert "1 yes, 0 no, 1 without a response" in told
     posted = {**HOOK, "name": "Names", "zone": "", "tag": "shop", "version": made.hook.version}
     forget_password(client)
-    assert "The server at the URL can read" in client.post(page, posted).content.decode()
+    assert "The server at this URL can read" in client.post(page, posted).content.decode()
     changed = client.post(page, {**posted, **YES, "password": PASSWORD}, follow=True).content.decode()
     for text in ("Changes apply from the next request", "https://9.9.9.9/", "zones tagged shop"):
         assert text in changed

@@ -41,7 +41,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         "ticket_link": "https://tracker.test/{ticket}",
     }
     page = client.post(RULES, posted, follow=True).content.decode()
-    for told in ("example.test.", "members of NOC", "NS, MX", "OPS-#", "except CI", "Four eyes"):
+    for told in ("example.test.", "members of NOC", "NS, MX", "OPS-#", "exempt tokens: CI", "Four eyes"):
         assert told in page
     rule = ApprovalRule.objects.get()
     assert (rule.zone, rule.approver_team, rule.types, list(rule.tokens.all())) == (
@@ -53,7 +53,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
     lift = reverse("settings-approval-lift", args=[rule.pk])
     question = client.post(lift).content.decode()
     for text in (
-        "Changes to these zones can be published without the approval of another person.",
+        "Changes to these zones can be published without another person’s approval.",
         "Changes to these zones can be published without a ticket.",
         "example.test.: Four eyes",
         'name="confirmed" value="yes"',
@@ -78,7 +78,7 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         ({**ALL, "needed": "0"}, "Require an approval"),
         ({}, "Choose one of these options."),
         ({"where": "some"}, "choose the option for all"),
-        ({**ALL, "where_number": ""}, "There is 1 zone now. Enter 1 to confirm."),
+        ({**ALL, "where_number": ""}, "There is now 1 zone. To confirm, enter 1."),
         ({**ALL, "changes": "some"}, "choose the option for all"),
     ],
     ids=[
@@ -118,7 +118,7 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
     assert times["starts_at"] in copy
     assert '<option value="weekly" selected>' in copy
     lift = reverse("settings-freeze-lift", args=[freeze.pk])
-    assert "can be published during the times of this freeze" in client.post(lift).content.decode()
+    assert "can be published at the times when this freeze would apply" in client.post(lift).content.decode()
     client.post(lift, YES)
     assert "Rule not found" in client.post(lift, YES, follow=True).content.decode()
 

@@ -15,7 +15,7 @@ DEFAULT = f"{ZONE}settings/ttl/"
 def test_new_records_begin_with_it_and_no_record_changes(browser: Browser, make_zone: MakeZone, bob: User) -> None:
     zone = make_zone("www 300 A 192.0.2.1")
     client = browser(bob)
-    assert "get 3600 s" in client.get(f"{ZONE}settings/").content.decode()
+    assert "get a TTL of 3600 s" in client.get(f"{ZONE}settings/").content.decode()
     assert client.post(DEFAULT, {"default_ttl": "5m"})["Location"] == f"{ZONE}settings/"
     zone.refresh_from_db()
     assert zone.default_ttl == 300

@@ -61,13 +61,13 @@ def test_what_is_wrong_is_said_and_an_expired_zone_is_told_as_that(
     client = browser(alice)
     page = words(client.get(DETAIL).content)
     assert 'class="strip is-warn" id="transferred-from"' in page
-    assert "Transfers have failed since" in page
-    assert "127.0.0.1 port 1024 does not answer." in page
+    assert "Transfers started failing" in page
+    assert "127.0.0.1 port 1024 didn’t respond." in page
     assert "Refused from other servers: 1,234" in words(client.get(PAGE).content)
     assert apply_transfer.expire_due(now=NOW + timedelta(days=1)) == 1
     page = words(client.get(DETAIL).content)
     assert 'class="strip is-bad" id="transferred-from"' in page
-    assert "This zone has expired, and nodes don’t answer for the zone." in page
+    assert "This zone has expired, so nodes no longer answer for it." in page
 
 
 def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
@@ -76,7 +76,7 @@ def test_a_zone_here_comes_from_elsewhere_once_that_was_asked(
     zone, client = make_zone("www 300 A 192.0.2.1", name=ZONE), browser(alice)
     assert "This panel is the primary of the zone" in words(client.get(f"/zones/{ZONE}/settings/").content)
     effects = words(client.post(PAGE, TERMS).content)
-    assert "The first transfer replaces all records of the zone in this panel." in effects
+    assert "The first transfer will replace all of the zone’s records in this panel." in effects
     assert not TransferredZone.objects.exists()
     answer = client.post(PAGE, {**TERMS, **YES, "tsig_name": "Transfer.Key", "tsig_secret": TSIG_SECRET})
     assert answer["Location"] == PAGE
@@ -97,14 +97,14 @@ def test_it_comes_over_tls_by_names_and_shows_the_panels_certificate(
 ) -> None:
     zone, client, own = make_zone(name=ZONE), browser(alice), own_certificate("ns1.abroad.test")
     form = {**TERMS, **YES, "tls_names": "ns1.abroad.test", "tls_certificates": own.certificate}
-    assert "Enable TLS, or clear the names and certificates" in words(client.post(PAGE, form).content)
+    assert "Enable TLS, or clear them" in words(client.post(PAGE, form).content)
     form = {**form, "uses_tls": "on", "shows_certificate": "on", "addresses": "9.9.9.9"}
     assert client.post(PAGE, form)["Location"] == PAGE
     row = row_of(zone)
     assert (row.uses_tls, row.tls_names, row.shows_certificate) == (True, ["ns1.abroad.test"], True)
     page = words(client.get(PAGE).content)
     assert "TLS only" in page
-    assert "CA of the panel’s certificate" in page
+    assert "CA for the panel’s certificate" in page
     assert page.count("BEGIN CERTIFICATE") == 2, "theirs in its field, and ours"
     assert client.post(PAGE, {**form, "tls_names": "", "tls_certificates": ""}).status_code == 422
 
@@ -126,7 +126,7 @@ def test_a_zone_is_asked_for_taken_over_and_given_back(transferred: Zone, browse
     assert client.post(f"{PAGE}ask/", {"all": "yes"})["Location"] == PAGE
     assert row_of(transferred).wants_all
     effects = words(client.post(f"{PAGE}take-over/").content)
-    assert "The zone becomes editable in this panel." in effects
+    assert "The zone will become editable in this panel." in effects
     transferred.refresh_from_db()
     assert transferred.transferred_from
     assert client.post(f"{PAGE}take-over/", YES)["Location"] == PAGE
@@ -136,8 +136,8 @@ def test_a_zone_is_asked_for_taken_over_and_given_back(transferred: Zone, browse
     assert "/zones/abroad.test./review/" in words(client.get(DETAIL).content)
     for act in ("ask/", "take-over/"):
         page = words(client.post(f"{PAGE}{act}", YES, follow=True).content)
-        assert "is not transferred from another server. This panel is the primary." in page
-    assert "The next transfer replaces" in words(client.post(f"{PAGE}give-back/").content)
+        assert "isn’t transferred from another server. This panel is its primary." in page
+    assert "The next transfer will replace" in words(client.post(f"{PAGE}give-back/").content)
     assert client.post(f"{PAGE}give-back/", YES)["Location"] == PAGE
     transferred.refresh_from_db()
     assert transferred.transferred_from
@@ -149,11 +149,11 @@ def test_a_zone_that_waits_says_so_and_is_not_taken_over(browser: Browser, alice
         name=ZONE, terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.WEB, NOW)
     )
     client = browser(alice)
-    assert "This zone is waiting for the first transfer." in words(client.get(DETAIL).content)
+    assert "This zone is waiting for its first transfer." in words(client.get(DETAIL).content)
     page = words(client.get(PAGE).content)
     assert "none yet" in page
     assert "Change to primary…" not in page
-    assert "because the zone was never transferred" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)
+    assert "because it was never transferred" in words(client.post(f"{PAGE}take-over/", YES, follow=True).content)
 
 
 def test_a_zone_with_rules_gets_another_primary_past_them_by_who_may_govern_it(

@@ -71,7 +71,7 @@ def test_looking_makes_the_nodes_be_asked_and_nothing_is_invented(
     node = active_node("ns1")
     page = browser(charlie).get(STATISTICS).content.decode()
     assert "No data yet." in page
-    assert "No node has reported data yet." in page
+    assert "No node has reported any data yet." in page
     assert zone_queries.watched_zones() == [zone.name]
     now = int(time.time())
     telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 1, 1000), sample(now, 1000)])
@@ -80,7 +80,7 @@ def test_looking_makes_the_nodes_be_asked_and_nothing_is_invented(
     zone_queries.keep_zone_top(node_id=node.pk, zone=zone.name, top=Top(at=now, questions=10_000))
     page = browser(charlie).get(STATISTICS).content.decode()
     assert "less than <strong>0.3</strong> queries per second" in page
-    assert "No data, because the zone is not one of the 200 busiest zones of a node." in page
+    assert "No data because the zone isn’t among the 200 busiest zones on any node." in page
 
 
 def test_nodes_are_named_to_those_who_see_nodes(

@@ -92,7 +92,7 @@ def test_a_token_may_what_its_scope_and_its_owner_give(cast: Zone, browser: Brow
     assert "The token’s scope doesn’t include this right" in may
     User.objects.filter(pk=bob.pk).update(role=Role.READER)
     less = text_of(browser(alice), f"who={made.token.prefix}&name=www&type=A")
-    assert "scope includes this right, but token owner bob doesn’t have the right" in less
+    assert "scope includes this right, but token owner bob doesn’t have it" in less
     assert 'see records <span class="quiet">Token scope</span>' in text_of(browser(alice))
     assert made.token.prefix not in text_of(browser(User.objects.get(username="mia"))), "another person's"
 

@@ -52,7 +52,7 @@ def test_without_templates_the_page_says_what_they_are_and_who_makes_them(
     assert f'href="{NEW}"' in client.get(LIST).content.decode()
     page = browser(charlie).get(LIST).content.decode()
     assert NEW not in page
-    assert "the right to templates" in page
+    assert "the right to manage templates" in page
     assert browser(charlie).get(NEW).status_code == 403
 
 
@@ -199,7 +199,7 @@ def test_what_becomes_of_the_zones_is_said_before_it_is_deleted(
     linked(template, make_zone, 2)
     path = f"{LIST}{template.pk}/delete/"
     page = client.get(path).content.decode()
-    assert "Existing records in zones do not change." in page
+    assert "Existing records in zones aren’t changed." in page
     assert "2 zones will be unlinked" in page
     assert client.post(path)["Location"] == LIST
     assert not ZoneTemplate.objects.exists()

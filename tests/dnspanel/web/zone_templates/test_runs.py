@@ -110,9 +110,9 @@ def test_a_run_whose_change_was_taken_back_says_so(client: Client, template: Zon
     edit_template.publish_version(template=template, content=SECOND, seen=1, by=bob, now=NOW)
     run = carry_out(dry_run(template, bob), bob)
     path = f"/settings/templates/runs/{run.pk}/"
-    assert "could not answer" not in client.get(path).content.decode()
+    assert "couldn’t serve" not in client.get(path).content.decode()
     take_back(run.last_sequence)
     page = " ".join(client.get(path).content.decode().split())
-    assert "The nodes could not serve <a" in page
-    assert f"the change of 2 zones</a>, so the panel reverted the change. {REASON}" in page
+    assert "The nodes couldn’t serve <a" in page
+    assert f"the change to 2 zones</a>, so the panel reverted it. {REASON}" in page
     assert template_run_json(run)["taken_back"] == [{"sequence": run.last_sequence, "reason": REASON, "zones": 2}]

@@ -39,13 +39,13 @@ def test_addresses_are_published_kept_asked_about_and_stopped(
     assert "Automatic updates are disabled for these names." in page
     client.post(url, {"zone": "customer.test", "act": "keep"})
     page = client.get(url).content.decode()
-    assert "Updates use the rights of" in page
+    assert "Updates use ada’s rights" in page
     assert "192.0.2.1" in client.get("/zones/customer.test/").content.decode()
     client.post(url, {"zone": "customer.test", "act": "ask"})
     page = client.get(url).content.decode()
-    assert "The delegation at the parent has not been checked." in page
+    assert "The delegation at the parent hasn’t been checked." in page
     Node.objects.update(state=NodeState.RETIRED)
-    assert "All nodes of ns1.customer.test. were removed" in client.get(url).content.decode()
+    assert "All nodes for ns1.customer.test. were removed" in client.get(url).content.decode()
     client.post(url, {"zone": "customer.test", "act": "stop"})
     assert not KeptAddresses.objects.exists()
 
@@ -62,4 +62,4 @@ def test_what_is_wrong_is_said(client: Client, vanity: ZoneTemplate, make_zone: 
     make_zone(name="other.test.")
     url = f"/settings/name-servers/{vanity.pk}/addresses/"
     page = client.post(url, {"zone": "other.test", "act": "keep"}, follow=True).content.decode()
-    assert "No name server of this set inside other.test. is assigned to nodes." in page
+    assert "None of the name servers in this set that are inside other.test. is assigned to nodes." in page

@@ -112,7 +112,7 @@ def test_a_template_and_an_export_take_what_is_ticked(
     ticked = {"zone": ["shop1.test.", "other.test."]}
     refused = client.post(MANY, {**ticked, "act": "template", "template": str(template.pk)})
     assert refused.status_code == 422
-    assert "where you enter the variables" in refused.content.decode()
+    assert "where you can enter the variables" in refused.content.decode()
     plain = make_template("@ 300 TXT hello\n", name="plain")
     page = send(client, MANY, **ticked, act="template", template=str(plain.pk)).content.decode()
     assert "for 2 zones" in page

@@ -64,7 +64,7 @@ def test_a_zone_whose_name_is_taken_stays_in_the_trash(make_zone: MakeZone, brow
     make_zone()
     client = browser(bob)
     assert client.post(reverse("zone-restore", args=[zone.pk]))["Location"] == "/zones/trash/"
-    assert b"a zone with this name exists. Nothing was changed." in client.get("/zones/trash/").content
+    assert b"a zone with this name already exists. Nothing was changed." in client.get("/zones/trash/").content
     assert Zone.objects.get(pk=zone.pk).deleted_at == NOW
 
 

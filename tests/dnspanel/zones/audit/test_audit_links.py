@@ -92,10 +92,10 @@ def _remade_chain() -> None:
         (lambda: Publication.objects.order_by("-pk")[:1].get().delete(), "publication .* is missing"),
         (lambda: Publication.objects.update(request_id="other"), "publication .* was changed"),
         (_late_change, "publication .* was changed in these zones"),
-        (lambda: AuditLink.objects.filter(number=3).delete(), "numbers 3 to 3 of the chain are missing"),
+        (lambda: AuditLink.objects.filter(number=3).delete(), "numbers 3 to 3 are missing from the chain"),
         (lambda: AuditLink.objects.filter(number=2).update(content=b"x" * 32), "number 2 doesn’t match the previous"),
         (lambda: AuditLink.objects.filter(number=4).delete(), "a saved hash|outside the chain"),
-        (_remade_chain, "the saved hash of number 4 is different"),
+        (_remade_chain, "the saved hash for number 4 is different"),
     ],
 )
 def test_whatever_is_changed_later_shows(eventful: Zone, tamper: Callable[[], Any], message: str) -> None:

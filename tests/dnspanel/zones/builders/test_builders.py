@@ -89,10 +89,10 @@ def test_any_text_has_terms_and_each_has_a_message(text: str) -> None:
 def test_terms_are_explained() -> None:
     terms = terms_of("v=spf1 include:a.test -mx:b.test ip4:192.0.2.1 redirect=c.test nonsense ~all")
     assert [term.message for term in terms] == [
-        "Senders allowed by the SPF record of a.test: allowed to send.",
+        "Senders allowed by the SPF record for a.test: allowed to send.",
         "The mail servers of b.test: not allowed to send.",
         "192.0.2.1: allowed to send.",
-        "For all other senders, the SPF record of c.test applies.",
+        "For all other senders, the SPF record for c.test applies.",
         "Unknown term. Receivers treat the record as invalid.",
         "Everyone else: soft fail (probably not allowed to send).",
     ]
@@ -152,7 +152,7 @@ def test_ed25519_is_taken_raw_and_as_spki() -> None:
     ("typed", "fault"),
     [
         ("not base64!", "Base64"),
-        (base64.b64encode(spki(RSA)).decode()[:100], "The key cannot be read, because the text is"),
+        (base64.b64encode(spki(RSA)).decode()[:100], "The key can’t be read because the text is"),
         (
             base64.b64encode(spki(ec.generate_private_key(ec.SECP256R1()).public_key())).decode(),
             "only supports RSA and Ed25519",

@@ -49,7 +49,7 @@ def test_a_zone_without_keys_is_to_be_signed() -> None:
 def test_the_first_ds_is_told_with_the_signing_and_while_it_is_awaited() -> None:
     terms = Terms(first_ds=True)
     assert differences(terms, SigningState())[0].message.endswith(
-        "NSEC. The rollover to the first DS starts automatically."
+        "NSEC. The rollover to the first DS will start automatically."
     )
     assert differences(terms, CSK) == []
     assert [each.act for each in differences(terms, CSK, awaits_ds=True)] == [Act.FIRST_DS]
@@ -72,9 +72,9 @@ def test_keys_of_another_kind_need_a_rollover() -> None:
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (SigningState((KeyState(1, 13, 257, active=False),)), "Check the zone’s keys first"),
-        (SigningState((KeyState(1, 13, 257), KeyState(2, 13, 257, active=False))), "do not sign"),
-        (SigningState((KeyState(1, 13, 257, published=False),)), "A key signs, but is not published"),
+        (SigningState((KeyState(1, 13, 257, active=False),)), "Check the keys first"),
+        (SigningState((KeyState(1, 13, 257), KeyState(2, 13, 257, active=False))), "aren’t used for signing"),
+        (SigningState((KeyState(1, 13, 257, published=False),)), "A key is used for signing but isn’t published"),
         (SigningState(CSK.keys, cds="0"), "delete the DS"),
     ],
     ids=["no key signs", "a key that does not sign", "a hidden key", "DNSSEC is being turned off"],

@@ -198,7 +198,7 @@ def test_each_wait_says_what_for_and_until_when() -> None:
     waits = rollover.advance(inputs(answered_since=None, late=("ns2", "ns3")))
     assert waits == Wait("Waiting for these nodes to serve this step: ns2, ns3.")
     lacking = inputs(secondaries_since=None, secondaries_lack="bind answers with serial 1 instead of 2.")
-    text = "Waiting for all secondaries of the zone to serve this step. bind answers with serial 1 instead of 2."
+    text = "Waiting for all of the zone’s secondaries to serve this step. bind answers with serial 1 instead of 2."
     assert rollover.advance(lacking) == Wait(text)
     assert rollover.advance(replace(lacking, answered_since=None)) == Wait("Waiting for all nodes to serve this step.")
     waits = rollover.advance(inputs(secondaries_since=NOW))
@@ -209,7 +209,7 @@ def test_each_wait_says_what_for_and_until_when() -> None:
     assert waits == Wait(text, NOW + timedelta(seconds=360))
     assert rollover.advance(inputs()) == Act(inputs().state, Step.DS)
     assert rollover.advance(inputs(step=Step.DS)) == AskForDs(
-        (NEW,), (OLD,), "All servers of the parent zone must have the DS records of this step."
+        (NEW,), (OLD,), "All servers for the parent zone must have the DS records for this step."
     )
     waits = rollover.advance(inputs(step=Step.DS, goals={Goal.HAS_NEW: NOW - timedelta(hours=1)}))
     assert isinstance(waits, Wait)
@@ -219,20 +219,20 @@ def test_each_wait_says_what_for_and_until_when() -> None:
     waits = rollover.advance(
         inputs(step=Step.DS, goals={Goal.HAS_NEW: NOW - timedelta(days=99)}, ttls=Ttls(60, 60, None))
     )
-    assert waits == Wait("The TTL of the parent's DS records is not known yet.")
+    assert waits == Wait("The TTL of the parent’s DS records isn’t known yet.")
 
 
 def test_who_changes_the_keys_meanwhile_makes_it_stuck() -> None:
     outcome = rollover.advance(inputs(state=inputs().state.without_key(11)))
     assert isinstance(outcome, Stuck)
-    assert outcome.message.startswith("Key 11 is not in the state that this step needs")
+    assert outcome.message.startswith("The zone’s signing was changed, so key 11 isn’t in the state")
     assert isinstance(rollover.advance(inputs(step=Step.SIGN)), Stuck)
 
 
 def test_it_ends_when_the_parent_has_forgotten_the_old_key() -> None:
     last = inputs(step=Step.CLEAN, state=inputs().state.without_key(1))
     assert rollover.advance(last) == AskForDs(
-        (), (OLD,), "All servers of the parent zone must have the DS records of this step."
+        (), (OLD,), "All servers for the parent zone must have the DS records for this step."
     )
     assert rollover.advance(replace(last, goals={Goal.NO_OLD: NOW})) == Done()
     undone = inputs(step=Step.UNDONE, state=inputs().state.without_key(11))
@@ -244,8 +244,8 @@ def test_it_is_cancelled_where_that_is_safe_and_otherwise_says_why_not() -> None
     for refused, message in (
         (rollover.cancel(inputs(step=Step.DS)), "If the parent zone adds the new DS after the new"),
         (rollover.cancel(inputs(step=Step.REMOVE)), "can no longer be cancelled"),
-        (rollover.cancel(inputs(step=Step.UNDONE)), "already cancelled"),
-        (rollover.cancel(inputs(is_emergency=True)), "the old key is already deleted"),
+        (rollover.cancel(inputs(step=Step.UNDONE)), "already been cancelled"),
+        (rollover.cancel(inputs(is_emergency=True)), "the old key has already been deleted"),
         (rollover.cancel(inputs(goals={})), "so the new key must stay"),
         (rollover.cancel(inputs(goals={Goal.HAS_OLD: NOW})), "Try again later"),
         (rollover.cancel(inputs(parent_silent="Nobody answers.")), "Nobody answers."),
@@ -282,8 +282,8 @@ def test_only_keys_that_do_what_is_rolled_over_are_replaced() -> None:
         (Kind.ZSK, single, "have a signing ZSK"),
         (Kind.ZSK, SigningState(), "not signed"),
         (Kind.ALGORITHM, SigningState((ksk, zsk, csk)), "several algorithms"),
-        (Kind.ALGORITHM, SigningState((ksk, replace(zsk, active=False))), "do not sign"),
-        (Kind.CSK, SigningState((replace(ksk, published=False),)), "A key signs, but is not published"),
+        (Kind.ALGORITHM, SigningState((ksk, replace(zsk, active=False))), "aren’t used for signing"),
+        (Kind.CSK, SigningState((replace(ksk, published=False),)), "A key is used for signing but isn’t published"),
     ):
         refused = rollover.keys_to_replace(kind, state)
         assert isinstance(refused, Refused)

@@ -199,7 +199,7 @@ def test_somebody_sees_and_publishes_only_what_is_in_zones_that_they_see(
     mine = again(mia, move)
     assert (mine.changes, mine.zones, mine.first_zone, mine.may_edit) == (1, 1, ZONE, True)
     assert [plan.zone.name for plan in revision.preview(author=mia, of=mine)] == [ZONE]
-    with pytest.raises(DraftRefused, match="changes that you are not allowed to see"):
+    with pytest.raises(DraftRefused, match="changes that you aren’t allowed to see"):
         named.take_up(author=mia, named=mine, now=NOW)
     publication = revision.publish(
         acting=Acting(mia, "web", NOW), of=mine, consent=revision.Consent(accept_warnings=True)
@@ -249,9 +249,9 @@ def test_one_person_works_in_it_at_a_time_and_its_owner_takes_it_back(alice: Use
     share(move, bob, alice, may_edit=True)
     named.take_up(author=alice, named=again(alice, move), now=NOW)
     edits(alice, zone, "new 60 A 192.0.2.9")
-    with pytest.raises(DraftRefused, match="alice is working in this draft"):
+    with pytest.raises(DraftRefused, match="alice is working on this draft"):
         named.take_up(author=bob, named=again(bob, move), now=NOW)
-    with pytest.raises(DraftRefused, match="alice is working in this draft"):
+    with pytest.raises(DraftRefused, match="alice is working on this draft"):
         revision.publish(acting=Acting(bob, "web", NOW), of=again(bob, move))
     named.put_back(by=bob, named=move, now=NOW)
     assert names_in(alice) == set()
@@ -327,7 +327,7 @@ def test_so_many_and_no_more(bob: User, charlie: User, zone: Zone, monkeypatch: 
     bob.refresh_from_db()
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     edits(bob, zone, "new 60 A 192.0.2.8")
-    with pytest.raises(QuotaExceeded, match="Your quota is exceeded: limit 1 saved draft"):
+    with pytest.raises(QuotaExceeded, match="Quota exceeded: limit 1 saved draft"):
         named.put_aside(author=bob, name="Other", now=NOW)
     assert names_in(bob) == {"new"}
     monkeypatch.setattr(named, "MOST_SHARES", 0)
@@ -355,7 +355,7 @@ def test_a_token_puts_aside_and_publishes_what_it_sees(bob: User, zone: Zone) ->
     named.put_back(by=bob, named=move, now=NOW)
     seen = again(token, move)
     assert seen.changes == 1
-    with pytest.raises(DraftRefused, match="not allowed to see"):
+    with pytest.raises(DraftRefused, match="aren’t allowed to see"):
         named.take_up(author=token, named=seen, now=NOW)
     assert access.visibility_of(token, zone) is not None
     assert [o.name for o in named.operations_seen(token, move.draft)] == ["www." + ZONE]

@@ -69,7 +69,7 @@ def test_the_log_takes_nothing_of_which_a_hook_was_not_asked(make_zone: MakeZone
     )
     change = Change("www.example.test.", rdtypes.A, rr("www 60 A 192.0.2.1"), rr("www 60 A 192.0.2.2"))
     revision = NewRevision(zone.pk, zone.name, "change", zone.revision + 1, 2, zone.rrset_count, changes=[change])
-    with pytest.raises(HookUnasked, match="A publish hook was not asked about this"):
+    with pytest.raises(HookUnasked, match="A publish hook wasn’t asked about this"):
         append_publication(revisions=[revision], acting=Acting(alice, Channel.API, NOW))
     assert Zone.objects.get(pk=zone.pk).revision == zone.revision
     patch = zone_patches.patch_of_steps(zone, [(change.key, zone_patches.remove_rrset)])

@@ -32,10 +32,10 @@ def test_what_the_panel_wrote_is_told_in_another_language_with_its_values(name: 
 @pytest.mark.parametrize(
     ("reason", "german"),
     [
-        ("Rollover of a.test.: DS update.", "Rollover von a.test.: DS-Aktualisierung."),
+        ("Rollover for a.test.: DS update.", "Rollover von a.test.: DS-Aktualisierung."),
         ("run 5 undone by run 7", "Lauf 5, rückgängig gemacht durch Lauf 7"),
         ("run 5", "Lauf 5"),
-        ("undo of import 12: spring", "Import 12 rückgängig gemacht: spring"),
+        ("undo import 12: spring", "Import 12 rückgängig gemacht: spring"),
     ],
 )
 def test_values_stand_where_they_belong(reason: str, german: str) -> None:
@@ -45,7 +45,7 @@ def test_values_stand_where_they_belong(reason: str, german: str) -> None:
 
 @pytest.mark.parametrize(
     "reason",
-    ["", "new disks", "Rollover of a.test.: DS update. Really.", "we were transferred from x", "import 5", "run "],
+    ["", "new disks", "Rollover for a.test.: DS update. Really.", "we were transferred from x", "import 5", "run "],
 )
 def test_what_a_person_wrote_stays(reason: str) -> None:
     with speaking("de"):

@@ -80,14 +80,14 @@ def create(author: User | Actor | None, *names: str, team: Team | None = None) -
 def test_nobody_takes_names_of_a_zone_of_others(mia: User, beta: Zone, name: str) -> None:
     with pytest.raises(NameOfOthers) as refused:
         create(mia, name)
-    assert str(refused.value) == f"You cannot create the zone {name} below a zone of another team."
+    assert str(refused.value) == f"You can’t create the zone {name} below another team’s zone."
     assert Zone.objects.count() == 1
 
 
 def test_nobody_stands_above_a_zone_of_others(mia: User, make_zone: MakeZone) -> None:
     make_zone(name="www.shop.beta.test.")
     for name in ("beta.test.", "shop.beta.test."):
-        with pytest.raises(NameOfOthers, match="above a zone of another team"):
+        with pytest.raises(NameOfOthers, match="above another team’s zone"):
             create(mia, name)
     create(mia, "op.beta.test.")  # not below `shop`, only a similar ending
     create(mia, r"x\.shop.beta.test.")
@@ -105,7 +105,7 @@ def test_a_dot_within_a_label_makes_nothing_below(mia: User, theirs: Team, make_
 
 def test_the_zone_in_the_way_is_named_to_who_may_know_it(mia: User, beta: Zone, theirs: Team) -> None:
     Membership.objects.create(team=theirs, user=mia, role=Role.READER)
-    with pytest.raises(NameOfOthers, match=r"because you are not allowed to change all"):
+    with pytest.raises(NameOfOthers, match=r"because you aren’t allowed to change all"):
         create(User.objects.get(pk=mia.pk), "www.beta.test.", team=Team.objects.get(name="Ours"))
 
 
@@ -154,7 +154,7 @@ def test_who_comes_back_from_the_trash_needs_the_same(mia: User, make_zone: Make
     mine = Zone.objects.get(name="beta.test.")
     edit.delete_zone(zone=mine, acting=Acting(mia, "web", NOW))
     theirs = make_zone(name="www.beta.test.")
-    with pytest.raises(NameOfOthers, match="above a zone of another team"):
+    with pytest.raises(NameOfOthers, match="above another team’s zone"):
         edit.restore_zone(zone=mine, author=mia, channel="web", now=NOW)
     assert Zone.objects.filter(pk=mine.pk, deleted_at=None).count() == 0
     edit.delete_zone(zone=theirs, acting=Acting(alice, "web", NOW))
@@ -167,7 +167,7 @@ def test_a_zone_between_others_does_not_change_hands(mia: User, beta: Zone, ours
     other = Team.objects.create(name="Third", created_at=NOW)
     Membership.objects.create(team=other, user=mia, role=Role.EDITOR)
     person = User.objects.get(pk=mia.pk)
-    with pytest.raises(SettingsRefused, match="below a zone of another team") as refused:
+    with pytest.raises(SettingsRefused, match="below another team’s zone") as refused:
         change_settings(zone=dev, tags=[], team=other, author=person, now=NOW)
     assert refused.value.field == "team"
     change_settings(zone=dev, tags=["blue"], team=ours, author=person, now=NOW)
@@ -201,7 +201,7 @@ def test_a_setting_says_which_suffixes_nobody_has(alice: User, settings: Any, tm
 
 
 def test_a_network_is_no_name_and_its_reverse_zones_are_named(alice: User) -> None:
-    with pytest.raises(ReverseName, match=r"The reverse names of this network are in 2"):
+    with pytest.raises(ReverseName, match=r"The reverse names for this network are in 2"):
         edit.create_zone(zone=edit.NewZone("192.0.2.0/24"), acting=Acting(alice, Channel.API, NOW))
 
 
@@ -335,7 +335,7 @@ def test_a_publication_says_what_of_it_is_answered_by_others(make_zone: MakeZone
     make_zone(name="www.beta.test.")
     for owner in ("www", "shop"):
         draft.replace_rrset(author=bob, zone=zone, rrset=rr(f"{owner} 60 A 192.0.2.7", origin=zone.name), now=NOW)
-    with pytest.raises(RuleViolations, match=r"A www is never served, because the zone www"):
+    with pytest.raises(RuleViolations, match=r"A www is never served because the zone www"):
         revision.publish(acting=Acting(bob, Channel.WEB, NOW))
     published = revision.publish(
         acting=Acting(bob, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=["shadowed"])

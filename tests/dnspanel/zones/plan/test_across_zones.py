@@ -73,7 +73,7 @@ def without(author: User, *records: str) -> list[Violation]:
         ("1 300 PTR gone.other.test.", "PTR 1 points to gone.other.test., which does not exist"),
         (
             "@ 300 MX 10 alias.other.test.",
-            "MX example.test. points to alias.other.test., which is a CNAME. The target must have A or AAAA records",
+            "MX example.test. points to alias.other.test., which is a CNAME; the target must have A or AAAA records",
         ),
     ],
 )  # fmt: skip

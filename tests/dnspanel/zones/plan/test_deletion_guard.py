@@ -59,8 +59,8 @@ def test_a_few_one_after_another_are_free_and_the_next_is_held(zones: list[Zone]
     with pytest.raises(MassDeletion) as caught:
         delete(zones[FEW], alice)
     assert str(caught.value) == (
-        "This deletes 1 of 35 zones, after 25 in the last 10 minutes. Someone must confirm the deletion"
-        " of more than 25 zones within 10 minutes. Nothing was deleted."
+        "This would delete 1 of 35 zones, in addition to 25 deleted in the last 10 minutes. Someone must confirm "
+        "deleting more than 25 zones within 10 minutes. Nothing was deleted."
     )
     assert caught.value.total == FEW + 1
     assert alive() == ZONES - FEW

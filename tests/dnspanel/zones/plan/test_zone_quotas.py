@@ -63,7 +63,7 @@ def test_a_zone_beyond_the_quota_is_refused_by_every_verb_that_adds_one(alice: U
     with pytest.raises(QuotaExceeded) as refused:
         create("c.test.", alice)
     assert str(refused.value) == (
-        "Your quota is exceeded: limit 2 zones, used 2, requested 1. An administrator can raise the limit."
+        "Quota exceeded: limit 2 zones, used 2, requested 1. An administrator can raise your limit."
     )
     with pytest.raises(QuotaExceeded):
         edit.create_zones(zones=[edit.NewZone("c.test.")], acting=Acting(alice, Channel.WEB, NOW))
@@ -94,7 +94,7 @@ def test_the_zones_of_a_team_count_whoever_creates_them(team: Team, carol: User,
     assert zone_quotas.zones_left(team) == 1
     create("a.test.", alice, team=team)
     assert zone_quotas.zones_left(team) == 0
-    with pytest.raises(QuotaExceeded, match="Quota of team Alpha exceeded: limit 1 zone, used 1"):
+    with pytest.raises(QuotaExceeded, match="Quota for team Alpha exceeded: limit 1 zone, used 1"):
         create("b.test.", carol)
     lone = create("b.test.", alice)
     with pytest.raises(QuotaExceeded, match="team Alpha"):
@@ -129,16 +129,14 @@ def test_a_zone_grows_to_its_quota_and_can_always_be_changed_and_emptied(alice: 
     replace(zone, alice, "mail 300 A 192.0.2.2")
     with pytest.raises(QuotaExceeded) as refused:
         replace(zone, alice, "ftp 300 A 192.0.2.2")
-    assert str(refused.value).startswith(
-        "a.test.: Your quota is exceeded: limit 4 RRsets per zone, used 4, requested 1."
-    )
+    assert str(refused.value).startswith("a.test.: Quota exceeded: limit 4 RRsets per zone, used 4, requested 1.")
     give(alice, rrsets=1)
     replace(zone, alice, "mail 300 A 192.0.2.9")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("ftp 300 A 192.0.2.2", origin=zone.name), now=NOW)
     with pytest.raises(QuotaExceeded):
         revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     assert Operation.objects.count() == 1  # the draft loses nothing
-    with pytest.raises(QuotaExceeded, match=r"b\.test\.: Your quota is exceeded: limit 1 RRset per zone, used 0"):
+    with pytest.raises(QuotaExceeded, match=r"b\.test\.: Quota exceeded: limit 1 RRset per zone, used 0"):
         create("b.test.", alice)
 
 
@@ -146,7 +144,7 @@ def test_the_size_of_a_teams_zone_is_the_teams(team: Team, carol: User, alice: U
     zone = create("a.test.", carol)
     give(team, rrsets=2)
     for author in (User.objects.get(pk=carol.pk), alice):
-        with pytest.raises(QuotaExceeded, match="Quota of team Alpha exceeded: limit 2 RRsets per zone"):
+        with pytest.raises(QuotaExceeded, match="Quota for team Alpha exceeded: limit 2 RRsets per zone"):
             replace(zone, author, "www 300 A 192.0.2.1")
     changes = {("www.a.test.", 1): rr("www 300 A 192.0.2.1", origin=zone.name)}
     with pytest.raises(QuotaExceeded):
@@ -160,7 +158,7 @@ def test_a_full_draft_takes_no_more_but_can_be_changed(zone: Zone, alice: User) 
     with pytest.raises(QuotaExceeded) as refused:
         draft.replace_rrset(author=alice, zone=zone, rrset=rr("c 300 A 192.0.2.1"), now=NOW)
     assert str(refused.value) == (
-        "Your quota is exceeded: limit 2 changes per draft, used 2, requested 1. An administrator can raise the limit. "
+        "Quota exceeded: limit 2 changes per draft, used 2, requested 1. An administrator can raise your limit. "
         "Publish or discard part of the draft first."
     )
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("b 60 A 192.0.2.1"), now=NOW)

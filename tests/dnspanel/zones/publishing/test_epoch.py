@@ -89,7 +89,7 @@ def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice
         ChangedZone(trashed.pk, None, {}),
     ]
     for outcome in outcomes:
-        with pytest.raises(NamesRefused, match="below a zone of another team"):
+        with pytest.raises(NamesRefused, match="below another team’s zone"):
             begin([outcome], by=nick)
     assert publish_hold.current_hold() is not None
     assert Zone.objects.filter(deleted_at=None).get() == zone

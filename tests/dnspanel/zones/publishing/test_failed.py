@@ -20,7 +20,7 @@ from tests.people import make_person
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WWW, MAIL = ("www.z.test.", 1), ("mail.z.test.", 1)
-REASON = "PowerDNS failed a query for www.z.test. A: SERVFAIL."
+REASON = "PowerDNS failed to answer a query for www.z.test. A: SERVFAIL."
 
 
 @pytest.fixture

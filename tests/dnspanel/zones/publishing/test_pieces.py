@@ -115,7 +115,7 @@ def test_a_zone_that_must_not_move_meanwhile_says_how_much_is_published(
     with before_pieces(nothing, lambda: publish(bob, theirs)), pytest.raises(PublishedInPart) as stopped:
         publish(alice, zone_patches.patch_of_steps(zone, steps(LINES), at_revision=1))
     assert str(stopped.value) == (
-        "Others changed the same records in the meantime. 1 of 3 parts are published, up to publication 2."
+        "Other people have changed the same records in the meantime. 1 of 3 parts were published, up to publication 2."
         " Send the request again for the rest."
     )
     assert len(texts(zone)) == PIECE + 1

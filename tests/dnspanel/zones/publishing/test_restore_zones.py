@@ -184,7 +184,7 @@ def test_zones_of_others_around_it_keep_a_zone_back(three: list[Zone], make_zone
     delete(*three)
     make_zone(name="www.two.test.")  # another person's zone
     done = restored(three, User.objects.get(pk=carol.pk))
-    assert "above a zone of another team" in refusals(done)["two.test."]
+    assert "above another team’s zone" in refusals(done)["two.test."]
     assert living() == ["one.test.", "three.test.", "www.two.test."]
 
 

@@ -156,13 +156,13 @@ def test_neither_the_author_nor_who_worked_in_the_draft_approves_it(
     named_drafts.put_back(by=erin, named=named_drafts.named_draft(erin, made.key), now=NOW)
     request = publish_requests.ask(author=alice, named=named_drafts.named_draft(alice, made.key), now=NOW)
     for involved in (alice, erin):
-        with pytest.raises(RequestRefused, match="You cannot approve this request, because one of"):
+        with pytest.raises(RequestRefused, match="You can’t approve this request because one of"):
             approve(request, involved)
     publish_requests.withdraw(request=request, by=alice, now=NOW)
     # A part that is put aside alone had the same editors.
     named_drafts.take_up(author=alice, named=named_drafts.named_draft(alice, made.key), now=NOW)
     part = publish_requests.ask(author=alice, name="Part", zones=[zone], now=NOW)
-    with pytest.raises(RequestRefused, match="You cannot approve this request, because one of"):
+    with pytest.raises(RequestRefused, match="You can’t approve this request because one of"):
         approve(part, erin)
     approve(part, make_person("frank", "editor"))
 
@@ -182,7 +182,7 @@ def test_nobody_approves_by_another_account_what_they_asked_for(
     by: User | Actor
     for by in (bob, actor):
         assert request_lists.waiting_for(by) == []
-        with pytest.raises(RequestRefused, match="You cannot approve this request, because one of"):
+        with pytest.raises(RequestRefused, match="You can’t approve this request because one of"):
             approve(request, by)
     assert [(act, by) for act, by, _ in refused()] == [("approve", "bob"), ("approve", "robot")]
     # An earlier approval doesn't count once its author is known to be the same person.
@@ -259,7 +259,7 @@ def test_a_draft_that_is_edited_after_its_approval_is_reviewed_again_for_what_mo
         (
             "publish",
             "alice",
-            "Only the requester or an approver can publish this request, and only after enough approvals.",
+            "Only the requester or an approver can publish this request, and only once it has enough approvals.",
         )
     ]
     again = status(request, erin)
@@ -381,7 +381,8 @@ def test_a_clock_set_back_before_the_time_publishes_later_and_not_early(zone: Zo
     for _ in range(2):
         assert publish_requests.publish_due(now=NOW - 5 * HOUR) == 0
     told = (
-        "The panel’s clock was set back to 2026-11-21 07:00 UTC. The request is still published at the scheduled time."
+        "The panel’s clock was set back to 2026-11-21 07:00 UTC. "
+        "The request will still be published at the scheduled time."
     )
     assert (refused(), found(request).refusal) == ([("publish", None, told)], told)
     assert publish_requests.publish_due(now=NOW + HOUR) == 1
@@ -478,7 +479,7 @@ def test_what_somebody_works_in_is_not_published_half_done(zone: Zone, alice: Us
     [named] = named_drafts.named_draft_page(alice)
     named_drafts.take_up(author=alice, named=named, now=NOW)
     assert publish_requests.publish_due(now=NOW + HOUR) == 0
-    assert "The request can be published after the draft is" in found(request).refusal
+    assert "The request can be published once the draft has been" in found(request).refusal
     named_drafts.put_back(by=alice, named=named, now=NOW)
     publish(request, alice)
 
@@ -502,9 +503,9 @@ def test_a_token_without_the_permission_approves_and_declines_nothing(
     terms = TokenTerms("all but that", scope, everything - {Permission.APPROVE})
     by = actor_of_token(create_token(owner=erin, terms=terms, by=erin, now=NOW).token)
     assert by is not None
-    with pytest.raises(RequestRefused, match="token is not allowed to approve"):
+    with pytest.raises(RequestRefused, match="token isn’t allowed to approve"):
         approve(request, by)
-    with pytest.raises(RequestRefused, match="token is not allowed to approve"):
+    with pytest.raises(RequestRefused, match="token isn’t allowed to approve"):
         publish_requests.decline(request=request, by=by, text="No", now=NOW)
     able = actor_of_token(create_token(owner=erin, terms=EVERYTHING, by=erin, now=NOW).token)
     assert able is not None
@@ -521,7 +522,7 @@ def test_a_zone_below_is_created_once_its_delegation_is_approved(zone: Zone, ali
             apex=edit.Apex(servers),
         )
 
-    with pytest.raises(ApprovalNeeded, match="Add the NS records of the new zone to a draft of"):
+    with pytest.raises(ApprovalNeeded, match="Add the new zone’s NS records to a draft for"):
         create("ns1.example.net.", "ns2.example.net.")
     request = ask(alice, zone, "shop 300 NS ns1.example.net. | ns2.example.net.")
     with pytest.raises(ApprovalNeeded):

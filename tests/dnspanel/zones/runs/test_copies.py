@@ -55,7 +55,7 @@ def test_what_stands_there_is_skipped_replaced_or_merged(source: Zone, target: Z
     merged = copy_all(source, target, bob, Existing.MERGE)
     assert merged.afters["www.other.test.", 1] == other("www 600 A 192.0.2.1 | 192.0.2.2 | 192.0.2.3")
     assert [(each.rrset.name, each.reason) for each in merged.refused] == [
-        ("shop.other.test.", "this record type only has one value, so the values cannot be merged")
+        ("shop.other.test.", "this record type can only have one value, so the values can’t be merged")
     ]
 
 

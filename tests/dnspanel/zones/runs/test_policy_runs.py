@@ -237,10 +237,7 @@ def test_zones_without_a_policy_and_without_the_right_stay_as_they_are(
     run = finished(begin(User.objects.get(pk=charlie.pk)))
     assert run.counts == {"sign": 1, "refused": 1, "no-policy": 1}
     assert list(Signing.objects.filter(is_signed=True).values_list("zone__name", flat=True)) == ["first.test."]
-    assert (
-        run.zones.get(act="refused").message
-        == "You don’t have permission to sign second.test or change the zone’s keys."
-    )
+    assert run.zones.get(act="refused").message == "You don’t have permission to sign second.test or change its keys."
 
 
 def test_who_may_sign_nothing_begins_nothing(zone: Zone, policy: DnssecPolicy, charlie: User) -> None:
@@ -281,7 +278,7 @@ def test_a_changed_policy_stops_the_run_and_outdates_the_dry_run(policy: DnssecP
     finished(run)
     assert (run.state, run.done) == (RunState.FAILED, 10)
     assert "changed in the meantime" in run.failure
-    with pytest.raises(RunRefused, match="A policy, or its tags or teams, changed after"):
+    with pytest.raises(RunRefused, match="A policy, its tags or its teams have changed since"):
         policy_runs.start_run(dry_run=dry, by=alice, now=NOW)
     with pytest.raises(RunRefused, match="Only a finished dry run"):
         policy_runs.start_run(dry_run=run, by=alice, now=NOW)
@@ -303,7 +300,7 @@ def test_the_same_form_twice_is_one_run_and_many_at_once_are_refused(policy: Dns
     assert runs[0] == runs[1]
     for _ in range(run_turns.MOST_UNFINISHED - 1):
         begin(alice)
-    with pytest.raises(RunRefused, match="Wait until a run finishes, or cancel a run"):
+    with pytest.raises(RunRefused, match="Wait until one finishes, or cancel one"):
         begin(alice)
 
 

@@ -78,7 +78,7 @@ def test_a_due_rollover_that_is_refused_is_shown_until_it_begins(
     assert Signing.objects.get(pk=zone.pk).due_refused_at == later
     assert [name for name, _ in read(later).of(LogInputs).rollovers.first] == [zone.name]
     page = browser(alice).get(f"/zones/{zone.name}/dnssec/").content.decode()
-    assert "cannot start automatically. The zone is signed with several algorithms" in page
+    assert "can’t start automatically. The zone is signed with several algorithms" in page
     sign.delete_key(zone=zone, key_id=extra.pk, acting=Acting(alice, "web", later))
     assert automatic.begin_due_rollovers(now=later) == 1
     assert Signing.objects.get(pk=zone.pk).due_refusal == ""

@@ -118,8 +118,8 @@ def test_sshfp_is_what_ssh_keygen_prints() -> None:
     ("text", "fault"),
     [
         ("", "one to 20 lines"),
-        ("ssh-foo AAAA", "Line 1 doesn’t have a public key"),
-        ("ssh-ed25519", "Line 1 doesn’t have a public key"),
+        ("ssh-foo AAAA", "Line 1 doesn’t contain a public key"),
+        ("ssh-ed25519", "Line 1 doesn’t contain a public key"),
         ("ssh-ed25519 ***", "not Base64"),
         ("ssh-ed25519 ÄÖ", "not Base64"),
         (ED25519[:-8], "damaged or incomplete"),

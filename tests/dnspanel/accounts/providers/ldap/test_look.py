@@ -110,12 +110,12 @@ def test_a_server_that_does_not_answer_changes_nothing_and_is_told(at_ldap: AtLd
         port = closed.getsockname()[1]
     SignInProvider.objects.update(issuer=f"ldaps://127.0.0.1:{port}")
     look_at_everybody(now=later(1))
-    assert "isn’t responding" in SignInProvider.objects.get().look_fault
+    assert "didn’t respond" in SignInProvider.objects.get().look_fault
     bob.refresh_from_db()
     assert bob.is_active
     client = Client()
     client.force_login(alice)
-    assert "isn’t responding" in client.get(f"/people/providers/{SignInProvider.objects.get().pk}/").content.decode()
+    assert "didn’t respond" in client.get(f"/people/providers/{SignInProvider.objects.get().pk}/").content.decode()
     SignInProvider.objects.update(issuer=at_ldap.uri)
     look_at_everybody(now=later(2))
     assert SignInProvider.objects.get().look_fault == ""

@@ -90,7 +90,7 @@ def test_a_person_of_active_directory_is_known_by_the_guid(at_ldap: AtLdap) -> N
         assert visit.of_subjects([str(guid), str(UUID(int=1))]).keys() == {str(guid)}
         assert visit.accepts(entry, PASSWORD)
     at_ldap.change(dn, objectGUID=None)
-    with visiting(provider) as visit, pytest.raises(SignInRefused, match="objectGUID is missing"):
+    with visiting(provider) as visit, pytest.raises(SignInRefused, match="objectGUID attribute is missing"):
         visit.find_by_name("eve.person")
 
 
@@ -105,7 +105,7 @@ def test_a_referral_is_not_followed(at_ldap: AtLdap) -> None:
             assert visit.find_by_name("eve") is None
             assert not visit.accepts(Entry(f"uid=eve,{moved}", "", {}), PASSWORD)
         provider.attributes["base"] = moved
-        with pytest.raises(ProviderAway, match="refers to another server"), visiting(provider) as visit:
+        with pytest.raises(ProviderAway, match="referred the panel to another server"), visiting(provider) as visit:
             visit.find_by_name("eve")
         with pytest.raises(BlockingIOError):
             elsewhere.accept()

@@ -107,7 +107,7 @@ def commit_is_lost(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_commit_in_doubt_is_said_to_be(call: Caller) -> None:
     problem = call.problem(503, "PATCH", WWW, {"add": ["192.0.2.7"]})
     assert problem["in_doubt"] is True
-    assert "Check whether the change was saved" in problem["detail"]
+    assert "Check whether it was saved" in problem["detail"]
 
 
 @pytest.mark.usefixtures("commit_is_lost")

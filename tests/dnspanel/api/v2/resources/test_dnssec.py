@@ -393,6 +393,6 @@ def test_to_have_the_ds_deleted_takes_a_confirmation(api: MakeApi, make_zone: Ma
         assert (refused.status_code, refused.json()["code"]) == (409, "needs-confirmation")
     assert api().get(URL).json()["cds"] == [2]
     done = api().patch(URL, {"cds": [0], "confirm": True}).json()["dnssec"]
-    assert (done["cds"], "deletes the DS" in done["polling"]) == ([0], True)
+    assert (done["cds"], "will remove the DS" in done["polling"]) == ([0], True)
     assert api().post(BULK, many | {"cds": []}).status_code == 202
     assert api().get(URL).json()["cds"] == []

@@ -32,7 +32,7 @@ def test_an_undo_over_several_zones_names_all_of_them_with_counts(call: Caller, 
     assert [each["zone"] for each in problem["zones"]] == named
     assert [(each["removed"], each["rrsets"]) for each in problem["zones"]] == [(20, 22)] * 5
     assert (problem["totals"], problem["left_out"]) == ({"zones": 5, "removed": 100, "rrsets": 110}, 0)
-    assert problem["reasons"][0] == f"{named[0]}: This deletes 20 of 22 RRsets."
+    assert problem["reasons"][0] == f"{named[0]}: This will delete 20 of 22 RRsets."
     assert "5 zones would lose 100 of their 110 RRsets." in problem["detail"]
     assert call.good("POST", f"{path}?dry_run=true", {})["reasons"] == problem["reasons"]
     assert call.good("POST", path, {"confirm": True})["publication"]

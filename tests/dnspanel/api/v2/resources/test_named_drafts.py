@@ -79,7 +79,7 @@ def test_a_narrow_token_sees_and_publishes_its_part(
     assert narrow.get(path)["operations"] == 1
     (plan,) = narrow.get(f"{path}/plan")["plans"]
     assert [change["name"] for change in plan["changes"]] == ["www.example.test."]
-    assert "not allowed to see" in narrow.problem(409, "POST", f"{path}/take-up", {})["detail"]
+    assert "aren’t allowed to see" in narrow.problem(409, "POST", f"{path}/take-up", {})["detail"]
     narrow.good("POST", f"{path}/publish", {})
     assert call.get(path)["operations"] == 1
     (left,) = Operation.objects.all()

@@ -39,9 +39,9 @@ def test_one_is_made_and_says_how_it_stands(admin: Api) -> None:
     assert not any("secret" in name for name in read)
     assert [one["zone"] for one in admin.get(ZONES).json()["items"]] == ["abroad.test."]
     assert admin.get(ZONES, failing="true").json()["items"] == []
-    TransferredZone.objects.update(failed_since=NOW, error="The node doesn’t answer.")
+    TransferredZone.objects.update(failed_since=NOW, error="The node isn’t responding.")
     [failing] = admin.get(ZONES, failing="true").json()["items"]
-    assert failing["error"] == "The node doesn’t answer."
+    assert failing["error"] == "The node isn’t responding."
 
 
 def test_it_comes_over_tls_by_names_or_certificates(admin: Api) -> None:

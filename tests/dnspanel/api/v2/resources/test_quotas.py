@@ -54,7 +54,7 @@ def test_every_face_says_whose_quota_it_is(api: MakeApi) -> None:
     caller = api(Caller.ADMINISTRATOR)
     refused = caller.post("/api/v2/zones", {"name": "more.test"})
     assert (refused.status_code, refused.json()["code"]) == (409, "quota-exceeded")
-    message = "Your quota is exceeded: limit 1 zone, used 1, requested 1. An administrator can raise the limit."
+    message = "Quota exceeded: limit 1 zone, used 1, requested 1. An administrator can raise your limit."
     assert refused.json()["detail"] == message
     new = {"name": "more.test.", "kind": "Native", "nameservers": []}
     v1 = caller.post("/api/v1/servers/localhost/zones", new)

@@ -108,7 +108,7 @@ def test_private_keys_go_along_sealed_and_come_back(tmp_path: Path, passphrase: 
     out = io.StringIO()
     told = {"format": "json", "keys_passphrase_file": passphrase, "here": True, "yes": True}
     call_command("import", str(path), stdout=out, stderr=io.StringIO(), **told)
-    assert "stays signed with the 1 imported key" in out.getvalue()
+    assert "stays signed with 1 imported key" in out.getvalue()
     [after] = queries.keys_of(Zone.objects.get(name="b.test.", deleted_at=None))
     assert after.dnskey == before.dnskey
 

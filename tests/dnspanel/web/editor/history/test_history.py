@@ -135,9 +135,9 @@ def test_the_history_of_a_record_leads_to_who_could_change_it_then(
 
 def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, bob: User) -> None:
     page = browser(bob).post(f"{HISTORY}3/undo/", follow=True)
-    assert page.redirect_chain == [(ZONE + "review/?reason=Revert+of+revision+3", 302)]
-    assert "Draft created: Revert of revision 3 of example.test" in page.content.decode()
-    assert 'value="Revert of revision 3"' in page.content.decode()  # the default reason, which is stored in the history
+    assert page.redirect_chain == [(ZONE + "review/?reason=Revert+revision+3", 302)]
+    assert "Draft created for example.test.: Revert revision 3." in page.content.decode()
+    assert 'value="Revert revision 3"' in page.content.decode()  # the default reason, which is stored in the history
     row = rrset_pages.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
     assert row.change.after == rr("mail 300 A 192.0.2.9")
     assert Operation.objects.count() == 1
@@ -164,7 +164,7 @@ def test_a_draft_in_the_way_is_named_and_kept(zone: Zone, browser: Browser, bob:
 
 
 def test_the_creation_of_a_zone_is_not_reverted_but_told_how(zone: Zone, browser: Browser, bob: User) -> None:
-    assert "Delete the zone instead" in browser(bob).post(f"{HISTORY}1/undo/", follow=True).content.decode()
+    assert "To undo this, delete the zone" in browser(bob).post(f"{HISTORY}1/undo/", follow=True).content.decode()
 
 
 def test_a_change_of_the_signing_is_told_in_words(zone: Zone, browser: Browser, bob: User) -> None:

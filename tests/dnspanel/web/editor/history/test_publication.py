@@ -189,7 +189,7 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
     zone: Zone, published: Publication, browser: Browser, bob: User
 ) -> None:
     response = browser(bob).post(url(published) + "undo/", follow=True)
-    assert response.redirect_chain == [("/zones/example.test./review/?reason=Undo+of+publication+2", 302)]
+    assert response.redirect_chain == [("/zones/example.test./review/?reason=Undo+publication+2", 302)]
     assert rrset_pages.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).change.after == rr(
         "www 300 A 192.0.2.1"
     )
@@ -199,7 +199,7 @@ def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, br
     created = Publication.objects.earliest("sequence")
     client = browser(bob)
     assert "Undo publication" not in client.get(url(created)).content.decode()
-    assert "Delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
+    assert "To undo this, delete the zone" in client.post(url(created) + "undo/", follow=True).content.decode()
 
 
 def test_the_records_of_a_large_new_zone_go_with_the_zone(
@@ -212,7 +212,7 @@ def test_the_records_of_a_large_new_zone_go_with_the_zone(
     assert filled.part_of is not None
     assert "Undo publication" not in browser(alice).get(url(filled)).content.decode()
     page = browser(alice).post(url(filled) + "undo/", follow=True).content.decode()
-    assert page.count("Delete the zone instead") == 1
+    assert page.count("To undo this, delete the zone") == 1
     assert not Operation.objects.exists()
 
 
@@ -259,7 +259,7 @@ def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
     published: Publication, active_node: MakeNode, browser: Browser, bob: User
 ) -> None:
     node = active_node("ns1")
-    reason = "PowerDNS failed a query for www.example.test. A: SERVFAIL."
+    reason = "PowerDNS failed to answer a query for www.example.test. A: SERVFAIL."
     inverse = failed.take_back(
         sequence=published.sequence,
         reason=reason,

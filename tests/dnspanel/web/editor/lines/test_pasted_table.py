@@ -41,7 +41,7 @@ def told(entry: Entry) -> str:
             [
                 (1, "www.example.test. 1 192.0.2.1"),
                 (2, "! 'B' isn’t a valid record type."),
-                (3, "! The address 192.0.2.300 is not a valid IPv4 address"),
+                (3, "! 192.0.2.300 isn’t a valid IPv4 address"),
             ],
             id="semicolons, and faults at their rows",
         ),
@@ -56,13 +56,13 @@ def told(entry: Entry) -> str:
             "other.test,a,A,192.0.2.1,,\n",
             [
                 (2, "off a.example.test. 1 192.0.2.1 ; the old one"),
-                (3, "! The row belongs to the zone other.test.. Paste the row there, or import the table."),
+                (3, "! The row belongs to the zone other.test.. Paste it there, or import the table."),
             ],
             id="zones, comments and disabled records",
         ),
         pytest.param(
             "\n\nname,type,value\nwww,A\n",
-            [(4, "! The row has 2 cells, at least 3 are needed.")],
+            [(4, "! The row has 2 cells, but at least 3 are needed.")],
             id="empty lines above count",
         ),
     ],

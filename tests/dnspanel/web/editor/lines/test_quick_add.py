@@ -292,7 +292,7 @@ def test_a_line_never_continues_a_name_further_up_than_the_last_one() -> None:
     )
     assert [line.entry.name if line.entry else line.error[:8] for line in lines] == [
         "one.example.test.",
-        "The addr",
+        "192.0.2.",
         "two.example.test.",
         "a.other.",
         "This lin",

@@ -85,7 +85,7 @@ def test_who_takes_up_a_draft_says_what_becomes_of_theirs(bob: User, browser: Br
     edits(bob, zone, "new 60 A 192.0.2.9")
     page = client.get(address(move)).content.decode()
     assert "Your draft has 1 change." in page
-    assert "Enter a name to save the current draft, or merge" in act(client, move, "take-up")
+    assert "Enter a name to save it, or merge" in act(client, move, "take-up")
     act(client, move, "take-up", mine="aside", name="Before Move")
     assert [o.name for o in draft.operations_of(bob)] == ["www.example.test."]
     before = Draft.objects.get(name="Before Move")
@@ -134,8 +134,8 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     assert "Your current draft is" in act(editor, move, "take-up")
     page = client.get(address(move)).content.decode()
     assert "alice is editing" in page
-    assert "Stop editing by alice" in page
-    assert "You can publish the draft" not in act(client, move, "put-back")
+    assert "Stop alice’s editing session" in page
+    assert "You can publish it when" not in act(client, move, "put-back")
     share = move.shares.get(user=charlie)
     act(client, move, "unshare", share=str(share.pk))
     assert reader.get(address(move)).status_code == 404
@@ -144,9 +144,7 @@ def test_it_is_shared_with_a_person_a_team_or_by_its_link(
     assert f"http://testserver{address(move)}" in page
     assert reader.get(address(move)).status_code == 200
     assert "Move" not in reader.get(LIST).content.decode()
-    assert "Only people and teams that the draft is shared with can use the link." in act(
-        client, move, "link", open="no"
-    )
+    assert "Only people and teams with access to the draft can use the link." in act(client, move, "link", open="no")
 
 
 def test_it_is_renamed_and_discarded(bob: User, browser: Browser, zone: Zone) -> None:
@@ -175,7 +173,7 @@ def test_conflicts_are_shown_and_settled_by_who_takes_it_up(
     edits(alice, zone, "www 61 A 192.0.2.1")
     revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
     page = client.get(address(move)).content.decode()
-    assert "A change to 1 RRset of this draft was published" in page
+    assert "A change to 1 RRset in this draft has since been published" in page
     assert "Use my version" not in page
     assert "Resolve the conflict before publishing" in page
     assert "Use my version" in act(client, move, "take-up")

@@ -73,7 +73,7 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
     page = send(client, review, "ask", name="The new web", reason="Since the old one is slow")
     assert "The new web" in page
     request = PublishRequest.objects.get()
-    assert "You cannot approve this request" in page
+    assert "You can’t approve this request" in page
     third = browser(make_person("eve", "editor"))
     assert "The new web" in third.get(LIST).content.decode()
     waiting = other.get(LIST).content.decode()
@@ -124,7 +124,7 @@ def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User,
     # The other browser still has the earlier page.
     refused = other.post(reverse("draft-request-act", args=[request.key, "approve"]), {"seen": seen}, follow=True)
     assert "changed since you opened the page" in refused.content.decode()
-    assert "after enough approvals" in act(client, request, "publish")
+    assert "once it has enough approvals" in act(client, request, "publish")
     assert "This draft is waiting for approval" in client.get(reverse("draft-detail", args=[key])).content.decode()
 
 
@@ -231,7 +231,7 @@ def test_a_planned_publication_and_a_freeze_stand_on_the_pages_of_the_zone_and_t
     assert "Year’s end" in client.get(reverse("home")).content.decode()
     assert publish_due(now=soon) == 0
     displayed = client.get(reverse("home")).content.decode()
-    assert "“Tonight” was not published as scheduled" in displayed
+    assert "“Tonight” wasn’t published as scheduled" in displayed
     assert "was not published on" in client.get(reverse("zone-detail", args=[zone.name])).content.decode()
 
 

@@ -173,9 +173,9 @@ def test_the_guard_asks_for_the_name_and_counts_what_goes(zone: Zone, browser: B
         draft.delete_rrset(author=bob, zone=zone, name=f"h{number}.example.test.", type=1, now=NOW)
     client = browser(bob)
     page = client.get(REVIEW).content.decode()
-    assert "This deletes 6 of" in page
+    assert "This will delete 6 of" in page
     checks = page[page.index('aria-label="Checks"') : page.index('aria-label="Effect"')]
-    assert "This deletes 6 of" in checks
+    assert "This will delete 6 of" in checks
     assert f"confirm-{zone.pk}" in checks
     assert 'Reason <span class="quiet">(required)</span>' in page
     form = see(client) | {"reason": "cleaning"}
@@ -250,7 +250,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
         assert words in page
     for value in ("192.0.2.1", "192.0.2.60", "192.0.2.50"):
         assert value in page
-    assert "Your other change merges automatically" in page
+    assert "Your other change will be merged automatically" in page
 
 
 def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
@@ -261,7 +261,7 @@ def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Br
         changes = {(rrset.name, rrset.type): rr(f"www 60 A 192.0.2.{60 + told}")}
         change_rrsets(zone=zone, changes=changes, author=author, channel=Channel.API, now=NOW)
         page = browser(bob).get(reverse("zone-review", args=[zone.name])).content.decode()
-        assert ("You published a different version" in page) is told
+        assert ("You have since published a different version" in page) is told
         assert "Someone else published" not in page
 
 

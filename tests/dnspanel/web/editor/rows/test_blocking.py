@@ -81,5 +81,5 @@ def test_a_large_draft_is_left_to_the_review(
     put(bob, zone, "mail 300 CNAME www")
     put(bob, zone, "new 300 A 192.0.2.1")
     page = browser(bob).get(ZONE).content.decode()
-    assert "Large drafts are only checked in the review." in page
+    assert "Large drafts are checked only during review." in page
     assert "blocking errors" not in page

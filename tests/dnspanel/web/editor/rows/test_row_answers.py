@@ -17,7 +17,7 @@ def test_rows_that_a_zone_inside_answers_for_are_marked(browser: Browser, bob: U
     make_zone(name="www.beta.test.")
     page = client.get("/zones/beta.test./").content
     assert page.count(NEVER) == 2
-    assert b"Some records of this zone are never served." in page
+    assert b"Some records in this zone are never served." in page
     row = client.get("/zones/beta.test./rrset/row/?name=www.beta.test.&type=A", headers=HTMX)
     assert NEVER in row.content
     added = client.post("/zones/beta.test./quick/", {"line": "www 300 AAAA 2001:db8::1"}, headers=HTMX)
@@ -33,6 +33,6 @@ def test_a_publication_says_which_zone_answers(browser: Browser, bob: User, make
     created = Publication.objects.latest("sequence").sequence
     make_zone(name="www.beta.test.")
     page = browser(bob).get(f"/publications/{created}/").content.decode()
-    assert "Some records of this publication aren’t served." in page
+    assert "Some records in this publication aren’t served." in page
     text = " ".join(page.split())
     assert 'served from zone <span class="mono wrap">www.beta.test.</span> instead of beta.test.' in text

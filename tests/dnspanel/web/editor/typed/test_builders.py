@@ -63,7 +63,7 @@ def test_a_builder_opens_with_what_the_zone_has_and_explains_it(client: Client) 
     response = client.get(f"{BUILDER}spf/")
     building = building_of(response)
     assert (building.values["mx"], building.values["include"], building.values["all"]) == ("yes", "one.test", "-all")
-    assert "Senders allowed by the SPF record of one.test: allowed to send." in response.content.decode()
+    assert "Senders allowed by the SPF record for one.test: allowed to send." in response.content.decode()
 
 
 def test_a_preview_changes_nothing_and_what_was_previewed_is_drafted(client: Client, zone: Zone, bob: User) -> None:
@@ -149,7 +149,7 @@ def test_more_than_ten_look_ups_are_an_error(client: Client, settings: Any) -> N
     records = [(f"c{at}.test.", "TXT", f'"v=spf1 include:c{at + 1}.test -all"') for at in range(12)]
     with serving({RESOLVER: resolver_of({}, *records)}, port):
         page = client.post(f"{BUILDER}spf/", {"name": "@", "b-include": "c0.test", "act": "count"}).content.decode()
-    assert "lookups. Receivers reject records with more than 10 lookups" in page
+    assert "lookups. Receivers reject records with more than 10, so" in page
 
 
 def test_who_finds_all_turns_taken_is_told_so(client: Client) -> None:

@@ -157,7 +157,7 @@ def test_a_name_without_its_dot_is_asked_about(client: Client, zone: Zone, bob: 
     fields = sent(client, "?type=MX&name=www") | {"v0-host": "mail.example.test"}
     status, question = post(client, fields, act="save")
     assert status == 422
-    assert "Did you mean" in question
+    assert "Did you mean:" in question
     assert post(client, fields, means="absolute")[0] == 200
     assert drafted(bob, zone, "www.example.test.", rdtypes.MX) == rr("www 3600 MX 10 mail")
 
