@@ -31,7 +31,7 @@ NEVER_RESTS = frozenset(
         *("signed", "signings", "store", "tls", "tokens"),
     ]
 )
-# Tests of code that only one feature uses, as folders. Half of their other files run each day.
+# Tests of code that only one feature uses, as folders. A third of their other files run each day.
 FEATURES: dict[str, Sequence[str]] = {
     "alerts": ("dnspanel/alerts", "dnspanel/web/alerts"),
     "backups": ("dnspanel/backup",),
@@ -93,11 +93,14 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
             if path.endswith(("/test_integrity_scan.py", "/test_rebuild.py", "/test_snapshots.py", "/test_stale.py"))
         ],
     ),
-    "the editor as people operate it in Chromium": (
+    "pages as people operate them in Chromium": (
         1,
         [
-            f"tests/dnspanel/web/editor/test_{name}.py"
-            for name in ("builder_pages", "drafts_in_two_browsers", "drawer", "leaving", "typed_panel")
+            f"tests/dnspanel/web/{name}.py"
+            for name in (
+                *("account/test_passkeys", "editor/test_builder_pages", "editor/test_drafts_in_two_browsers"),
+                *("editor/test_drawer", "editor/test_leaving", "editor/test_typed_panel"),
+            )
         ],
     ),
     "dnsdist in front of nodes": (
@@ -112,7 +115,7 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
         1,
         [f"tests/dnspanel/api/test_schemathesis_v{number}.py" for number in (1, 2)],
     ),
-    **{name: ((len(_that_rest(folders)) + 1) // 2, _that_rest(folders)) for name, folders in FEATURES.items()},
+    **{name: (math.ceil(len(_that_rest(folders)) / 3), _that_rest(folders)) for name, folders in FEATURES.items()},
 }
 _left_out: Counter[str] = Counter()
 _resting_files: Counter[str] = Counter()

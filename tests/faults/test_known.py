@@ -39,6 +39,7 @@ def kill(*names: str) -> Callable[[Stack], None]:
 OUTAGES = [kill("push"), kill(*OF_PANEL)]
 
 
+@pytest.mark.turn(2, reason="processes that are killed while edits go on")
 @pytest.mark.sample(1, reason="processes that are killed while edits go on")
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.__name__)
 def test_everything_converges_after(outage: Callable[[Stack], None], faulty: Stack, new_checker: NewChecker) -> None:
@@ -50,6 +51,7 @@ def test_everything_converges_after(outage: Callable[[Stack], None], faulty: Sta
     checker.judge()
 
 
+@pytest.mark.turn(2, reason="edits while everything else is dead")
 def test_edits_are_saved_with_everything_else_dead(faulty: Stack, new_checker: NewChecker) -> None:
     agents = [f"{name}-agent" for name in faulty.server_names]
     dead = ["redis", "publish", "push", "beat", "collector", *agents]

@@ -360,7 +360,7 @@ def test_every_url_stands_in_the_table() -> None:
 
 def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
     """Return today's sample of the endpoints."""
-    return sample.turn([*endpoints], 60, reason="operations of the APIs, each by all callers")
+    return sample.turn([*endpoints], 40, reason="operations of the APIs, each by all callers")
 
 
 def test_who_gets_how_far(call: Call, sample: Sample) -> None:
@@ -404,7 +404,7 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(call: Call, sample: S
         if not endpoint.name.endswith("nothing"):
             endpoints.setdefault(endpoint.name, {})[endpoint.method] = endpoint
     with walk() as step:
-        for known in sample.turn([*endpoints.values()], 60, reason="operations of the APIs, each by all callers"):
+        for known in sample.turn([*endpoints.values()], 40, reason="operations of the APIs, each by all callers"):
             some = next(iter(known.values()))
             for method in sorted(METHODS - known.keys()):
                 with step(method, some.name):

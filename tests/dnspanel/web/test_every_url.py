@@ -801,7 +801,7 @@ def call(client: Client, endpoint: Endpoint, path: str, method: str = "", **extr
 
 def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
     """Return the endpoints whose turn is today."""
-    return sample.turn([*endpoints], 80, reason="pages, each as one person")
+    return sample.turn([*endpoints], 50, reason="pages, each as one person")
 
 
 def test_every_url_stands_in_the_table() -> None:

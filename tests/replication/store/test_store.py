@@ -722,6 +722,7 @@ def run_and_kill(
     )
 
 
+@pytest.mark.sample(1, reason="stores that are killed at every point")
 @pytest.mark.parametrize(("schema", "how"), [(4, "rows"), (4, "batches"), (6, "batches")])
 def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path, schema: int, how: str) -> None:
     (tmp_path / "panel").mkdir()
@@ -747,6 +748,7 @@ def test_killed_anywhere_and_applied_again_the_store_is_the_same(tmp_path: Path,
         assert store.digests() == expected
 
 
+@pytest.mark.sample(5, reason="stores that are killed at a commit")
 @pytest.mark.parametrize("die_at", range(1, 14))
 def test_killed_at_each_commit_of_one_segment_the_position_never_lies(
     tmp_path: Path, panel: Panel, die_at: int

@@ -275,7 +275,7 @@ def test_who_signs_in_by_a_provider_does_it_in_another_tab_and_the_page_goes_on(
         expect(tab.get_by_text("Go back to the tab")).to_be_visible()
 
     comes_back_as(alice)
-    expect(dialog.get_by_role("alert")).to_contain_text("alice has signed in in another tab.")
+    expect(dialog.get_by_role("alert")).to_contain_text("alice signed in using another tab.")
     assert Publication.objects.count() == 1
     comes_back_as(bob)
     is_published_with_what_was_typed(page)
