@@ -1,4 +1,4 @@
-"""The panel: all code that needs PostgreSQL or a browser. The package `cli`, the command-line client, needs neither."""
+"""The panel. All code except `cli`, the command-line client, needs PostgreSQL or a browser."""
 
 from replication import __version__
 

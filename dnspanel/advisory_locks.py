@@ -1,7 +1,7 @@
-"""All PostgreSQL advisory locks of the panel: their numbers, and functions that take them.
+"""Define all of the panel's PostgreSQL advisory locks, and take and release them.
 
-A lock ends with its session or transaction. So a killed process leaves no locks behind, and no process waits for a
-lease to expire. The numbers must not change, because they make old and new processes exclude each other during an
+A lock ends with its session or transaction. A killed process therefore leaves no locks behind, and no process has to
+wait for a lease to expire. The numbers must not change: old and new processes exclude each other with them during an
 upgrade.
 """
 
@@ -25,7 +25,7 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid::bigint = A
 
 
 class Lock(IntEnum):
-    """The first numbers of two-part lock keys. The second number of a key is an id in the panel's tables, or 0."""
+    """The first number of a two-part lock key. The second number is an id from one of the panel's tables, or 0."""
 
     PUBLISHER = 1
     SIGNING_KEY = 2
@@ -65,7 +65,7 @@ class Lock(IntEnum):
 
 
 class SqlLock(IntEnum):
-    """Single-number lock keys for SQL statements that take the lock themselves, which saves a round trip."""
+    """Single-number lock keys for SQL statements that take the lock themselves. This saves a round trip."""
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
@@ -73,7 +73,7 @@ class SqlLock(IntEnum):
 
     @property
     def until_commit(self) -> str:
-        """The SQL function call that takes the lock until the transaction ends."""
+        """The SQL function call that takes the lock until the end of the transaction."""
         return f"pg_advisory_xact_lock({self.value})"
 
 
@@ -81,7 +81,7 @@ class SqlLock(IntEnum):
 def hold_lock(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
     """Hold a session lock within the block. Yield False if another session holds it and `wait` is False.
 
-    In a rehearsal with `wait`, hold the lock until the rollback instead, because a session lock would remain after a
+    In a rehearsal with `wait`, the lock is held until the rollback instead, because a session lock would remain after a
     failed statement.
     """
     if wait and rehearsal.under_way():
@@ -113,7 +113,7 @@ def try_lock_until_commit(conn: "psycopg.Connection[Any]", lock: Lock, key: int)
 
 
 def take(conn: Any, lock: Lock, key: int = 0) -> None:
-    """Take the session lock on `conn`, a connection of Django or psycopg. Wait while another session holds it."""
+    """Take the session lock on `conn`, a Django or psycopg connection. Wait while another session holds it."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", (int(lock), _half(key)))
 

@@ -1,7 +1,7 @@
 """The Celery application. The settings assign tasks to queues; only `publish` must have a single consumer.
 
-Tasks carry ids or nothing. PostgreSQL has the list of pending work. If the broker loses a task, no work is lost: the
-beat schedule finds the same work again.
+Tasks carry ids or nothing, because PostgreSQL has the list of pending work. If the broker loses a task, no work is
+lost: the beat schedule finds the same work again.
 """
 
 import logging
@@ -26,11 +26,11 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 
 class PanelTask(Task):
-    """A task that starts on a live connection, and that does not fail if PostgreSQL is unreachable."""
+    """A task that starts on a live database connection, and that does not fail if PostgreSQL is unavailable."""
 
     @with_room
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the task. Return None if PostgreSQL is unreachable."""
+        """Run the task. Return None if PostgreSQL is unavailable."""
         with while_postgresql_answers():
             return super().__call__(*args, **kwargs)
         return None
@@ -61,7 +61,7 @@ def limit_statements(**signal: object) -> None:
 @worker_init.connect
 @beat_init.connect
 def refuse_another_master_key(**signal: object) -> None:
-    """Stop a worker or beat that has a different master key than the database, before its first task."""
+    """Stop a worker or beat whose master key differs from the database's, before its first task."""
     from dnspanel.processes.key_at_start import stop_with_another_key  # needs Django's apps
 
     stop_with_another_key()
@@ -75,12 +75,11 @@ def begin_with_a_small_heap(**signal: object) -> None:
 
 @contextmanager
 def while_postgresql_answers() -> Iterator[None]:
-    """Run the block on a live connection. If PostgreSQL is unreachable, end it without an error: beat sends the task
-    again.
+    """Run the block on a live connection, and suppress the error if PostgreSQL is unavailable.
 
-    The worker logs one line when PostgreSQL becomes unreachable and one line when it is back, no matter how many tasks
-    beat sends in between. Beat also repeats a task whose statement exceeded its time limit, and the traceback is
-    logged.
+    Beat sends the task again. The worker logs one line when PostgreSQL becomes unavailable and one line when it is
+    back, no matter how many tasks beat sends in between. An error is also suppressed if a statement exceeded its time
+    limit; its traceback is logged.
     """
     from dnspanel.database import database_away, statement_time
 
@@ -103,14 +102,14 @@ def while_postgresql_answers() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """The PostgreSQL error that ended a task without an exception: a statement over its limit, or no connection."""
+    """The PostgreSQL error that the last task suppressed: a statement over its time limit, or no connection."""
 
     error: BaseException | None
     was_away: bool
 
 
 def take_met() -> Met:
-    """Return the PostgreSQL error that ended the last task of this thread, and clear it."""
+    """Return the PostgreSQL error that the last task of this thread suppressed, and clear it."""
     found = Met(getattr(_met, "error", None), getattr(_met, "was_away", False))
     _met.__dict__.clear()
     return found

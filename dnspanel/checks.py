@@ -1,4 +1,4 @@
-"""System checks: with an invalid setting the panel does not start, and the message explains the fix.
+"""System checks of the settings. Each message explains how to fix an invalid setting.
 
 E: the panel does not start. W: it starts, but the operator should know. The meaning of an id never changes.
 """
@@ -29,7 +29,7 @@ SECRET_KEY_CHARACTERS = 50
 def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the secret key.
 
-    E002: it is so short that sessions could be forged. E003: it is also the master key, so that one leak reveals both.
+    E002: it is too short to be safe against forged sessions. E003: it is also the master key, so one leak reveals both.
     """
     found: list[CheckMessage] = []
     if len(settings.SECRET_KEY) < SECRET_KEY_CHARACTERS:
@@ -46,7 +46,8 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the panel's URL.
 
-    E004: links and agents could not reach the panel. W001: passwords would be sent in clear text.
+    E004: it is not an http or https address, so links and agents can't reach the panel. W001: it sends passwords in
+    clear text.
     """
     url = urlsplit(settings.PANEL_URL)
     if url.scheme not in {"http", "https"} or not url.hostname:
@@ -75,7 +76,7 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register(OWN)
 def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the suffixes that must not be zones (E010). With an invalid rule, no zone could be created."""
+    """Check the suffixes that must not be zones (E010). Zones can't be created while a rule is invalid."""
     try:
         read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     except BadName as exc:
@@ -91,7 +92,7 @@ def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
 
 @register(OWN)
 def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the resolver for ALIAS records (E011). PowerDNS would not start with an invalid resolver."""
+    """Check that the resolver for ALIAS records is an IP address (E011). Otherwise PowerDNS doesn't start."""
     if settings.ALIAS_RESOLVER and not is_resolver(settings.ALIAS_RESOLVER):
         hint = "Give one, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300"
         return [Error("PANEL_ALIAS_RESOLVER is not an IP address.", hint=hint, id="dnspanel.E011")]
@@ -100,7 +101,7 @@ def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 @register(OWN)
 def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the resolvers (E012). With an invalid resolver, parent zones could not be queried."""
+    """Check that the resolvers are IP addresses (E012). The panel uses them to query parent zones."""
     if wrong := [text for text in settings.DNS_RESOLVERS if not is_resolver(text)]:
         hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
         message = f"PANEL_DNS_RESOLVERS: {wrong[0]} is not an IP address."
@@ -110,7 +111,7 @@ def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(OWN)
 def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the gateway's addresses (E014). With an invalid address, no secondary could be configured."""
+    """Check that the gateway's addresses are IP addresses (E014). Secondaries are configured with these addresses."""
     for name, ports in (("GATEWAY_ADDRESSES", (53, 5340)), ("GATEWAY_TLS_ADDRESSES", (853, 8530))):
         if wrong := [text for text in getattr(settings, name) if not is_resolver(text)]:
             usual, other = ports
@@ -143,7 +144,7 @@ def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
 
 @register(OWN)
 def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the trust anchors (E013). With an invalid trust anchor, every signed zone would appear bogus."""
+    """Check that the trust anchors are DS records (E013). Otherwise every signed zone appears bogus."""
     wrong = [text for text in settings.TRUST_ANCHORS if not _is_trust_anchor(text)]
     if not wrong:
         return []
@@ -156,7 +157,7 @@ def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the mail settings.
 
-    E009: no mail could be sent. W003: the mail server's password would be sent in clear text.
+    E009: the kind of TLS is invalid, so no mail can be sent. W003: the mail server's password is sent in clear text.
     """
     if settings.MAIL_TLS not in {"starttls", "tls", "no"}:
         hint = "starttls asks for TLS on an open connection (port 587), tls begins with it (465), no does without."
@@ -171,7 +172,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
 
 @register(Tags.files, OWN)
 def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the publisher's directory is writable (E007). Otherwise, nothing could be encoded."""
+    """Check that the publisher's directory is writable (E007). The publisher writes encoded data there."""
     directory = Path(settings.PUBLISHER_DIR)
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=True):

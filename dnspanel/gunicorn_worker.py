@@ -1,11 +1,11 @@
-"""The gunicorn worker of the web processes: a thread pool, plus two threads for health checks.
+"""Gunicorn worker for the web processes: a thread pool, plus two threads for health checks.
 
-A hanging PostgreSQL or hanging nodes can block all threads of a web process at once. A health check must not wait for
-those threads. Otherwise, a supervisor kills a healthy process, or a load balancer removes a panel that is only busy. So
-requests for the health paths go to separate threads. The worker recognizes such requests by their first bytes.
+If PostgreSQL or the nodes hang, all threads of a web process can be blocked at once. A health check must not wait for
+those threads. Otherwise, a supervisor kills a healthy process, or a load balancer removes a panel that is only busy.
+Separate threads therefore handle health requests, which are recognized by their first bytes.
 
-If gunicorn refuses a request before the panel sees it, the worker answers in the form of the APIs (`malformed`), not in
-HTML, because such requests come from programs, not from browsers.
+If gunicorn refuses a request before the panel sees it, the worker answers in the format of the APIs (`malformed`),
+because such requests come from programs and not from browsers.
 """
 
 import json
@@ -41,14 +41,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     """A `gthread` worker with two additional threads for health checks."""
 
     def init_process(self) -> None:
-        """Start the pool for health checks in the forked process, before the first request."""
+        """Start the thread pool for health checks in the forked process, before the first request."""
         self._health_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="health")
         super().init_process()
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Pass the connection to a thread, or to a health thread if it requests a health path.
+        """Pass the connection to a thread, or to a health-check thread if it requests a health path.
 
-        A connection whose request has not arrived yet waits in the poller, because its path is still unknown.
+        A connection without a request waits in the poller, because its path is still unknown.
         """
         first = _first_bytes(conn)
         if first is None:
@@ -61,7 +61,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         pool.submit(self.handle, conn).add_done_callback(partial(self._finish, conn))
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
-        """Answer an unreadable request with a problem document. Leave errors not caused by the client to gunicorn."""
+        """Answer an unreadable request with a problem document. Pass other errors on to gunicorn."""
         found = next(((status, reason) for kind, status, reason in _REFUSED if isinstance(exc, kind)), None)
         if found is None or isinstance(exc, _NOT_REFUSED):
             super().handle_error(req, client, addr, exc)
@@ -77,7 +77,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 def _problem(status: int, reason: str, fault: str) -> bytes:
     """Return a complete HTTP response in the format of `api.v2.http.problems`.
 
-    The problem also has the member `error`, which clients of API v1 read.
+    The problem also contains the member `error` for clients of API v1.
     """
     detail = f"The request is not valid HTTP: {fault[:_LONGEST_DETAIL]}"
     problem = {

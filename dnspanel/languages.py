@@ -1,7 +1,7 @@
-"""The languages of pages. Pure.
+"""The languages of the web pages. Pure.
 
-English is the language of the source. Each other language has a catalog in `locale/`. A test checks that each catalog
-is complete.
+English is the source language. Each other language has a catalog in `locale/`. A test checks that each catalog is
+complete.
 """
 
 # The codes of the catalogs (BCP 47). Each language is named in itself, so that its speakers can read it.
@@ -10,4 +10,4 @@ LANGUAGE_CODES = frozenset(code for code, _ in LANGUAGES)
 
 
 class UnknownLanguage(Exception):
-    """The panel has no pages in this language."""
+    """The panel isn't available in this language."""

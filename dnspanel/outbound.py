@@ -1,7 +1,7 @@
-"""The limit on connections that people request: only public addresses and the operator's networks.
+"""Restrict the connections that people can request to public addresses and the operator's networks.
 
 If people can make the panel connect to any address, an attacker can reach other services on the host, the cloud's
-metadata, and internal networks. So this module resolves a name and checks each of its addresses, and the caller
+metadata, and internal networks. This module therefore resolves a name and checks each of its addresses, and the caller
 connects to one of the checked addresses. A second, different DNS answer then has no effect. Webhooks, imports,
 comparisons and secondaries use this module.
 """
@@ -60,27 +60,27 @@ _NEVER = tuple(
 
 
 class OutboundError(Exception):
-    """The panel does not connect to this host. The message is for the person who entered the host, or the operator."""
+    """The panel doesn't connect to this host. The message is for the user who entered the host, or for the operator."""
 
 
 class BadHost(OutboundError):
-    """The text is neither an address nor a host name."""
+    """The text isn't an address or a host name."""
 
 
 class NotReachable(OutboundError):
-    """The host is not allowed or has no address. The message does not reveal the reason."""
+    """The host isn't allowed or doesn't have an address. The message doesn't reveal which."""
 
 
 class NotAllowed(NotReachable):
-    """The host has an address that the panel is not allowed to connect to."""
+    """The host has an address that the panel isn't allowed to connect to."""
 
 
 class NoAddress(NotReachable):
-    """The host has no address, or cannot be resolved."""
+    """The host doesn't have an address, or can't be resolved."""
 
 
 def canonical_host(host: str) -> str:
-    """Return an address, or a host name in ASCII without a trailing dot, in canonical form. Raise BadHost otherwise."""
+    """Return an address or ASCII host name in canonical form, without a trailing dot, or raise BadHost."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -99,8 +99,8 @@ def canonical_host(host: str) -> str:
 def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
     """Return the host's addresses if the panel is allowed to connect to all of them.
 
-    Raise NotAllowed if one is not allowed, and NoAddress if there are none. The two errors have the same message,
-    because different ones would reveal which names the panel's own name server knows.
+    Raise NotAllowed if one isn't allowed, and NoAddress if the host has none. Both errors have the same message.
+    Different messages would reveal which names the panel's own name server can resolve.
     """
     try:
         found = (resolve or resolve_host)(host, port)
@@ -114,7 +114,7 @@ def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve:
 
 
 def is_allowed(address: str, networks: Sequence[str]) -> bool:
-    """Return True if the panel is allowed to connect to this address: it is public or in the operator's networks."""
+    """Return True if this address is public or in the operator's networks. The panel is allowed to connect to it."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -126,9 +126,9 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the addresses of a host in the system resolver's order.
+    """Return the host's addresses in the system resolver's order.
 
-    Raise NoAddress, with the reason for the operator, if the host cannot be resolved.
+    If the host can't be resolved, raise NoAddress with the reason for the operator.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -142,7 +142,7 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def _refusal_of(host: str) -> str:
-    """Return the message for a host that is not allowed or has no address. The message doesn't reveal the reason."""
+    """Return the message for a host that isn't allowed or doesn't have an address. It doesn't reveal the reason."""
     try:
         ip_address(host)
     except ValueError:
@@ -151,7 +151,7 @@ def _refusal_of(host: str) -> str:
 
 
 def _meant(address: Address) -> Address:
-    """Return the IPv4 address embedded in an IPv6 address. For other addresses, return the address itself."""
+    """Return the IPv4 address that is embedded in an IPv6 address, or otherwise the address itself."""
     if isinstance(address, IPv6Address) and any(address in network for network in _WITH_IPV4_INSIDE):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address

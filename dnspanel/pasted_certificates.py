@@ -1,4 +1,4 @@
-"""The parser of PEM certificates that people paste into a form. Pure."""
+"""Parse PEM certificates that people paste into a form. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ NO_CERTIFICATE = gettext_noop("Enter a certificate in PEM format, which starts w
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
-    """Return the certificates in the text, in order. Return an empty result for an empty text.
+    """Return the certificates in the text, in order. An empty text has none.
 
-    Raise ValueError, worded for people, if the text is invalid. For a private key, the message is `beside_key`.
+    Raise ValueError, with a message for the user, for an invalid text (`beside_key` for a private key).
     """
     if not text.strip():
         return ()
@@ -28,12 +28,12 @@ def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]
 
 
 def pem_of(certificates: Iterable[x509.Certificate]) -> str:
-    """Return the certificates as PEM text without any other content."""
+    """Return the certificates as PEM text, without other content."""
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
 
 
 def fingerprints_of(pem: str) -> frozenset[str]:
-    """Return the fingerprints of the certificates in a text that `pem_of` made."""
+    """Return the fingerprints of the certificates in a text from `pem_of`."""
     if not pem:
         return frozenset()
     return frozenset(

@@ -1,10 +1,10 @@
-"""The schedule of Celery beat: the tasks that it starts periodically."""
+"""Celery beat's schedule of periodic tasks."""
 
 from typing import Any
 
 
 def _entry(task: str, seconds: float, expires: int | None = None) -> dict[str, Any]:
-    """Return an entry for a task, such as `fleet.check_parents`. Messages that wait for longer than `expires` end."""
+    """Return a schedule entry for a task, such as `fleet.check_parents`. Messages expire after `expires` seconds."""
     app, _, function = task.rpartition(".")
     entry: dict[str, Any] = {"task": f"dnspanel.{app}.tasks.{function}", "schedule": seconds}
     return entry if expires is None else entry | {"options": {"expires": expires}}

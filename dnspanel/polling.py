@@ -1,4 +1,4 @@
-"""Polling of a condition with increasing pauses. No database connection is held during long pauses."""
+"""Poll a condition with increasing pauses. Long pauses don't occupy a database connection."""
 
 from collections.abc import Callable
 
@@ -18,10 +18,10 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Call `ask` until it returns True, for at most `seconds`, and return True if it did.
+    """Call `ask` until it returns True, for at most `seconds`. Return True if it did.
 
-    Return False early if `ask` returns None. Exceptions of `ask` propagate. During long pauses the database connection
-    is closed, so that other processes can use it; in a transaction it stays open.
+    Return False early if `ask` returns None. Exceptions of `ask` propagate. During long pauses, the database connection
+    is closed and other processes can use it. Inside a transaction it stays open.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE
     while True:

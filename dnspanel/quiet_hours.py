@@ -1,4 +1,4 @@
-"""Quiet hours, in which a person gets no messages or only critical ones. Pure."""
+"""Quiet hours, during which a person gets no messages, or only critical ones. Pure."""
 
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -15,10 +15,10 @@ def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
-    """Return the end of the current quiet hours, in this time zone, or None outside of quiet hours.
+    """Return the end of the current quiet hours in this time zone, or None outside quiet hours.
 
-    If the end time is earlier than the beginning, it is on the next day. If one of the two is missing, or they are
-    equal, there are no quiet hours.
+    If the end is earlier than the beginning, it is on the next day. If one of the two is missing, or if they are equal,
+    the person has no quiet hours.
     """
     if begin is None or end is None or begin == end:
         return None

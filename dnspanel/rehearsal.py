@@ -1,7 +1,7 @@
-"""Rehearsals: a change runs to its end and is rolled back, so that the caller learns its effect or its refusal.
+"""Rehearse a change: run it to its end and roll it back, to show its effects or the reasons against it.
 
-A rehearsal is one transaction for all writes, including the log and the audit log. It has no effects outside of the
-database: workers are only woken after a commit, publish hooks are not called, and nothing waits for nodes.
+A rehearsal is one transaction for all writes, including the log and the audit log. It has no effects outside the
+database. Workers are only woken after a commit, publish hooks aren't called, and the panel doesn't wait for nodes.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _under_way: ContextVar[Rehearsal | None] = ContextVar("rehearsal", default=None)
 
 @contextmanager
 def rehearse() -> Iterator[Rehearsal]:
-    """Roll back everything that is written within the block, even by verbs with durable transactions."""
+    """Roll back everything written within the block, even by verbs with durable transactions."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]  # otherwise inner durable blocks fail
     rehearsal = Rehearsal()
@@ -45,7 +45,7 @@ def rehearse() -> Iterator[Rehearsal]:
 
 
 def under_way() -> Rehearsal | None:
-    """Return the current rehearsal, or None outside of a rehearsal."""
+    """Return the current rehearsal, or None outside a rehearsal."""
     return _under_way.get()
 
 
@@ -56,7 +56,7 @@ def note(*notes: object) -> None:
 
 
 def hold(refusal: Exception) -> None:
-    """Raise this refusal, which a person can override. In a rehearsal, note it and continue, to find all refusals."""
+    """Raise a refusal that a person can override. In a rehearsal, note it and continue, to find all refusals."""
     if _under_way.get() is None:
         raise refusal
     note(refusal)

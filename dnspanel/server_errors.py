@@ -24,7 +24,7 @@ _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], 
 
 
 def answer(request: HttpRequest) -> HttpResponse:
-    """Return the error page, or status 503 in the format of the requested interface if PostgreSQL is unreachable."""
+    """Return the error page, or, if PostgreSQL is unreachable, a 503 in the format of the requested interface."""
     exc = sys.exc_info()[1]
     if exc is None or not is_away(exc):
         return server_error(request)

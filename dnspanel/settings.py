@@ -1,7 +1,7 @@
-"""The settings, all read from the environment. docs/operate/settings.md lists every variable.
+"""Read all settings from the environment. docs/operate/settings.md lists every variable.
 
-If a required variable is not set, the start fails with its name. A secret can be given as NAME or as NAME_FILE (a
-mounted file). Secrets have no defaults.
+If a required variable isn't set, the start fails, and the error names the variable. A secret can be given as NAME or as
+NAME_FILE (a mounted file). Secrets have no defaults.
 """
 
 import os
@@ -338,7 +338,7 @@ SPECTACULAR_SETTINGS = {
 
 
 def _segments_storage() -> dict[str, Any]:
-    """Return the storage settings of segments.
+    """Return the settings of the storage `segments`.
 
     The storage is a bucket of an S3-compatible service if PANEL_SEGMENTS_S3_BUCKET is set, otherwise a directory.
     """

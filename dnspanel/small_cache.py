@@ -1,7 +1,7 @@
-"""A cache with a memory limit, for functions whose arguments are texts. Pure.
+"""Cache function results within a memory limit, for functions whose arguments are texts. Pure.
 
-`functools.lru_cache` limits the number of entries, but not their size: 65,536 texts of 64 KiB are four gigabytes, and
-every editor of a zone can write such texts.
+`functools.lru_cache` limits the number of entries, but not their size. For example, 65,536 texts of 64 KiB are four
+gigabytes, and every editor of a zone can write such texts.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _OVERHEAD = 400
 
 
 class Cached(Protocol[_Answer]):
-    """A cached function. It uses at most `most_bytes` of memory if results are not longer than their texts."""
+    """A cached function. It uses at most `most_bytes` of memory if results aren't longer than the arguments."""
 
     most_bytes: int
 
@@ -24,7 +24,7 @@ class Cached(Protocol[_Answer]):
 
 
 def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answer]], Cached[_Answer]]:
-    """Decorate a function so that its last results are cached, but not for more than `longest` characters.
+    """Cache the last results of the decorated function, except for arguments with over `longest` characters.
 
     Arguments are texts, tuples of texts, and numbers.
     """
@@ -54,7 +54,7 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
 
 
 class _NotKept(Exception):
-    """An exception that carries a result around `lru_cache`, which caches every returned value."""
+    """An exception that bypasses `lru_cache` with a result, because `lru_cache` caches every returned value."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -16,9 +16,9 @@ from replication.errors import BadName
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """Canonical names that must not be zones: the names in `exact`, and all names directly below a name in `parents`.
+    """Canonical names that must not be zones.
 
-    Names in `exceptions` are allowed.
+    These are the names in `exact`, and all names directly below a name in `parents`. Names in `exceptions` are allowed.
     """
 
     exact: frozenset[str]
@@ -33,7 +33,7 @@ class Suffixes:
 
 @lru_cache(maxsize=4)
 def read_suffixes(rules: tuple[str, ...], path: str) -> Suffixes:
-    """Return the suffixes of these rules and of the file at `path`, if any. The file is read once.
+    """Return the suffixes of these rules and of the file at `path`, if any. The file is read only once.
 
     Raise BadName for an invalid rule, and OSError or UnicodeError for an unreadable file.
     """

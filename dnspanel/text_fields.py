@@ -1,7 +1,7 @@
-"""Columns for texts that workers and requests store, and that pages show to readers of other languages.
+"""Model fields for texts that workers and requests store, and that pages show to readers of other languages.
 
 A stored text has no language (`replication.message_texts.format_text`). It is translated when it is read. Strings that
-are not `Text`, such as values stored before `Text` existed, do not change. The database columns have the same types as
+aren't `Text`, such as values stored before `Text` existed, don't change. The database columns have the same types as
 Django's own fields, so no migration is needed. Code that writes SQL must call `format_text` and `parse_text` itself.
 """
 
@@ -14,7 +14,7 @@ from replication.message_texts import format_text, in_english, parse_text
 
 
 class MessageField(models.TextField):  # type: ignore[type-arg]
-    """A column with one translatable text."""
+    """A field with one translatable text."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -29,7 +29,7 @@ class MessageField(models.TextField):  # type: ignore[type-arg]
 
 
 class _TextsField(models.JSONField):
-    """A JSON column that changes each string with `to_store` before it is stored."""
+    """A JSON field. Each string in it is converted with `to_store` before it is stored."""
 
     to_store: Callable[[str], str]
 
@@ -47,7 +47,7 @@ class _TextsField(models.JSONField):
 
 
 class MessagesField(_TextsField):
-    """A JSON column with translatable texts among its values."""
+    """A JSON field whose values can contain translatable texts."""
 
     to_store = staticmethod(format_text)
 
@@ -56,13 +56,13 @@ class MessagesField(_TextsField):
 
 
 class EnglishField(_TextsField):
-    """A JSON column for programs and logs. Its texts are stored in English, regardless of the request's language."""
+    """A JSON field for programs and logs. Its texts are stored in English, regardless of the request's language."""
 
     to_store = staticmethod(in_english)
 
 
 def _change_strings(value: Any, change: Callable[[str], str]) -> Any:
-    """Return the JSON value with every string changed. It must come from the panel's code, since this recurses."""
+    """Return the JSON value with `change` applied to every string. Recursive, so only for the panel's own values."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

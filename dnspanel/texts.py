@@ -1,10 +1,10 @@
-"""Translated texts for people, in the language of the reader of a page or mail.
+"""Translate texts for people into the language of a page's or mail's reader.
 
 `gettext` and `ngettext` translate at once, into the current reader's language. `gettext_lazy` translates each time that
-its text is shown. It is for texts made when a module is imported, such as labels of forms. `format_lazy` puts values
-into such a text. All of them make a `Text`, which can be stored and shown to each reader in their language:
-`replication.message_texts` explains how, and `text_fields` stores it. Outside of pages, the language is English: in the
-APIs, the command line, logs, the audit log and tasks of workers.
+its text is shown. It is for texts made when a module is imported, such as form labels. `format_lazy` inserts values
+into such a text. All of them return a `Text`, which can be stored and shown to each reader in their language
+(`replication.message_texts`, `text_fields`). Outside of pages, the language is English: in the APIs, the command line,
+logs, the audit log and tasks of workers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ format_lazy = cast(Callable[..., str], text.format_lazy)
 
 
 def join_list(parts: Sequence[object]) -> str:
-    """Join one or more items as a list in a sentence: `a, b and c`."""
+    """Join items as a list in a sentence: `a, b and c`."""
     if len(parts) == 1:
         return joined("", parts)
     return gettext("{first} and {last}").format(first=joined(", ", parts[:-1]), last=parts[-1])

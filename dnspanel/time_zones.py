@@ -1,4 +1,4 @@
-"""Time zones by name, such as `Europe/Berlin`, from the machine's IANA database. Pure."""
+"""Look up time zones by name, such as `Europe/Berlin`, in the machine's IANA database. Pure."""
 
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -11,11 +11,11 @@ _NOT_OFFERED = ("Etc/", "SystemV/", "US/", "posix/", "right/")
 
 
 class UnknownTimeZone(Exception):
-    """The machine's database has no time zone of this name."""
+    """The machine's database doesn't have a time zone with this name."""
 
 
 def time_zone_named(name: str) -> ZoneInfo:
-    """Return the time zone with this name. Raise UnknownTimeZone if there is none."""
+    """Return the time zone with this name. Raise UnknownTimeZone if it doesn't exist."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:

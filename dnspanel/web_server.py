@@ -1,8 +1,8 @@
 """Heartbeats of gunicorn: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
 
-gunicorn itself restarts a worker that hangs. The process that starts the workers has no loop to hook into, so a thread
-in that process reports that it runs: to its watchdog in a file, and to the workers in shared memory. While that memory
-is fresh, each worker updates the web server's row in PostgreSQL.
+gunicorn itself restarts a worker that hangs. The process that starts the workers has no loop to hook into. Therefore a
+thread in that process reports that it is running, to its watchdog in a file and to the workers in shared memory. While
+the report in shared memory is recent, each worker updates the web server's row in PostgreSQL.
 """
 
 import mmap
@@ -27,7 +27,7 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the heartbeats that this worker writes for the web server. The application is already loaded."""
+    """Start this worker's heartbeats for the web server. The application is already loaded."""
     from dnspanel.fleet.processes.alive import Alive
     from dnspanel.fleet.processes.process_roles import WEB
 
@@ -35,7 +35,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Delete the web server's row after a regular stop of gunicorn."""
+    """Delete the web server's row when gunicorn stops cleanly."""
     from django.apps import apps
 
     if not apps.ready:  # without --preload, only the workers load the application

@@ -1,4 +1,4 @@
-"""The code that panel and nodes share: names, rdata, PowerDNS's row formats, segments, the LMDB store, the protocol.
+"""Code shared by the panel and nodes: names, rdata, PowerDNS's row formats, segments, LMDB store, protocol.
 
 This package doesn't use Django, Celery or PostgreSQL, because nodes must run without them.
 """

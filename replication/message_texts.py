@@ -151,10 +151,7 @@ def format_text(text: str) -> str:
 
 
 def parse_text(stored: str) -> str:
-    """Parse a stored Text into the current language. Return any other stored string unchanged.
-
-    Never raise.
-    """
+    """Parse a stored Text into the current language. Return any other stored string unchanged. Never raise."""
     if not stored.startswith(_BEGINNING):
         return stored
     try:

@@ -104,10 +104,7 @@ def _git_directory(checkout: Path) -> Path:
 
 
 def _ref(directory: Path, name: str) -> str:
-    """Return the commit of a branch, or "" if no file has it.
-
-    A worktree has its branches in the main repository.
-    """
+    """Return the commit of a branch, or "" if no file has it. A worktree has its branches in the main repository."""
     common = directory
     with contextlib.suppress(OSError):
         common = directory / (directory / "commondir").read_text().strip()

@@ -1,1 +1,1 @@
-"""Accounts of people: rights, teams, quotas, tokens, sign-in, directories, secrets and the audit log."""
+"""Manage accounts: rights, teams, quotas, tokens, sign-in, directories, secrets and the audit log."""

@@ -18,7 +18,7 @@ class AccountsConfig(AppConfig):
 
 
 def adopt_master_key(**_: Any) -> None:
-    """Store the configured master key's fingerprint in a new database. A database that already has one keeps it."""
+    """Store the fingerprint of the configured master key in a new database. An existing fingerprint isn't changed."""
     from dnspanel.accounts.secrets import database_key
 
     database_key.problem_with_key()

@@ -1,4 +1,4 @@
-"""Checks of the master key and the trusted proxies. An error at startup stops the panel and explains the fix.
+"""Check the master key and the trusted proxies at startup. An error stops the panel and explains the fix.
 
 `dnspanel.checks` defines the ids and terms.
 """
@@ -21,7 +21,7 @@ from dnspanel.checks import OWN
 
 @register(Tags.security, OWN)
 def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Return an error (E001) unless PANEL_MASTER_KEY and the old keys are valid keys for encryption."""
+    """Return an error (E001) unless PANEL_MASTER_KEY and the old keys are valid encryption keys."""
     found = (
         ("PANEL_MASTER_KEY", settings.MASTER_KEY),
         *(("PANEL_MASTER_KEY_OLD", key) for key in settings.MASTER_KEYS_OLD),
@@ -37,9 +37,9 @@ def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 
 @register(Tags.security, OWN)
 def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Return messages about the configured master key and the key that encrypts the database's secrets.
+    """Check that the configured master keys match the key that encrypts the database's secrets.
 
-    E017: the secrets are unreadable. W004: a rotation is unfinished. W005: an old key can be removed.
+    E017: the secrets can't be decrypted. W004: a rotation is unfinished. W005: an old key can be removed.
     """
     if check_master_key(None):
         return []
@@ -61,9 +61,9 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 @register(Tags.security, OWN)
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Return a message if the setting PANEL_TRUSTED_PROXIES is wrong.
+    """Check the setting PANEL_TRUSTED_PROXIES.
 
-    E008: the panel could not answer any request. W002: all clients would appear to have the proxy's address.
+    E008: an entry isn't a valid network. W002: PANEL_URL is https, but all clients appear to have the proxy's address.
     """
     for network in settings.TRUSTED_PROXIES:
         if network == UNIX_SOCKET:

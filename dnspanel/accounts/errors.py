@@ -58,9 +58,9 @@ from dnspanel.texts import gettext, gettext_noop
 
 
 class NotFound(Exception):
-    """Base class of errors about objects that don't exist, or that a person isn't allowed to know about.
+    """Base class of errors about objects that don't exist, or that the user isn't allowed to know about.
 
-    `text` is the message, unless one is given.
+    `text` is the default message.
     """
 
     text = ""
@@ -70,11 +70,11 @@ class NotFound(Exception):
 
 
 class AccountError(Exception):
-    """The base class of errors about accounts. People can read the messages and fix the cause."""
+    """The base class of errors about accounts. Users can read the messages and fix the cause."""
 
 
 class BadInvitation(AccountError):
-    """The base class of errors about invitation links that cannot create an account."""
+    """The base class of errors about invitation links that can't be used to create an account."""
 
 
 class InvitationUnknown(BadInvitation):
@@ -85,7 +85,7 @@ class InvitationUnknown(BadInvitation):
 
 
 class InvitationUsed(BadInvitation):
-    """The invitation has already created its account."""
+    """The invitation was already used to create an account."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This invitation has already been used. Sign in, or ask for a new one."))
@@ -104,17 +104,17 @@ class InvitationExpired(BadInvitation):
 
 
 class AccountRefused(AccountError, FieldsRefused):
-    """The account cannot be created or changed like this. `fields` maps each field to its errors."""
+    """The account can't be created or changed with these values. `fields` maps each field to its errors."""
 
 
 class PersonUnknown(AccountError, NotFound):
-    """No person has this id."""
+    """No account has this id."""
 
     text = gettext_noop("Person not found.")
 
 
 class LastAdministrator(AccountError):
-    """This person is the last administrator."""
+    """This user is the last administrator."""
 
     def __init__(self, username: str) -> None:
         self.username = username
@@ -132,7 +132,7 @@ class TeamUnknown(AccountError, NotFound):
 
 
 class TeamRefused(AccountError, FieldsRefused):
-    """The team cannot be stored like this. `fields` maps each field to its errors."""
+    """The team can't be stored with these values. `fields` maps each field to its errors."""
 
 
 class TeamNameTaken(TeamRefused):
@@ -160,7 +160,7 @@ class GrantUnknown(AccountError, NotFound):
 
 
 class GrantRefused(AccountError, FieldsRefused):
-    """The grant cannot be given like this. `fields` maps each field to its errors."""
+    """The grant can't be created with these values. `fields` maps each field to its errors."""
 
 
 class SecondFactorRefused(AccountError):
@@ -168,7 +168,7 @@ class SecondFactorRefused(AccountError):
 
 
 class CodeWrong(SecondFactorRefused):
-    """The code is neither the current code of the person's app nor one of their recovery codes."""
+    """The code is neither the app's current code nor one of the user's recovery codes."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Incorrect code. The authenticator app shows a new code every 30 seconds."))
@@ -182,21 +182,21 @@ class CodeUsed(SecondFactorRefused):
 
 
 class TooManyCodes(SecondFactorRefused):
-    """Too many wrong codes were sent. Even a correct code is refused for some minutes."""
+    """Too many wrong codes were sent. Even a correct code is rejected for some minutes."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Too many incorrect codes. Wait a few minutes, or ask an administrator."))
 
 
 class SecondFactorSetUp(SecondFactorRefused):
-    """The person already has an authenticator app."""
+    """The user already has an authenticator app."""
 
     def __init__(self) -> None:
         super().__init__(gettext("An authenticator app is already set up. Disable it first."))
 
 
 class SecondFactorMissing(SecondFactorRefused):
-    """The person has no second factor, so recovery codes cannot replace one."""
+    """The user has no other second factor, so recovery codes can't be created."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Set up an authenticator app or a passkey first."))
@@ -210,19 +210,19 @@ class PasskeyRefused(SecondFactorRefused):
 
 
 class PasskeyUnknown(SecondFactorRefused, NotFound):
-    """The person doesn't have this passkey."""
+    """The user doesn't have this passkey."""
 
     text = gettext_noop("Passkey not found.")
 
 
 class SessionUnknown(AccountError, NotFound):
-    """The person has no session with this id, or it has ended."""
+    """The user has no session with this id, or the session has ended."""
 
     text = gettext_noop("This session has ended.")
 
 
 class LinkDead(AccountError):
-    """The link cannot set a password: it was used, is older than a day, or the account has changed."""
+    """The link can't be used to set a password: it was used, is older than a day, or the account has changed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -239,11 +239,11 @@ class ProviderUnknown(AccountError, NotFound):
 
 
 class ProviderRefused(AccountError, FieldsRefused):
-    """The provider cannot be stored like this. `fields` maps each field to its errors."""
+    """The provider can't be stored with these values. `fields` maps each field to its errors."""
 
 
 class SignInRefused(AccountError):
-    """The provider's answer does not allow a sign-in. `reason` is a code for the audit log, such as `audience`."""
+    """The provider's response doesn't allow a sign-in. `reason` is a code for the audit log, such as `audience`."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -257,11 +257,11 @@ class DirectoryUnknown(AccountError, NotFound):
 
 
 class DirectoryRefused(AccountError, FieldsRefused):
-    """The directory cannot be stored like this. `fields` maps each field to its errors."""
+    """The directory can't be stored with these values. `fields` maps each field to its errors."""
 
 
 class DirectoryFull(AccountError):
-    """The directory or a group has the maximum number of people, groups or members."""
+    """The directory or a group already has the maximum number of users, groups or members."""
 
     def __init__(self, most: int, what: str) -> None:
         super().__init__(gettext("The maximum is {most:,} {what}.").format(most=most, what=what))
@@ -275,11 +275,11 @@ class GroupUnknown(AccountError):
 
 
 class Taken(AccountError):
-    """Another person already has the user name or address, or another group has the name."""
+    """Another account already has the user name or address, or another group has the name."""
 
 
 class OutOfReach(AccountError):
-    """A directory cannot change an administrator whose role the directory's rules did not give."""
+    """A directory isn't allowed to change an administrator whose role didn't come from the directory's rules."""
 
     def __init__(self, username: str) -> None:
         super().__init__(
@@ -291,7 +291,7 @@ class OutOfReach(AccountError):
 
 
 class AddressKept(OutOfReach):
-    """A directory cannot change the address of an account with a password, role or rights from another source."""
+    """A directory tried to change the address of an account with a password, role or rights from another source."""
 
     def __init__(self, username: str) -> None:
         AccountError.__init__(
@@ -304,16 +304,16 @@ class AddressKept(OutOfReach):
 
 
 class NotYours(AccountError):
-    """The token belongs to another person."""
+    """The token belongs to another user."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This token belongs to another person."))
 
 
 class AboveYou(AccountError):
-    """The token cannot change its owner, or a person with the owner's role or a higher one.
+    """The token isn't allowed to change its owner, or a user with the owner's role or a higher one.
 
-    Raised only for a token with fewer rights than its owner.
+    Raised only for tokens with fewer rights than their owner.
     """
 
     def __init__(self, username: str) -> None:
@@ -326,7 +326,7 @@ class AboveYou(AccountError):
 
 
 class OpensMore(AboveYou):
-    """The token cannot decide who owns, or signs in to, an account with more rights than the token has."""
+    """The token isn't allowed to decide who owns or signs in to an account that has more rights than the token."""
 
     def __init__(self, username: str) -> None:
         message = gettext("To do this, the token needs all of {username}’s rights.")
@@ -334,7 +334,7 @@ class OpensMore(AboveYou):
 
 
 class TokenRefused(AccountError, FieldsRefused):
-    """The token cannot be created like this. `fields` maps each field to its errors."""
+    """The token can't be created with these values. `fields` maps each field to its errors."""
 
 
 class TsigNameTaken(TokenRefused):
@@ -354,7 +354,7 @@ class TokenQuotaExceeded(TokenRefused):
 
 
 class RotationRefused(AccountError):
-    """The master key cannot be rotated now, or not to this key."""
+    """The master key can't be rotated now, or can't be rotated to this key."""
 
 
 class BadToken(AccountError):

@@ -1,4 +1,4 @@
-"""The tables of accounts, from people and sign-in to tokens and the audit log. `grants` and `actors` explain rights."""
+"""Tables for accounts, from users and sign-in to tokens and the audit log. `grants` and `actors` explain rights."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -23,7 +23,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 
 class Role(models.TextChoices):
-    """A built-in role. Each role includes the roles below it. Teams and grants can give further rights."""
+    """A built-in role. Each role includes the rights of lower roles. Teams and grants can add further rights."""
 
     ADMINISTRATOR = "administrator", gettext_lazy("Administrator")  # everything, including people and nodes
     EDITOR = "editor", gettext_lazy("Editor")  # edits and publishes every zone
@@ -32,7 +32,7 @@ class Role(models.TextChoices):
 
 
 class OwnRole(models.Model):
-    """A custom role: permissions, and rights over all zones. The module `own_roles` changes custom roles."""
+    """A custom role: permissions, and rights over all zones. Changed only through `own_roles`."""
 
     name = models.CharField(max_length=40)
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # sorted `roles.Permission`
@@ -51,7 +51,7 @@ BY_LDAP = f"{UNUSABLE_PASSWORD_PREFIX}ldap:"
 
 
 class User(AbstractUser):
-    """A person or a service account. A service account cannot sign in and has no mail address."""
+    """A human user or a service account. A service account can't sign in and has no mail address."""
 
     email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
     # Accounts are only found by these keys (`find_people`). None: there is no canonical spelling, or another account
@@ -105,7 +105,7 @@ class User(AbstractUser):
             raise ValidationError(faults)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store the account and update its canonical spellings. An existing account without one stays without it."""
+        """Save the account and update its canonical spellings, except spellings that an existing account lacks."""
         # An account without a key stays without it, because another account has the spelling.
         if self._state.adding or self.name_key is not None:
             self.name_key = canonical_username(self.username)
@@ -118,27 +118,27 @@ class User(AbstractUser):
 
     @property
     def signs_in_by_ldap(self) -> bool:
-        """True if an LDAP server checks the person's password. The panel then stores no password for the person."""
+        """True if an LDAP server checks the user's password. The panel then doesn't store a password for the user."""
         return self.password.startswith(BY_LDAP)
 
     @property
     def has_password(self) -> bool:
-        """True if the person signs in with a password, which the panel stores or an LDAP server checks."""
+        """True if the user signs in with a password that the panel stores or an LDAP server checks."""
         return self.signs_in_by_ldap or self.has_usable_password()
 
     @property
     def human_id(self) -> int:
-        """The id of the human being. All accounts of the same human have the same `human_id`."""
+        """An id that is the same for all accounts of one human being."""
         return self.same_person_as_id or self.pk
 
     @property
     def role_name(self) -> str:
-        """The role's name on pages. Reading it costs one query for a custom role."""
+        """The role's name on pages. Reading it for a custom role needs one query."""
         return self.own_role.name if self.own_role is not None else Role(self.role).label
 
     @property
     def role_key(self) -> str:
-        """The role's name in forms: a `Role`, or "own:" and the id of a custom role."""
+        """The role's name in forms: a `Role` value, or "own:" and the id of a custom role."""
         return self.role if self.own_role_id is None else f"own:{self.own_role_id}"
 
     def get_session_auth_hash(self) -> str:
@@ -152,7 +152,7 @@ class User(AbstractUser):
 
 
 class Session(AbstractBaseSession):
-    """A browser session: Django's session, plus columns that `session_store` copies from its data."""
+    """A browser session: Django's session, plus columns that `session_store` fills from the session data."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")  # null: before the sign-in
     began_at = models.DateTimeField(null=True)
@@ -175,7 +175,7 @@ class Session(AbstractBaseSession):
 
     @property
     def public_id(self) -> str:
-        """The session's id on pages. Pages never show `session_key`, because it signs a browser in."""
+        """The session's id for pages. `session_key` is never shown, because it gives access to the session."""
         return sha256(f"session:{self.session_key}".encode()).hexdigest()[:32]
 
     @property
@@ -184,7 +184,7 @@ class Session(AbstractBaseSession):
 
 
 class Invitation(models.Model):
-    """A one-time link that creates one account. Only the SHA-256 of its secret is stored."""
+    """A one-time link for creating one account. Only the SHA-256 hash of its secret is stored."""
 
     secret_sha256 = models.BinaryField(unique=True)
     role = models.CharField(max_length=16, choices=Role)
@@ -196,7 +196,7 @@ class Invitation(models.Model):
 
 
 class Team(models.Model):
-    """People who manage the same zones. A zone belongs to at most one team."""
+    """A group of users who manage the same zones. A zone belongs to at most one team."""
 
     name = models.CharField(max_length=64)
     created_at = models.DateTimeField()
@@ -214,7 +214,7 @@ class Team(models.Model):
 
 
 class Membership(models.Model):
-    """A person's membership in a team, as a reader or an editor of the team's zones."""
+    """A user's membership in a team, as a reader or an editor of the team's zones."""
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
@@ -230,7 +230,7 @@ class Membership(models.Model):
 
 
 class GrantRow(models.Model):
-    """A grant to one person, or to every member of one team. `grant` is the result of `grants.Grant.to_json`."""
+    """A grant to one user, or to every member of one team. `grant` is a dict from `grants.Grant.to_json`."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="grants")
     team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="grants")
@@ -248,7 +248,7 @@ class GrantRow(models.Model):
 
 
 class SecondFactorRule(models.Model):
-    """A rule that everyone with a role, or in a team, must set up a second factor within some days."""
+    """A rule that users with a role, or in a team, must set up a second factor within a number of days."""
 
     role = models.CharField(max_length=24, null=True, unique=True)  # noqa: DJ001  (a `role_key`; null keeps it unique)
     team = models.OneToOneField(Team, null=True, on_delete=models.CASCADE, related_name="+")
@@ -265,7 +265,7 @@ class SecondFactorRule(models.Model):
 
 
 class TokenKind(models.TextChoices):
-    """The kind of a token, which decides how a program proves that it has the token."""
+    """The kind of a token. It decides how a program proves that it has the token."""
 
     API = "api", gettext_lazy("API token")  # a secret of 256 bits; only its SHA-256 is stored
     TSIG = "tsig", gettext_lazy("TSIG key")  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
@@ -276,9 +276,9 @@ class TokenKind(models.TextChoices):
 
 
 class Token(models.Model):
-    """A program's credential, which allows a part of its owner's rights.
+    """A program's credential. It gives a subset of its owner's rights.
 
-    Revoked and expired tokens are not deleted, because history refers to them.
+    Revoked and expired tokens aren't deleted, because history entries refer to them.
     """
 
     kind = models.CharField(max_length=4, choices=TokenKind)
@@ -333,7 +333,7 @@ class ProviderKind(models.TextChoices):
 
 
 class SignInProvider(models.Model):
-    """An external provider where people sign in. Its kind never changes, and its issuer only for LDAP."""
+    """An external sign-in provider. Its kind never changes, and its issuer changes only for LDAP."""
 
     kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
     slug = models.SlugField(max_length=40, unique=True)  # in the URLs that are configured at the provider
@@ -370,7 +370,7 @@ class SignInProvider(models.Model):
 
 
 class ProviderLink(models.Model):
-    """The link between an account and a person at a provider, with the rights that the provider's rules gave."""
+    """A link between an account and a provider's user, with the rights that the provider's rules gave."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")
@@ -391,7 +391,7 @@ class ProviderLink(models.Model):
 
 
 class ScimDirectory(models.Model):
-    """An external directory that manages people and groups over SCIM 2.0, with its service account's token."""
+    """An external directory that manages users and groups over SCIM 2.0, with its service account's token."""
 
     name = models.CharField(max_length=40)
     account = models.OneToOneField(User, on_delete=models.PROTECT, related_name="scim_directory")  # a service account
@@ -413,7 +413,7 @@ class ScimDirectory(models.Model):
 
 
 class ScimPerson(models.Model):
-    """A person that a directory manages. Only one directory can manage a person, because two would conflict."""
+    """A user managed by a directory. Two directories would conflict, so only one can manage a user."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="people")
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="scim_person")
@@ -428,7 +428,7 @@ class ScimPerson(models.Model):
 
 
 class ScimGroup(models.Model):
-    """A group of a directory. `team` is the team of the same name, if the directory's groups become teams."""
+    """A directory's group. `team` is the team with the same name, if the directory's groups become teams."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=300)
@@ -443,7 +443,7 @@ class ScimGroup(models.Model):
 
 
 class SeenAssertion(models.Model):
-    """A SAML assertion that was accepted, stored so that it is not accepted again."""
+    """An accepted SAML assertion, stored so that it can't be used again."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)  # SHA-256 of its ID
@@ -456,7 +456,7 @@ class SeenAssertion(models.Model):
 
 
 class AuditEntry(models.Model):
-    """One recorded act that isn't a publication, such as a sign-in or a change to a token. Entries never change."""
+    """One recorded action other than a publication, such as a sign-in or a change to a token. Entries never change."""
 
     at = models.DateTimeField()
     user = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

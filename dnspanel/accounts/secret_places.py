@@ -1,7 +1,7 @@
-"""The database columns that are encrypted with PANEL_MASTER_KEY, found by a walk through the models.
+"""Find the database columns that are encrypted with PANEL_MASTER_KEY, by walking through the models.
 
 Every secret must be stored in a `SecretField`. Columns with secrets inside JSON are listed in `_IN_JSON`. Key rotation,
-backup drills and lists of lost secrets read these columns, so they would miss a secret elsewhere. A test looks for such
+backup drills and lists of lost secrets read these columns, and would miss a secret elsewhere. A test looks for such
 secrets.
 """
 
@@ -29,7 +29,7 @@ Change = Callable[[bytes], bytes]
 
 
 class SecretField(models.BinaryField):  # type: ignore[type-arg]
-    """A column with tokens that `vault.encrypt_secret` made. Migrations see a BinaryField and need no change."""
+    """A column with encrypted tokens from `vault.encrypt_secret`. In migrations it is a BinaryField."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -57,7 +57,7 @@ class SecretPlace:
             rows = self._batch(cursor, rows[-1][0]) if len(rows) == BATCH_ROWS else []
 
     def replace(self, cursor: Any, key: Any, old: Any, new: Any) -> bool:
-        """Write `new` to the row if the row still contains `old`. Return False if another process changed the row."""
+        """Write `new` to the row if its value is still `old`. Return False if another process changed the row."""
         cursor.execute(
             sql.SQL("UPDATE {} SET {column} = {value} WHERE {} = %s AND {column} = {value}").format(
                 sql.Identifier(self.table),
@@ -89,7 +89,7 @@ class SecretPlace:
         return [(key, value if self.is_json else bytes(value)) for key, value in cursor.fetchall()]
 
     def tokens(self, value: Any) -> list[bytes]:
-        """Return the encrypted tokens in a value of the column."""
+        """Return the encrypted tokens in a column value."""
         found: list[bytes] = []
 
         def note(token: bytes) -> bytes:
@@ -100,7 +100,7 @@ class SecretPlace:
         return found
 
     def change_tokens(self, value: Any, change: Change) -> Any:
-        """Return the value with each of its encrypted tokens replaced by the result of `change`."""
+        """Return the column value with `change` applied to each of its encrypted tokens."""
         if self.is_json:
             return json.dumps(_changed_json(json.loads(value), change))
         return change(value) if value.startswith(_BEGINNING) else value

@@ -1,1 +1,1 @@
-"""Alerts: problems of the fleet and the panel, sent to people by mail and webhook."""
+"""Detect problems of the fleet and the panel, and send alerts about them by mail and webhook."""

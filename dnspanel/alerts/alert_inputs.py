@@ -1,4 +1,4 @@
-"""The current inputs of all alert subjects, read with a constant number of queries."""
+"""Read the current inputs of all alert subjects, with a constant number of queries."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ _ZONES = """
 
 
 def read(now: datetime) -> Reading:
-    """Return the current inputs of all subjects, with a fixed number of queries for any fleet. Redis is checked too."""
+    """Read the current inputs of all subjects and check Redis. The number of queries doesn't depend on the fleet."""
     reading = Reading(_disk_marks(), zones=_zones(now))
     for subject in subjects():
         reading.add(subject.read(now, reading))
@@ -27,7 +27,7 @@ def read(now: datetime) -> Reading:
 
 
 def _zones(now: datetime) -> dict[str, NamedZones]:
-    """Return the zones that need attention, by problem, in one query for all subjects."""
+    """Return the zones that need attention, keyed by problem. Uses one query for all subjects."""
     parameters: dict[str, datetime | int] = {"most": MOST_ZONES_NAMED}
     for subject in subjects():
         parameters |= subject.times(now)

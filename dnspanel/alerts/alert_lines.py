@@ -1,4 +1,4 @@
-"""Lines of alerts for pages and mails: equal alerts are one line with a number. Pure."""
+"""Merge similar alerts into lines for pages and mails. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class AlertLine:
 
     @property
     def key(self) -> str:
-        """A name of the line that stays when its alerts change."""
+        """An identifier that stays the same when alerts are added to or removed from the line."""
         return f"{self.alert.kind}-{self.alert.severity}{'-muted' if self.is_muted else ''}"
 
     @property
     def text(self) -> str:
-        """The alert's sentence, or the title and number of the alerts."""
+        """The message of a single alert, or the title and number of several alerts."""
         count = len(self.alerts)
         return spoken(self.alert.sentence) if count == 1 else title_of_equal(self.alert.kind, count)
 
@@ -42,17 +42,17 @@ class AlertLine:
 
     @property
     def last(self) -> datetime:
-        """The time when the newest of the alerts began."""
+        """The time when the newest alert began."""
         return max(alert.since for alert in self.alerts)
 
     @property
     def over_at(self) -> datetime | None:
-        """The time when the last of the alerts ended, or None if one is still open."""
+        """The time when the last alert ended, or None if one is still open."""
         ends = [alert.over_at for alert in self.alerts if alert.over_at]
         return max(ends) if len(ends) == len(self.alerts) else None
 
     def needs_attention_of(self, person_id: int) -> bool:
-        """Return True if the line needs an act, isn't muted, and the person didn't mark it as read."""
+        """Return True if the line requires an action, isn't muted, and isn't marked as read by this user."""
         is_urgent = self.alert.severity != Severity.INFO and not self.is_muted
         return is_urgent and not self.is_read_by(person_id)
 
@@ -61,9 +61,9 @@ class AlertLine:
 
 
 def merged_lines(alerts: Iterable[Alert], now: datetime | None = None) -> list[AlertLine]:
-    """Return the alerts as lines: the most urgent first, then those that began first. Muted lines are last.
+    """Merge alerts into lines, sorted by urgency, then by start time. Muted lines come last.
 
-    Without `now`, no line is muted.
+    Without `now`, no line counts as muted.
     """
     found: dict[tuple[bool, str, str], list[Alert]] = {}
     for alert in sorted(alerts, key=lambda each: each.pk):

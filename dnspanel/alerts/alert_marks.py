@@ -1,4 +1,4 @@
-"""Marks on open alerts: read by one person, or muted for everyone. Verbs.
+"""Mark open alerts as read by one user, or mute them for all users. Verbs.
 
 An alert that becomes critical loses its marks (`watch.keep`).
 """
@@ -18,16 +18,16 @@ MUTED_FOR = timedelta(days=1)
 
 
 def mark_read(*, alerts: "QuerySet[Alert]", by: User) -> None:
-    """Remove these alerts from the person's number of unread alerts. Raise Forbidden without the right to see them."""
+    """Mark these alerts as read by the user. Raise Forbidden without the permission to see them."""
     access.require(by, Permission.FLEET)
     unread = alerts.exclude(read_by__contains=[by.pk])
     unread.update(read_by=Func(F("read_by"), by.pk, function="array_append"))
 
 
 def mute(*, alerts: "QuerySet[Alert]", by: User, now: datetime, until: datetime | None = None) -> None:
-    """Mute these alerts, for a day without `until`, and delete their waiting messages.
+    """Mute these alerts until the given time (default: for a day), and delete their waiting messages.
 
-    A time that isn't later than `now` unmutes the alerts. Raise Forbidden without the right to mute.
+    A time that isn't later than `now` unmutes the alerts. Raise Forbidden without the permission to mute.
     """
     access.require(by, Permission.NODES)
     until = until or now + MUTED_FOR

@@ -1,4 +1,4 @@
-"""The text of one mail or request to a route, with all messages that are due together. Pure."""
+"""Format the mail or webhook request that contains all of a route's due messages. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _LONGEST_SUBJECT = 120
 
 
 def subject_of(messages: Sequence[Message]) -> str:
-    """Return the subject of a mail: the alert, or the number of alerts."""
+    """Return the mail subject: the alert's text, or the number of alerts."""
     wrong, over = _split(messages)
     if not wrong and not over:
         return _SUBJECT_START + gettext("Test message")
@@ -38,7 +38,7 @@ def subject_of(messages: Sequence[Message]) -> str:
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
-    """Return the body of a mail: current problems, the worst first, then ended problems."""
+    """Return the mail body: first current problems, then ended problems, each with the most severe first."""
     wrong, over = _split(messages)
     if not wrong and not over:
         request = gettext("This is a test message for an alert route, requested at {url}").format(
@@ -57,7 +57,7 @@ def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
 
 
 def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
-    """Return the body of a webhook request in the form of Standard Webhooks."""
+    """Return the body of a webhook request in the Standard Webhooks format."""
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
     data = {"raised": [_alert_json(alert) for alert in wrong], "over": [_alert_json(alert) for alert in over]}
@@ -66,7 +66,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Alert], list[Alert]]:
-    """Return the current problems and the ended problems, each the worst first. No problem is in both lists."""
+    """Return the current problems and the ended problems, each with the most severe first, without overlap."""
     ended = {message.alert_id for message in messages if message.is_over}
     alerts = [(message.alert, message.is_over) for message in messages if message.alert is not None]
     wrong = [alert for alert, _ in alerts if alert.pk not in ended]
@@ -79,7 +79,7 @@ def _rank(alert: Alert) -> tuple[int, datetime, int]:
 
 
 def _lines(alerts: Sequence[Alert]) -> list[str]:
-    """Return the lines of a mail about these alerts. Equal alerts are one line, with the sentences of the first."""
+    """Return a mail's lines about these alerts. Similar alerts share a line, with the messages of the first ones."""
     lines: list[str] = []
     merged = merged_lines(alerts)
     for line in merged[:MOST_NAMED]:
@@ -100,7 +100,7 @@ def _lines(alerts: Sequence[Alert]) -> list[str]:
 
 
 def alert_attributes(alert: Alert) -> dict[str, object]:
-    """Return an alert in the form that webhooks receive."""
+    """Return an alert as the JSON object for webhooks."""
     return {
         "id": alert.pk,
         "key": alert.key,

@@ -1,4 +1,4 @@
-"""Separation of causes and consequences, so that only a cause becomes an alert. Pure."""
+"""Separate causes from consequences. Only causes become alerts. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -29,7 +29,7 @@ OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "n
 def split(
     found: Iterable[Condition], *, also: Collection[str] = (), ahead: Collection[int] = ()
 ) -> tuple[list[Condition], list[tuple[str, Condition]]]:
-    """Split problems into causes and consequences. The consequences are mapped to the kind or key of their cause.
+    """Split problems into causes and consequences. Each consequence is paired with its cause's kind or key.
 
     `also` are kinds of causes that aren't alerts yet. `ahead` are the ids of nodes that have newer data than the panel.
     """
@@ -47,7 +47,7 @@ def split(
 
 
 def _cause_of(wrong: Condition, present: Collection[str], ahead: Collection[int]) -> str:
-    """Return the kind or key of the problem's cause, or "" without one. The first cause in the table counts."""
+    """Return the kind or key of the problem's cause, or "". If several match, the first one in the table counts."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"
     return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

@@ -1,7 +1,7 @@
-"""Delivery of alerts. Waiting messages of a route are sent as one message, which is retried until accepted. Verbs.
+"""Deliver alerts. A route's waiting messages are sent as one message, which is retried until accepted. Verbs.
 
-Delivery is at least once: an attempt is recorded after it was made. If a worker is killed in between, the same message
-is sent again with the same id.
+Delivery is at least once: an attempt is recorded only afterwards. If a worker is killed in between, the same message is
+sent again with the same id.
 """
 
 import hashlib
@@ -43,23 +43,23 @@ class Outcome:
 
 
 def routes_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of routes with messages that are due."""
+    """Return the ids of routes with due messages."""
     due = Message.objects.filter(sent_at=None, failed_at=None, due_at__lte=now)
     due = due.filter(Q(route__active=True) | Q(alert=None))
     return list(due.order_by().values_list("route", flat=True).distinct())
 
 
 def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
-    """Send all due messages of this route, unless another worker is doing it."""
+    """Send all due messages of this route, unless another worker is already sending them."""
     with hold_lock(Lock.ROUTE, route_id) as mine:
         while mine and deliver_next(route_id=route_id, clock=clock):
             pass
 
 
 def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """Send the due messages of this route as one message, and record the outcome. Return False if nothing is due.
+    """Send the route's due messages as one message, and record the outcome. Return False if nothing is due.
 
-    1. If a message is due, include messages that are due soon or failed before, so that a hundred alerts are one mail.
+    1. If a message is due, include messages that are due soon or failed before. A hundred alerts then become one mail.
     2. Send the message outside of any transaction.
     3. Record the outcome. After a crash before this step, the attempt is repeated.
     """
@@ -76,7 +76,7 @@ def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = p
 def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
     """Record the outcome for these messages: accepted, waiting for another attempt, or given up.
 
-    Don't change messages whose outcome another worker has recorded.
+    Don't change messages that another worker has already sent or given up.
     """
     attempts = max(message.attempts for message in group) + 1
     given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))
@@ -105,7 +105,7 @@ def tell_at_once(
 ) -> bool:
     """Send a condition to a route without using PostgreSQL. Return True if the receiver accepted it.
 
-    Nothing is recorded. The message id is the same for every attempt during one outage.
+    Nothing is recorded. The message id stays the same for all attempts during an outage.
     """
     alert = alert_of(condition, since, now)
     alert.pk = -int(since.timestamp())
@@ -153,7 +153,7 @@ def _post(route: Route, group: Sequence[Message], now: datetime, send: Post) -> 
 
 
 def _message_id(group: Sequence[Message]) -> str:
-    """Return the same id for every attempt at the same messages, so that a receiver can detect repeats."""
+    """Return an id that is the same for every attempt to send these messages. It lets receivers detect duplicates."""
     # An alert that became worse is sent as another message with another id.
     named = ",".join(f"{message.pk}.{message.alert.severity if message.alert else ''}" for message in group)
     return f"alert_{hashlib.sha256(named.encode()).hexdigest()[:32]}"

@@ -1,8 +1,6 @@
 """The errors of notifications as one tree. Every message can be shown to the person who caused it.
 
-AlertError
-├── RouteUnknown          the route doesn't exist
-└── RouteRefused          a field of the route is invalid
+AlertError ├── RouteUnknown          the route doesn't exist └── RouteRefused          a field of the route is invalid
 """
 
 from dnspanel.accounts.errors import NotFound
@@ -11,7 +9,7 @@ from dnspanel.texts import gettext_noop
 
 
 class AlertError(Exception):
-    """The base class of errors about alerts. A person can read and fix each of them."""
+    """The base class of errors about alerts. Users can read the messages and fix the cause."""
 
 
 class RouteUnknown(AlertError, NotFound):
@@ -21,4 +19,4 @@ class RouteUnknown(AlertError, NotFound):
 
 
 class RouteRefused(AlertError, FieldsRefused):
-    """The route's terms are invalid. `fields` maps each field to its errors."""
+    """The route's settings are invalid. `fields` maps each field to its errors."""

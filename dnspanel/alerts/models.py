@@ -1,4 +1,4 @@
-"""The tables of alerts, of routes with their messages, and of the disk space that nodes had at earlier times."""
+"""Tables for alerts, routes and their messages, and past measurements of nodes' disk space."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class Alert(models.Model):
-    """A problem from its first detection to its end. `key` identifies it while it lasts."""
+    """A problem, from its detection to its end. `key` identifies the problem while it lasts."""
 
     key = models.TextField()  # for example "node.late:ns1"
     kind = models.CharField(max_length=40)
@@ -33,7 +33,7 @@ class Alert(models.Model):
 
 
 class RouteKind(models.TextChoices):
-    """The ways to notify people."""
+    """The ways to notify users."""
 
     MAIL = "mail", gettext_lazy("mail")
     WEBHOOK = "webhook", gettext_lazy("signed webhook")
@@ -63,7 +63,7 @@ class Route(models.Model):
 
 
 class Message(models.Model):
-    """A message to a route, which is retried until it is accepted or given up."""
+    """A message to a route. Sending is retried until the message is accepted or given up."""
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="messages")
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="messages")  # None: a test
@@ -84,7 +84,7 @@ class Message(models.Model):
 
 
 class DiskMark(models.Model):
-    """The free space of a node's disk at one time. A few marks a day show how fast the disk fills."""
+    """The free space on a node's disk at one time. A few measurements a day show how fast the disk fills."""
 
     node = models.ForeignKey("fleet.Node", on_delete=models.CASCADE, related_name="disk_marks")
     at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""The alert conditions for problems with Redis and the panel's disk."""
+"""Check Redis and the panel's disk for alert conditions."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def read_panel(now: datetime, reading: Reading) -> PanelInputs:
 
 
 def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield the problems of Redis and of the panel's disk."""
+    """Yield the current problems of Redis and of the panel's disk."""
     if inputs.redis_problem is not None:
         yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, _redis_message(inputs.redis_problem))
     room, inodes = (inputs.disk_free_bytes, inputs.disk_bytes), (inputs.disk_free_inodes, inputs.disk_inodes)
@@ -51,7 +51,7 @@ def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str
 
 
 def _redis_message(problem: RedisProblem) -> str:
-    """Return a text about the problem of Redis and its effects on the panel."""
+    """Return a message about the Redis problem and its effects on the panel."""
     if problem is RedisProblem.FULL:
         return gettext(
             "Redis is full, so nodes get updates by polling, up to 5 s later. Live statistics aren’t available."

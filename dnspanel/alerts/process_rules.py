@@ -1,4 +1,4 @@
-"""The alert conditions for the panel's processes and for overdue periodic work. Pure.
+"""Check the panel's processes and periodic work for alert conditions. Pure.
 
 One cause gives one condition: while beat or Redis is unreachable, no queue is reported as stuck and no work as overdue.
 """
@@ -109,14 +109,14 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return the time after a success until the work is overdue: some intervals plus its queue's busy time."""
+    """Return how long after a success the work becomes overdue: some intervals plus its queue's busy time."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]
 
 
 def is_overdue(work: PeriodicNow, now: datetime, watched_since: datetime | None) -> bool:
-    """Return True if the work is overdue, and the panel has run long enough to have done it."""
+    """Return True if the work is overdue and the panel has run long enough to have done it."""
     running_since = watched_since or work.since
     patience = min(overdue_after(work), SELDOM)
     last = work.succeeded_at or work.since
@@ -131,7 +131,7 @@ def is_failing(work: PeriodicNow, now: datetime) -> bool:
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each process name without a working process. The collector's is `panel.collector`."""
+    """Yield a condition for each expected process name without a working process. `panel.collector` is separate."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
@@ -148,7 +148,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return the last time when a process with this name worked, or None if one may still be starting."""
+    """Return when a process with this name last worked, or None if one may still be starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:
@@ -184,9 +184,9 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
-    """Return a condition for a queue whose workers don't answer the roll call, or None.
+    """Return a condition if the queue's workers don't respond to the roll call, or None.
 
-    Such workers hang, or all their threads have been busy for too long.
+    Such workers hang, or all of their threads have been busy for too long.
     """
     workers = state.living(queue, now)
     since = max(
@@ -245,7 +245,7 @@ def _of_failing(periodic: list[PeriodicNow], now: datetime) -> Iterator[Conditio
 
 
 def _of_overdue(periodic: list[PeriodicNow], state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield one condition for all overdue work. Failing work has its own condition."""
+    """Yield a single condition for all overdue work, except failing work, which has its own condition."""
     late = [w for w in periodic if is_overdue(w, now, state.watched_since) and not is_failing(w, now)]
     if not late:
         return

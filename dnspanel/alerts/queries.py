@@ -1,4 +1,4 @@
-"""Queries for views: open alerts, past alerts, routes, and the messages of a route."""
+"""Query open and past alerts, routes, and a route's messages, for views."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from dnspanel.texts import gettext, ngettext
 
 @dataclass(frozen=True, slots=True)
 class AlertSummary:
-    """The numbers of a person's unread alerts: all of them, the critical ones, and the warnings."""
+    """The numbers of a user's unread alerts: all, critical, and warnings."""
 
     open: int
     critical: int
@@ -42,7 +42,7 @@ class AlertSummary:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """A route, its number of waiting messages, and its last attempted message, or None before the first attempt."""
+    """A route, its number of waiting messages, and its last attempted message (None before the first attempt)."""
 
     route: Route
     waiting: int
@@ -54,7 +54,7 @@ class RouteRow:
 
 
 def alert_summary(person: AnonymousUser | User, *, now: datetime) -> AlertSummary:
-    """Count the person's unread alerts that aren't muted. It is one small query, because every page shows them."""
+    """Count the user's unread alerts that aren't muted. Uses one small query, because every page shows the numbers."""
     unread = Alert.objects.filter(Q(muted_until=None) | Q(muted_until__lte=now), over_at=None)
     found = unread.exclude(read_by__contains=[person.pk]).aggregate(
         open=Count("pk"),
@@ -65,12 +65,12 @@ def alert_summary(person: AnonymousUser | User, *, now: datetime) -> AlertSummar
 
 
 def open_lines(*, now: datetime) -> list[AlertLine]:
-    """Return the open alerts, merged into lines. The most urgent line is first, and muted lines are last."""
+    """Return the open alerts, merged into lines, most urgent first. Muted lines come last."""
     return merged_lines(Alert.objects.filter(over_at=None).select_related("node"), now)
 
 
 def equal_alerts(*, kind: str, severity: str, first: int, last: int) -> "QuerySet[Alert]":
-    """Return the open alerts of a line, by its first and last id."""
+    """Return the open alerts of this kind and severity with ids from `first` to `last`."""
     return Alert.objects.filter(over_at=None, kind=kind, severity=severity, pk__range=(first, last))
 
 
@@ -81,7 +81,7 @@ def past_alerts(*, before: int | None, limit: int) -> list[Alert]:
 
 
 def route_rows() -> list[RouteRow]:
-    """Return all routes, sorted by name, with two queries."""
+    """Return all routes, sorted by name. Uses two queries."""
     waiting = Q(messages__sent_at=None, messages__failed_at=None, messages__pk__isnull=False)
     routes = list(Route.objects.annotate(waiting=Count("messages", filter=waiting)).order_by("name"))
     tried = Message.objects.filter(attempts__gt=0).order_by("route", "-pk").distinct("route")
@@ -95,5 +95,5 @@ def route_by_id(route_id: int) -> Route:
 
 
 def messages_of(route: Route, *, limit: int) -> list[Message]:
-    """Return the sent and waiting messages of this route, newest first."""
+    """Return the route's sent and waiting messages, newest first."""
     return list(route.messages.select_related("alert").order_by("-pk")[:limit])

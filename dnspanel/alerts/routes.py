@@ -1,4 +1,4 @@
-"""Routes, the recipients of alerts: create, change, switch, rotate the secret, test, delete. Verbs."""
+"""Create, change, switch, test and delete routes (the recipients of alerts), and rotate their secrets. Verbs."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,7 +27,7 @@ from dnspanel.webhooks.sign_events import new_secret
 
 @dataclass(frozen=True, slots=True)
 class RouteTerms:
-    """The terms of a route: recipient, kind, alerts and quiet hours."""
+    """The settings of a route: recipient, kind, alerts and quiet hours."""
 
     name: str
     kind: str
@@ -47,7 +47,7 @@ class NewRoute:
 
 
 def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
-    """Create a route, which gets all alerts from now on. Raise RouteRefused if a field is invalid."""
+    """Create a route that receives all alerts from now on. Raise RouteRefused if a field is invalid."""
     _refuse_bad_terms(terms, resolve)
     secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
     try:
@@ -62,7 +62,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 
 
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
-    """Change the route's terms, except its kind. Raise RouteUnknown, or RouteRefused if a field is invalid."""
+    """Change the route's settings, except its kind. Raise RouteUnknown, or RouteRefused if a field is invalid."""
     if terms.kind != route.kind:
         raise RouteRefused({"kind": [gettext("A route’s type can’t be changed. Create a new route instead.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
@@ -100,7 +100,7 @@ def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> No
 
 
 def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
-    """Replace the secret that signs messages, and return the new one. Raise RouteRefused for a mail route."""
+    """Replace the signing secret and return the new one. Raise RouteRefused for a mail route."""
     if route.kind != RouteKind.WEBHOOK:
         raise RouteRefused({"kind": [gettext("Email messages are not signed.")]})
     secret = new_secret()
@@ -113,14 +113,14 @@ def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
 
 
 def delete_route(*, route: Route, by: Author, now: datetime) -> None:
-    """Delete the route and the record of its messages. Do nothing if it is already deleted."""
+    """Delete the route and its message history. Do nothing if it is already deleted."""
     with transaction.atomic():
         if Route.objects.filter(pk=route.pk).delete()[0]:
             audit.record(action="route.delete", by=by, now=now, target=route.name)
 
 
 def send_test(*, route: Route, by: Author, now: datetime) -> Message:
-    """Queue a test message, even in quiet hours or if the route is off. The queued message records its outcome."""
+    """Queue a test message, even in quiet hours or if the route is off. The outcome is stored in the message."""
     with transaction.atomic():
         message = Message.objects.create(route=_lock_route(route), alert=None, due_at=now)
         audit.record(action="route.test", by=by, now=now, target=route.name)
@@ -147,7 +147,7 @@ def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_che
 
 
 def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
-    """Return the reason why nothing can be sent to the address, or "" if the address is valid."""
+    """Return the reason why messages can't be sent to the address, or "" if the address is valid."""
     try:
         if terms.kind == RouteKind.MAIL:
             validate_email(terms.address)
@@ -165,7 +165,7 @@ def _columns(terms: RouteTerms) -> dict[str, object]:
 
 
 def _audit_values(columns: Mapping[str, object]) -> dict[str, object]:
-    """Return the values for the audit log. Only the host of a URL is included, because the path can be a password."""
+    """Return the values for the audit log. A URL is reduced to its host, because the path can be a password."""
     found = {name: value.isoformat("minutes") if isinstance(value, time) else value for name, value in columns.items()}
     if "address" in found and "://" in str(found["address"]):
         found["address"] = urlsplit(str(found["address"])).hostname or ""

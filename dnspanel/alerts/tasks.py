@@ -1,4 +1,4 @@
-"""Tasks of alerts: `celery worker -Q push --pool=threads`.
+"""Celery tasks for alerts, run by `celery worker -Q push --pool=threads`.
 
 Beat queues a check every few seconds. Tasks carry no data except a route's id, and find their work in the database.
 """
@@ -32,7 +32,7 @@ def watch_fleet() -> None:
 
 @shared_task(ignore_result=True)
 def tell_route(route_id: int) -> None:
-    """Send the due messages of one route. Running twice, late or never does no harm."""
+    """Send one route's due messages. It is harmless to run this task twice, late or never."""
     if not _places.acquire(blocking=False):
         return  # the next check wakes a sender again
     try:
@@ -48,5 +48,5 @@ def forget_old_alerts() -> str:
 
 
 def wake_sender(*, route_id: int) -> None:
-    """Wake a sender for this route. An unreachable broker costs two seconds, but messages in PostgreSQL aren't lost."""
+    """Wake a sender for this route. An unreachable broker costs two seconds, but no stored messages."""
     wake(tell_route, route_id)

@@ -1,6 +1,6 @@
-"""The lifecycle of an alert: raised once, kept while its condition lasts, and ended some time afterwards. Verbs.
+"""Raise alerts, keep them while their condition lasts, and end them some time afterwards. Verbs.
 
-`alert_rules` makes the decisions. This module turns the conditions of one check into rows of `Alert` and `Message`.
+`alert_rules` makes the decisions. This module turns the conditions from one check into `Alert` and `Message` rows.
 """
 
 import logging
@@ -75,14 +75,14 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
 
 
 def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
-    """Raise, update and end alerts to match these conditions. The call can be repeated.
+    """Raise, update and end alerts to match these conditions. Idempotent.
 
-    1. A new condition is raised: every route that wants it gets a waiting message.
-    2. A known condition is kept. If it has become critical, its messages are sent again.
-    3. A condition that hasn't been seen for OVER_AFTER has ended. Routes that were notified of it are also
+    1. Raise an alert for each new condition, and queue a message for every route that wants the alert.
+    2. Keep alerts whose condition is still present. If one has become critical, send its messages again.
+    3. End alerts whose condition hasn't been seen for OVER_AFTER. Routes that were notified of the alert are also
        notified of its end.
 
-    Each step is also an event for webhooks that subscribed to alerts.
+    Webhooks that subscribed to alerts also receive an event for each alert that is raised, becomes critical or ends.
     """
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():
@@ -123,7 +123,7 @@ def mark_disks(reading: Reading, *, now: datetime) -> None:
 
 
 def forget_old_alerts(*, now: datetime) -> int:
-    """Delete alerts that ended longer than KEPT ago, with their messages. Return the number of alerts."""
+    """Delete alerts that ended more than KEPT ago, with their messages. Return the number of deleted alerts."""
     gone = Alert.objects.filter(over_at__lt=now - KEPT).delete()[1].get("alerts.Alert", 0)
     Message.objects.filter(alert=None, due_at__lt=now - KEPT).delete()
     return gone
@@ -136,7 +136,7 @@ def alert_of(condition: Condition, since: datetime, now: datetime) -> Alert:
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
-    """Update known alerts. Return those that have become critical. A critical alert stays critical until its end."""
+    """Update known alerts. Return those that have become critical. A critical alert stays critical until it ends."""
     alerts, worse = [], []
     for alert, condition in known:
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
@@ -151,7 +151,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
 
 
 def _tell(alerts: Sequence[Alert], now: datetime) -> None:
-    """Queue these alerts for every route that wants them, and again for routes that got an earlier message."""
+    """Queue a message, or repeat an earlier one, for each active route whose minimum severity an alert reaches."""
     told = {
         (message.route_id, message.alert_id): message
         for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)
@@ -171,7 +171,7 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:
-    """End these alerts, and queue a message about the end for every route that had a message about the alert."""
+    """End these alerts, and queue a message about the end for every active route with a message about the alert."""
     Alert.objects.filter(pk__in=[alert.pk for alert in gone]).update(over_at=now)
     by_id = {alert.pk: alert for alert in gone}
     begun = Message.objects.filter(alert__in=by_id, is_over=False, route__active=True).select_related("route")
@@ -183,6 +183,6 @@ def _end(gone: Sequence[Alert], now: datetime) -> None:
 
 
 def due_at(route: Route, alert: Alert, now: datetime) -> datetime:
-    """Return the time to send a message of this alert: soon, or after quiet hours if the alert isn't critical."""
+    """Return when to send a message about this alert: soon, or after quiet hours if the alert isn't critical."""
     quiet = quiet_until(route.quiet_from, route.quiet_until, route.time_zone, now)
     return now + GATHER if quiet is None or alert.severity == Severity.CRITICAL else quiet

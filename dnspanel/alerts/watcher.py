@@ -1,10 +1,10 @@
-"""The watcher, which checks and sends alerts without a broker, so that alerts work without Redis and workers.
+"""Check for alerts and send them without a broker. Alerts then work even without Redis and workers.
 
-It runs in the collector's process. Celery's beat also starts checks, so that a dead collector is noticed. If two checks
-happen at the same time, the second does nothing.
+The watcher runs in the collector's process. Celery's beat also starts checks, which detect a dead collector. If two
+checks happen at the same time, the second does nothing.
 
-Alerts are rows, so no alert can be raised while PostgreSQL doesn't answer. Only the alert about PostgreSQL is sent
-without a row, to the routes that were active before. It becomes a row when PostgreSQL answers again.
+Alerts are rows, so they can't be raised while PostgreSQL is unavailable. Only the alert about PostgreSQL is sent
+without a row, to the routes that were active before. It becomes a row when PostgreSQL is available again.
 """
 
 import logging
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """A loop that checks for alerts every few seconds. It also sends alerts while PostgreSQL doesn't answer."""
+    """A loop that checks for alerts every few seconds. It also sends alerts while PostgreSQL is unavailable."""
 
     def __init__(self) -> None:
         self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="tell")
@@ -47,7 +47,7 @@ class Watcher:
         connection.close()
 
     def step(self) -> None:
-        """Check once, and start a sender for every route that has due messages and no sender yet."""
+        """Check once, and start a sender for every route that has due messages and no running sender."""
         try:
             close_old_connections()
             outage = self._outage(timezone.now())
@@ -66,7 +66,7 @@ class Watcher:
             logger.exception("a look ended unexpectedly")
 
     def _outage(self, now: datetime) -> list[Condition]:
-        """Return PostgreSQL's current or just ended outage as a list of one condition, or [] for a short one."""
+        """Return PostgreSQL's current or just ended outage as a list of one condition, or [] if under AWAY_FOR."""
         since = self._away_since
         if since is None or now - since < AWAY_FOR:
             return []
@@ -76,7 +76,7 @@ class Watcher:
         return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]
 
     def _tell_outage(self, now: datetime) -> None:
-        """Send the outage to every known route. Try again until each route has accepted it."""
+        """Send the outage to every known route. Retry until each route has accepted it."""
         for condition in self._outage(now):
             for route in self._routes:
                 is_free = route.pk not in self._telling or self._telling[route.pk].done()

@@ -1,4 +1,4 @@
-"""The Django app of the APIs, which has its own tables."""
+"""The Django app for the APIs, which has its own tables."""
 
 from django.apps import AppConfig
 

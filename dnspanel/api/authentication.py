@@ -1,4 +1,4 @@
-"""Authentication of API requests, by token only. Browser cookies have no effect."""
+"""Authenticate API requests by token. Browser cookies are ignored."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # avoids an import cycle: views import this module
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Authentication by the token in `X-API-Key` or `Authorization: Bearer`. Sets `request.auth` to the `Actor`."""
+    """Authentication with a token in `X-API-Key` or `Authorization: Bearer`. It sets `request.auth` to an `Actor`."""
 
     kind = TokenKind.API
 
@@ -43,7 +43,7 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class HasToken(BasePermission):
-    """A permission class that denies by default: a view requires a token unless it declares otherwise."""
+    """A permission class that requires a token, unless the view overrides it."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, Actor)
@@ -58,18 +58,18 @@ def secret_in(request: Request | HttpRequest) -> str:
 
 
 def refusal(address: str | None) -> str:
-    """Return the error text for an invalid token. The text hides the exact reason, which could help an attacker."""
+    """Return the error message for an invalid token. It hides the exact reason, which could help an attacker."""
     return f"This token is not valid: unknown, expired, revoked, or not allowed from your address, {address}."
 
 
 def _other_scheme(scheme: str) -> str:
-    """Return the error text for an unsupported Authorization scheme. It doesn't repeat the credentials."""
+    """Return the error message for an unsupported Authorization scheme. It doesn't repeat the credentials."""
     displayed = f"`{scheme} …`" if scheme.isascii() and scheme.isalnum() and len(scheme) < 20 else "that"
     return f"Send the token as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`, not as {displayed}."
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """Return user name and password from HTTP Basic authentication, or None if missing. dyndns2 clients send them."""
+    """Return the user name and password from HTTP Basic authentication (used by dyndns2 clients), or None."""
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -1,14 +1,14 @@
-"""Middleware that compresses JSON responses of the APIs for clients that accept gzip.
+"""Middleware that compresses the APIs' JSON responses for clients that accept gzip.
 
-It covers only paths below `/api/` and `/scim/`. The BREACH attack needs a browser that sends a secret automatically,
-and a response that contains the attacker's text. The APIs read no cookies and take a token from a header that no
-browser adds automatically. So an attacker can't make another person's browser send such a request. Pages read cookies:
+It covers only paths below `/api/` and `/scim/`. A BREACH attack needs a browser that sends a secret automatically, and
+a response that contains the attacker's text. The APIs don't read cookies. They read a token from a header that browsers
+don't add automatically, so an attacker can't make another user's browser send such a request. Pages read cookies;
 `web.frame.compressed_pages` protects them.
 
-The entity tag stays the same, because it identifies the state of a resource, not the bytes of a response. Clients send
-it back in If-Match. A proxy that compresses makes the tag weak, which `etag` ignores.
+The entity tag stays the same, because it identifies a resource's state, not the response's bytes. Clients send it back
+in If-Match. A proxy that compresses responses makes the tag weak, which `etag` ignores.
 
-Streamed responses are not compressed: exports are compressed files, or are sent while they are read.
+Streamed responses aren't compressed: exports are compressed files, or are sent while they are read.
 """
 
 import gzip
@@ -41,7 +41,7 @@ class CompressedAnswersMiddleware:
 
 
 def accepts_gzip(header: str) -> bool:
-    """Return True if this Accept-Encoding header names gzip with a weight other than 0."""
+    """Return True if this Accept-Encoding header lists gzip with a weight other than 0."""
     for coding in header.lower().split(","):
         name, _, parameters = coding.partition(";")
         if name.strip() in ("gzip", "x-gzip"):

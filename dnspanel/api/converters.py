@@ -1,4 +1,4 @@
-"""The URL converter for names, which can contain slashes (zones of classless reverse delegation, RFC 2317)."""
+"""A URL converter for names with slashes (zones of classless reverse delegation, RFC 2317)."""
 
 from replication.dns import names
 
@@ -8,10 +8,10 @@ LONGEST = 6 * names.MAX_WIRE
 
 
 class NameInPathConverter:
-    """The converter `<name:zone_id>`, which matches one or more path parts and passes them to the view unchanged.
+    """The converter for `<name:zone_id>`. It matches one or more path segments and returns them unchanged.
 
-    `%2F` is decoded before the URL is resolved, so a view can't distinguish it from a slash. Therefore a URL pattern
-    that ends in a name must come after the patterns that continue after the name.
+    `%2F` is decoded before the URL is resolved, so a view can't distinguish it from a slash. A URL pattern that ends in
+    a name must therefore come after the patterns that continue after the name.
     """
 
     regex = rf"[\s\S]{{1,{LONGEST}}}"  # line ends too, so that the API itself rejects invalid names

@@ -1,4 +1,4 @@
-"""The error responses of each API if PostgreSQL is unreachable and no view handled the exception."""
+"""Return each API's error response if PostgreSQL is unavailable and the view didn't handle the exception."""
 
 from django.http import HttpRequest, HttpResponse
 

@@ -3,18 +3,18 @@
     GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
 
 The password is a token. The user name is used as the host name if `hostname` is missing, and is ignored otherwise. The
-response has one line per host, with the codes of the protocol: `good` and `nochg` with the addresses, `nohost`,
-`notfqdn`, `numhost`, `dnserr`, `badauth`, `abuse`, `911`.
+response has one line per host, with the protocol's codes: `good` and `nochg` with the addresses, `nohost`, `notfqdn`,
+`numhost`, `dnserr`, `badauth`, `abuse`, `911`.
 
 The parameters change each address family as follows:
 
-- addresses: they replace all addresses of the family;
-- a prefix (`2001:db8:1::/56`): each address gets the prefix and keeps its last
-  bits, so all hosts behind a router move;
-- no parameter, or `preserve`: the family doesn't change;
-- an empty parameter while the other family has an address: the family's records
-  are deleted, because the router has no such address now;
-- no parameter for either family: the caller's address is used.
+- Addresses replace all addresses of the family.
+- For a prefix (`2001:db8:1::/56`), each address gets the prefix and keeps its last bits. This moves all hosts behind a
+  router.
+- Without a parameter, or with `preserve`, the family doesn't change.
+- If a parameter is empty while the other family has an address, the family's records are deleted, because the router
+  has no such address now.
+- Without a parameter for either family, the client's address is used.
 """
 
 import logging
@@ -64,12 +64,12 @@ logger = logging.getLogger(__name__)
 
 
 class NotAnAddress(ApiError):
-    """No parameter of the request has an address that a host can have."""
+    """The request contains no address that a host can have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses that a host should have in one address family. Without addresses, the RRset is deleted."""
+    """The new addresses of a host in one address family. Without addresses, the RRset is deleted."""
 
     texts: tuple[str, ...]
 
@@ -82,12 +82,12 @@ class Addresses:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The network that a host's addresses of one family move to. The addresses keep their host bits."""
+    """The new network of a host's addresses in one family. The addresses keep their host bits."""
 
     network: IPv4Network | IPv6Network
 
     def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """Return the RRset with its addresses moved to the network. Return None if there was no RRset."""
+        """Return the RRset with its addresses moved to the network, or None if there was no RRset."""
         if current is None or all(ip_address(text) in self.network for text in current.served):
             return current
         return _rrset(host, type_, current, map(self._move_address, current.served))
@@ -105,7 +105,7 @@ Intents = Mapping[int, Addresses | Prefix]  # by record type; missing types stay
 def update(request: HttpRequest) -> HttpResponse:
     """Set the addresses of the given hosts.
 
-    This view denies access itself: without a valid token it returns only `badauth`.
+    This view checks access itself: without a valid token, it returns only `badauth`.
     """
     try:
         actor = _actor(request)
@@ -140,7 +140,7 @@ def hosts_in(request: HttpRequest) -> list[str]:
 
 
 def _all_of(request: HttpRequest, parameter: str) -> list[str]:
-    """Return all values of a parameter, from the URL and from the body."""
+    """Return all values of a parameter from the URL and the body."""
     return [*request.GET.getlist(parameter), *request.POST.getlist(parameter)]
 
 
@@ -150,7 +150,7 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
-    """Return the change to each family that changes. Raise NotAnAddress if no host can have any of the addresses.
+    """Return the change for each family that changes. Raise NotAnAddress if no host can have any of the addresses.
 
     If at least one address is usable, unusable ones are ignored, because routers without a global address send fe80::1.
     """
@@ -176,7 +176,7 @@ class _Families:
     unusable: str = ""
 
     def add(self, type_: int, items: Sequence[str]) -> None:
-        """Add a parameter's items, each address to its own family. `preserve`, or no items, applies to `type_`."""
+        """Add a parameter's items, each address to its own family. `preserve`, or an empty list, applies to `type_`."""
         if "preserve" in items:
             self.preserved.add(type_)
         if not items:
@@ -200,9 +200,9 @@ def _read_families(parameters: Mapping[str, Sequence[str]]) -> _Families:
 
 
 def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetime) -> list[str]:
-    """Update the hosts in one publication and return one response line per host, in the given order.
+    """Update the hosts in one publication. Return one response line per host, in the given order.
 
-    A host that can't be updated doesn't prevent the updates of other hosts.
+    A host that can't be updated doesn't prevent updates of the other hosts.
     """
     order = [(host, _owner_name(host)) for host in hosts]
     found = _publish(actor, {name for _, name in order if name is not None}, intents, now)
@@ -210,7 +210,7 @@ def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetim
 
 
 def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
-    """Publish the changes, except those of refused names, and return the response line of each owner name."""
+    """Publish the changes, except those of rejected names. Return each owner name's response line."""
     zones = _zones_of(actor, owners)
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
@@ -261,7 +261,7 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """Return the owner names that the error concerns (all if it names none) and their response line."""
+    """Return the affected owner names (all if the error names none) and the response line for them."""
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
@@ -276,7 +276,7 @@ def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str
 
 
 def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
-    """Map each owner name to the closest enclosing zone that the actor can see. Leave out names without one."""
+    """Map each owner name to its closest enclosing zone that the actor can see. Omit names without such a zone."""
     around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
     candidates = {candidate for above in around.values() for candidate in above}
     found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())
@@ -315,7 +315,7 @@ def _type_of(text: str) -> int:
 def _is_of_a_host(text: str) -> bool:
     """Return True if a host on the Internet or in a private network can have this address or prefix.
 
-    No host has 0.0.0.0, 127.0.0.1, fe80::1 or a multicast address (RFC 1122 3.2.1.3, RFC 4291 2.5 and 2.7).
+    Hosts can't have 0.0.0.0, 127.0.0.1, fe80::1 or a multicast address (RFC 1122 3.2.1.3, RFC 4291 2.5 and 2.7).
     """
     try:
         address = ip_network(text, strict=False).network_address
@@ -360,7 +360,7 @@ def _has_spent_all(request: HttpRequest, actor: Actor) -> bool:
 
 
 def _caller(request: HttpRequest) -> str:
-    """Return the address of the client, or "" if a proxy doesn't pass it."""
+    """Return the client's address, or "" if a proxy doesn't pass it on."""
     try:
         address = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:

@@ -12,4 +12,4 @@ ApiError
 
 
 class ApiError(Exception):
-    """The base class of the APIs' exceptions: a request that can't be carried out as sent."""
+    """The base class of the APIs' exceptions. The request can't be carried out as sent."""

@@ -1,4 +1,4 @@
-"""The JSON parser of all APIs. Ambiguous JSON and values that can't be stored never reach a view."""
+"""Parse JSON for all APIs. Reject ambiguous JSON and values that can't be stored."""
 
 import json
 from collections import Counter
@@ -8,8 +8,8 @@ from typing import Any
 def parse_json(text: str) -> Any:
     """Parse JSON text and return its value.
 
-    Raise ValueError with the reason if the text is invalid: not JSON, NaN or Infinity, a member that is named twice, a
-    lone surrogate, a zero byte. Raise RecursionError if it is nested too deeply.
+    Raise ValueError with the reason if the text isn't JSON or contains NaN, Infinity, a duplicate member, a lone
+    surrogate or a zero byte. Raise RecursionError if the text is nested too deeply.
     """
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object_of)
     if "\\u" in text:  # only escapes can create such characters
@@ -18,7 +18,7 @@ def parse_json(text: str) -> Any:
 
 
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these members. Raise ValueError for a duplicate name, because one value would be lost."""
+    """Return an object with these members. Raise ValueError if a name occurs twice; one value would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
@@ -31,7 +31,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _refuse_unstorable(value: Any) -> None:
-    """Raise ValueError if a text has a lone surrogate or a zero byte, which PostgreSQL can't store."""
+    """Raise ValueError if a string contains a lone surrogate or a zero byte, which PostgreSQL can't store."""
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a text contains a zero byte")

@@ -1,4 +1,4 @@
-"""The tables of the APIs: remembered responses for retries, and PowerDNS zone attributes that API v1 stores."""
+"""Tables for the APIs: remembered responses for retries, and PowerDNS zone attributes that API v1 stores."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dnspanel.zones.models import Zone
 
 
 class RememberedAnswer(models.Model):
-    """The response to a request with an Idempotency-Key. If `status` is null, the request is still in progress."""
+    """The response to a request with an Idempotency-Key. `status` is null while the request is in progress."""
 
     token = models.ForeignKey(Token, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
@@ -24,9 +24,9 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """Zone attributes that clients of API v1 set. They are stored so that clients can read them back.
+    """Zone attributes set by API v1 clients. They are stored for the clients to read back.
 
-    There is a row only for zones with such attributes.
+    Zones without such attributes have no row.
     """
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="powerdns")

@@ -1,6 +1,6 @@
-"""The rate limit of tokens, counted per minute in Redis, or only in this process while Redis is unreachable.
+"""Limit the requests per minute of each token, counted in Redis, or in this process while Redis is unreachable.
 
-The APIs must work without Redis. Therefore calls to Redis have a short timeout and stop for a while after a failure.
+The APIs must work without Redis. Calls to Redis therefore have a short timeout and stop for a while after a failure.
 """
 
 import time
@@ -28,7 +28,7 @@ REDIS_LEFT_ALONE_FOR = 5.0  # seconds after a failure
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The requests that a token has left in the current window."""
+    """The number of requests that a token has left in the current window."""
 
     limit: int
     remaining: int
@@ -37,7 +37,7 @@ class Allowance:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The rate limit headers of every response: the three common headers and the headers of the IETF draft."""
+        """The rate limit headers for every response: the three common headers and the headers from the IETF draft."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
@@ -48,7 +48,7 @@ class Allowance:
 
 
 class Counters:
-    """Counters by key and window that never raise an error and never block for long. They use Redis if possible."""
+    """Counters by key and window that never raise an error or block for long. They use Redis if possible."""
 
     def __init__(self, redis_url: str) -> None:
         self._shared = RedisStorage(
@@ -61,7 +61,7 @@ class Counters:
         self._lock = Lock()
 
     def count(self, key: str, *, seconds: int = WINDOW, clock: Callable[[], float] = time.monotonic) -> int:
-        """Count a call with this key. Return the total of all processes, or of this process if Redis is unreachable.
+        """Count a call with this key. Return all processes' total, or this process's if Redis is unreachable.
 
         The count expires `seconds` after the key's first call.
         """
@@ -75,7 +75,7 @@ class Counters:
 
 
 class TokenThrottle(BaseThrottle):
-    """A throttle that rejects a token's requests above its limit, and stores the token's allowance on the request."""
+    """A throttle that rejects a token's requests above its limit, and stores its allowance on the request."""
 
     _reset = 0
 
@@ -92,7 +92,7 @@ class TokenThrottle(BaseThrottle):
 
 
 class AllowanceHeadersMiddleware:
-    """Middleware that adds the token's allowance to the response headers. Requests without a token get no headers."""
+    """Middleware that adds the token's allowance to the response headers, if the request has a token."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -107,13 +107,13 @@ class AllowanceHeadersMiddleware:
 
 
 def spend_of(token: Token, *, now: float) -> Allowance:
-    """Count a request for this token, and for a token that it replaced by rotation. Return the smaller allowance."""
+    """Count a request for this token, and for the token whose limit it shares. Return the smaller allowance."""
     spent = [spend(f"token/{token_id}", limit, now=now) for token_id, limit in request_limits(token).items()]
     return min(spent, key=lambda each: (not each.exceeded, each.remaining))
 
 
 def spend(key: str, limit: int, *, now: float) -> Allowance:
-    """Count one request for this key and return what is left. A window is a minute of the clock, for all tokens."""
+    """Count one request for this key and return the remaining allowance. Every window starts at a full minute."""
     window = int(now // WINDOW)
     count = counters().count(f"{key}/{window}")
     reset = max(1, ceil((window + 1) * WINDOW - now))
@@ -122,5 +122,5 @@ def spend(key: str, limit: int, *, now: float) -> Allowance:
 
 @cache
 def counters() -> Counters:
-    """Return the counters of this process."""
+    """Return this process's counters."""
     return Counters(settings.REDIS_URL)

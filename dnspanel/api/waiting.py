@@ -1,4 +1,4 @@
-"""Waiting until the nodes, and optionally the secondaries, answer with a publication."""
+"""Wait until the nodes, and optionally the secondaries, serve a publication."""
 
 import time
 from collections.abc import Callable
@@ -40,11 +40,11 @@ def wait_for_nodes(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Wait for at most `seconds`. Return True once every active node answers with the publication, else False.
+    """Wait for at most `seconds`. Return True once every active node serves the publication, or else False.
 
-    With `with_secondaries`, each secondary that has the publication's zones must answer with the publication too.
-    Return None if too many requests wait already. Return False immediately if no node is active. Raise TakenBack as
-    soon as the publication is reverted, or if it was reverted before.
+    With `with_secondaries`, each secondary that has the publication's zones must serve the publication too. Return None
+    if too many requests are already waiting. Return False immediately if no node is active. Raise TakenBack as soon as
+    the publication is reverted, or if it was reverted before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -57,11 +57,11 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Poll `ask` for at most `seconds`, and return True once it returns True.
+    """Call `ask` repeatedly for at most `seconds`, and return True once it returns True.
 
-    Return False after the timeout or if `ask` returns None, and None if too many requests wait already.
+    Return False after the timeout or if `ask` returns None. Return None if too many requests are already waiting.
 
-    Don't call this function within a transaction, so that no connection is held during long pauses.
+    The caller must not be in a transaction, because a transaction would hold a connection during long pauses.
     """
     if seconds <= 0:
         return ask() is True
@@ -76,7 +76,7 @@ def wait_until(
 def is_everywhere(publication: Publication) -> bool | None:
     """Return True if every active node has confirmed the publication, or None if no node is active.
 
-    This needs one query. Raise TakenBack if the publication was reverted, because then no node ever gets it.
+    This needs one query. Raise TakenBack if the publication was reverted, because no node receives it then.
     """
     failed, proofs = _state_and_proofs(publication)
     if failed:
@@ -94,13 +94,13 @@ def is_at_all(publication: Publication) -> bool | None:
 
 
 def proofs_of(publication: Publication) -> list[bool]:
-    """Return, for each active node, True if it confirmed the publication. After a reversal, all values are False."""
+    """Return a flag for each active node: True if it confirmed the publication. After a reversal, all are False."""
     failed, proofs = _state_and_proofs(publication)
     return [acked and not failed for acked in proofs]
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return True if the publication was reverted, and one flag for each active node: True if it confirmed."""
+    """Return a flag (True if the publication was reverted) and a flag for each active node (True if it confirmed)."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

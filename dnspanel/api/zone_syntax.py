@@ -1,4 +1,4 @@
-"""Zone file syntax that is meaningless in the content of one record: comments, parentheses, line ends."""
+"""Detect zone-file syntax that is meaningless in the content of one record: comments, parentheses, line ends."""
 
 import re
 
@@ -10,5 +10,5 @@ REFUSAL = "; ( ) and line ends mean something in a zone file: put text into doub
 
 
 def has_zone_file_syntax(content: str) -> bool:
-    """Return True if parsing this content as a zone file line would drop a part of it or join separate parts."""
+    """Return True if a zone-file parser would drop part of this content or join separate parts."""
     return _MAYBE.search(content) is not None and any(found[1] for found in _SYNTAX.finditer(content))

@@ -1,1 +1,1 @@
-"""Copies of the audit log outside of the panel. `accounts.audit` writes the log, and `zones.audit` verifies it."""
+"""Send copies of the audit log to other systems. `accounts.audit` writes the log, and `zones.audit` verifies it."""

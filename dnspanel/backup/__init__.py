@@ -1,1 +1,1 @@
-"""Backup and restore of the panel, each with one command."""
+"""Back up and restore the panel, each with one command."""

@@ -1,6 +1,6 @@
-"""One zone read from an archive's dump, table by table, without restoring the dump into a database.
+"""Read one zone from an archive's dump, table by table, without restoring the dump into a database.
 
-`pg_restore` writes the rows of one table as PostgreSQL's COPY text, which is read line by line. Only the one zone is in
+`pg_restore` writes the rows of one table as PostgreSQL's COPY text, which is read line by line. Only this zone is in
 memory, regardless of the size of the archive.
 """
 
@@ -59,7 +59,7 @@ class ArchivedZone:
 
     @property
     def is_edited_here(self) -> bool:
-        """True if the zone was edited in this panel, so it was neither a transferred zone nor a catalog zone."""
+        """True if the zone was edited in this panel: it was neither a transferred zone nor a catalog zone."""
         return not self.row.get("transferred_from") and self.row.get("is_catalog") != "t"
 
     @property
@@ -75,7 +75,7 @@ class ArchivedZone:
         return _texts(self.row.get("tags") or "{}")
 
     def brought_signing(self) -> BroughtSigning | None:
-        """Return the zone's decrypted keys in the form in which a new zone gets them, or None if it had no keys."""
+        """Return the zone's decrypted keys in the form that creates a signed zone, or None if the zone had no keys."""
         private = {key.id: key.private_encrypted for key in self.keys}
         states = [key for key in self.signing.keys if key.id in private]
         if not states:
@@ -96,7 +96,8 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
     """Read one zone, by its canonical name, from an archive. The whole archive is checked.
 
     If the archive has several zones with this name, read the one that was not deleted, or else the most recently
-    deleted one. Raise BadArchive, ZoneNotInArchive, or ProgramFailed if pg_restore fails.
+    deleted one. Raise BadArchive for an invalid archive, ZoneNotInArchive for an unknown name, or ProgramFailed if
+    pg_restore fails.
     """
     with tempfile.TemporaryDirectory(prefix="restore-zone-") as directory:
         dump = Path(directory) / DUMP
@@ -119,7 +120,7 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
 
 
 def _rows(dump: Path, target: Target, table: str, column: str, value: str) -> Iterator[Row]:
-    """Yield the dump's rows of one table in which `column` equals `value`, a text without special characters."""
+    """Yield the dump's rows of one table in which `column` equals `value`, which must not have special characters."""
     arguments = ["--data-only", "--no-owner", "--no-privileges", f"--table={table}", "--file=-", str(dump)]
     wanted = value.replace("\\", "\\\\").encode()
     with start("pg_restore", arguments, target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:

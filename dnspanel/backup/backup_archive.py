@@ -1,4 +1,4 @@
-"""The archive: one tar file with the manifest first, then PostgreSQL's own dump.
+"""Write and read archives: one tar file with the manifest first, then PostgreSQL's own dump.
 
     manifest.json     the format and time of the archive, and the SHA-256 of the dump
     database.dump     `pg_dump --format=custom`
@@ -50,7 +50,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Read a manifest from the result of `to_json`. Raise BadArchive if it is invalid."""
+        """Parse the result of `to_json`. Raise BadArchive if it is invalid."""
         try:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
@@ -67,7 +67,7 @@ class Manifest:
 
 
 def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
-    """Raise WrongKey unless one of the fingerprints in `own` equals the one in the archive's manifest.
+    """Raise WrongKey unless one of the fingerprints in `own` equals the fingerprint in the archive's manifest.
 
     `own` starts with the fingerprint of the key in use.
     """
@@ -130,7 +130,7 @@ def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """Return the next member, which must be a plain file with this name. Raise BadArchive if it isn't."""
+    """Return the next member, which must be a plain file with this name. Otherwise raise BadArchive."""
     member = tar.next()
     content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
     if content is None:

@@ -1,4 +1,4 @@
-"""The manifest's data about a database, and checks of a restored one, in plain SQL over one connection.
+"""Read the manifest's data from a database, and check a restored one, in plain SQL over one connection.
 
 The connection isn't Django's. It is either in the snapshot that is being dumped, or connected to a restored scratch
 database.
@@ -85,7 +85,7 @@ class Finding:
 def forget_left_out() -> str:
     """Return SQL that empties the tables in LEFT_OUT.
 
-    Archives of earlier releases contain these tables in full, or lack some of them.
+    Archives of earlier releases contain these tables in full, or don't have some of them.
     """
     tables = ", ".join(f"'{table}'" for table in LEFT_OUT)
     return (
@@ -109,7 +109,7 @@ def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
 
 
 def consistency(conn: Connection) -> Iterator[Finding]:
-    """Check conditions that are true in every database of the panel, and yield the result of each."""
+    """Check conditions that must be true in every database of the panel, and yield the result of each."""
     yield Finding("the log has no gap", _examples(conn, _GAPS))
     yield Finding("the head is the last publication", _examples(conn, _HEAD_BEYOND))
     yield Finding("revisions of every zone are numbered without gaps", _examples(conn, _NUMBERS))

@@ -1,4 +1,4 @@
-"""The alert condition for a panel without a recent backup."""
+"""Alert condition for a panel without a recent backup."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -33,7 +33,10 @@ def read_backups(now: datetime, reading: Reading) -> BackupInputs:
 
 
 def backup_conditions(inputs: BackupInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield a condition if the last backup is too old, or none exists."""
+    """Yield a condition if the last backup is older than BACKUP_AGE.
+
+    Without a backup, the time since the panel was set up counts.
+    """
     safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:
         message = (

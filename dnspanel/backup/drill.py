@@ -1,4 +1,4 @@
-"""The restore drill: an archive is restored into a scratch database, which is checked and then dropped."""
+"""Test an archive: restore it into a scratch database, check that database, and drop it."""
 
 import os
 import secrets
@@ -87,7 +87,7 @@ def _keys(conn: backup_contents.Connection) -> Finding:
 
 
 def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Finding]:
-    """Check that the restored zones compile to the digests in the restored segments, for every schema."""
+    """Check that the restored zones compile to the digests in the restored segments, for each schema."""
     with snapshot(conn):
         head = publication_log.read_head(conn)
         if head is None:
@@ -101,7 +101,7 @@ def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Findin
 
 @contextmanager
 def _scratch_database(panel: Target) -> Iterator[Target]:
-    """Create a database beside the panel's, and drop it afterwards.
+    """Create a database beside the panel's database, and drop it afterwards.
 
     Raise ProgramFailed if the panel's database user has no right to create databases.
     """
@@ -137,7 +137,7 @@ def _migrate(scratch: Target) -> None:
 
 
 def url_of(target: Target) -> str:
-    """Return the database as a URL for PANEL_DATABASE."""
+    """Return the database's URL in the form of PANEL_DATABASE."""
     rest = {**target.parameters}
     host, port, name = rest.pop("host", ""), rest.pop("port", ""), rest.pop("dbname")
     who = ":".join(quote(rest.pop(key), safe="") for key in ("user", "password") if key in rest)

@@ -1,20 +1,17 @@
 """The errors that stop a backup or a restore, as one tree. Every message is for the person at the terminal.
 
-BackupError
-├── ProgramFailed         a program of PostgreSQL is missing or failed
-├── BadArchive            not an archive of this panel, damaged, or of a newer panel
-├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
-├── DatabaseInUse         the panel's processes are still connected
-├── DatabaseNotEmpty      a restore would replace existing data
-├── ZoneNotInArchive      the archive has no zone with this name
-└── ZoneNotRestorable     one zone cannot be restored
+BackupError ├── ProgramFailed         a program of PostgreSQL is missing or failed ├── BadArchive            not an
+archive of this panel, damaged, or of a newer panel ├── WrongKey              PANEL_MASTER_KEY is not the one of the
+archive ├── DatabaseInUse         the panel's processes are still connected ├── DatabaseNotEmpty      a restore would
+replace existing data ├── ZoneNotInArchive      the archive has no zone with this name └── ZoneNotRestorable     one
+zone cannot be restored
 """
 
 from dnspanel.texts import gettext
 
 
 class BackupError(Exception):
-    """A problem with a backup that a person can read and fix."""
+    """A problem with a backup that an operator can understand and fix."""
 
 
 class ProgramFailed(BackupError):
@@ -54,7 +51,7 @@ class DatabaseInUse(BackupError):
 
 
 class DatabaseNotEmpty(BackupError):
-    """The database has data that a restore would replace."""
+    """The database contains data that a restore would replace."""
 
     def __init__(self, tables: int) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""Recovery after the master key was lost: secrets that no key decrypts are cleared, and a new key is used. Verbs.
+"""Recover from a lost master key: clear the secrets that no key decrypts, and start to use a new key. Verbs.
 
-Nodes keep answering, with signatures, because they receive nothing before they are enrolled again.
+Nodes continue to serve signed answers, but receive nothing until they are enrolled again.
 """
 
 import base64
@@ -35,7 +35,7 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """The action of `clear` on a secret that cannot be read."""
+    """What `clear` does with a secret that can't be decrypted."""
 
     DELETE = "deleted"  # deletes the row
     NONE = "emptied"
@@ -74,7 +74,7 @@ LOSSES: Mapping[str, _Loss] = {
 
 @dataclass(frozen=True, slots=True)
 class LostSecrets:
-    """The rows of one table or column whose secret none of the panel's keys decrypts."""
+    """The rows of one table column whose secrets none of the panel's keys decrypts."""
 
     place: SecretPlace
     rows: tuple[Any, ...]  # primary keys
@@ -86,7 +86,7 @@ class LostSecrets:
 
 
 def lost_secrets() -> Iterator[LostSecrets]:
-    """Yield the tables and columns with secrets that none of the panel's keys decrypts."""
+    """Yield the table columns with secrets that none of the panel's keys decrypts."""
     with connection.cursor() as cursor:
         for place in secret_places():
             rows = [
@@ -100,7 +100,7 @@ def lost_secrets() -> Iterator[LostSecrets]:
 
 
 def zones_without_keys() -> list[str]:
-    """Return the names of zones that are signed with a key whose private part is missing or unreadable."""
+    """Return the names of zones that are signed with a key whose private part is missing or can't be decrypted."""
     gone = {key for lost in lost_secrets() if lost.place.model == "zones.ZoneKey" for key in lost.rows}
     gone |= set(ZoneKey.objects.filter(private_encrypted=None).values_list("pk", flat=True))
     signed = Signing.objects.filter(is_signed=True, zone__deleted_at=None).values_list("zone__name", "state")
@@ -114,12 +114,13 @@ def is_unfinished() -> bool:
 
 
 def clear(*, now: datetime) -> None:
-    """Clear unreadable secrets, make PANEL_MASTER_KEY the valid key, and begin a new epoch.
+    """Clear lost secrets, make PANEL_MASTER_KEY the valid key, and begin a new epoch.
 
-    After an interruption, another call continues.
+    If this is interrupted, call it again to continue.
 
     1. Hold publishing.
-    2. In one transaction: store the new key's fingerprint, clear each place, and revoke the certificates of all nodes.
+    2. In one transaction, store the new key's fingerprint and clear the secrets. If the fleet's authority lost its
+       secret, revoke the certificates of all active and drained nodes.
     3. Begin an epoch in which zones without their keys are not signed. This ends the hold.
     """
     unsigned = zones_without_keys()

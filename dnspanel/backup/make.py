@@ -1,8 +1,8 @@
-"""Backups: an archive with everything in the panel that cannot be recreated from other data. Verbs.
+"""Write an archive with everything in the panel that cannot be recreated from other data. Verbs.
 
-That is the database, without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments, snapshots
-and the panel's own LMDB are made from the database again, and live numbers are only kept for an hour. The two secrets
-(PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored separately, never in the archive.
+This is the database, without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments, snapshots
+and the panel's own LMDB are created from the database again, and live numbers are only stored for an hour. The two
+secrets (PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored separately, never in the archive.
 """
 
 import os
@@ -25,9 +25,10 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """Write the archive to `path`, synced, and return its manifest. Replace an older file there only after success.
+    """Write the archive to `path`, synced, and return its manifest.
 
-    Raise ProgramFailed if pg_dump fails, or OSError if the file can't be written.
+    An older file at `path` is replaced only after success. Raise ProgramFailed if pg_dump fails, or OSError if the file
+    can't be written.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -44,8 +45,8 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
     """Write the archive to `file`, which can be a pipe, and record the time of the backup. Return the manifest.
 
-    The dump is first written to a private directory in `beside`, or in the directory for temporary files. The panel can
-    be used during the backup.
+    The dump is first written to a private directory in `beside`, or in the directory for temporary files. The panel
+    stays usable during the backup.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:
@@ -64,7 +65,7 @@ def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: dateti
 
 
 def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
-    """Write the dump and return its manifest. The dump and the manifest are from the same database snapshot."""
+    """Write the dump, and return a manifest from the same database snapshot."""
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         exported = _row(conn, "SELECT pg_export_snapshot()")[0]

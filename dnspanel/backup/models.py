@@ -1,10 +1,10 @@
-"""The times of the panel's backups, which an alert checks."""
+"""Models for the times of the panel's backups, which an alert checks."""
 
 from django.db import models
 
 
 class Backup(models.Model):
-    """An archive that was completely written. The panel does not know where it was stored afterwards."""
+    """An archive that was completely written. Where it was stored afterwards is not recorded."""
 
     at = models.DateTimeField(db_index=True)
     epoch = models.UUIDField()

@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs, run against one database. Passwords are passed in the environment, never in arguments."""
+"""Run PostgreSQL's own programs against one database. Passwords are passed in the environment, never in arguments."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A database, as parameters for libpq."""
+    """A database, as connection parameters for libpq."""
 
     parameters: Mapping[str, str]
 
@@ -42,7 +42,7 @@ class Target:
         return Target({**self.parameters, "dbname": name})
 
     def environment(self) -> dict[str, str]:
-        """Return this process's environment, with access to this database only."""
+        """Return this process's environment, changed to give access to this database only."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return others | {_ENVIRONMENT[key]: value for key, value in self.parameters.items()}
 
@@ -86,7 +86,7 @@ def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
 
 
 def _path(program: str) -> str:
-    """Return the path of the program. Debian installs programs beside the server; other systems have them in PATH.
+    """Return the path of the program: from the server's directory, where Debian installs it, or from PATH.
 
     Raise ProgramFailed if it is not installed.
     """

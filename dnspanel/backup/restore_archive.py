@@ -1,4 +1,4 @@
-"""Restoring an archive into the panel's database. Afterwards publishing is on hold until a person decides. Verbs.
+"""Restore an archive into the panel's database. Publishing is then on hold until a person decides. Verbs.
 
 The database is replaced in one transaction, so a restore that fails changes nothing.
 """
@@ -40,7 +40,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
 
     1. Check the whole archive, and that this panel can use it.
     2. Refuse if clients are connected, or if data would be lost without consent.
-    3. Replace the database in one transaction, which includes the hold and removes sessions and one-time codes.
+    3. Replace the database in one transaction. This also sets the hold, and removes sessions and one-time codes.
     4. Migrate.
 
     Raise BackupError if a step fails. Nothing is changed until step 3 is complete.
@@ -63,7 +63,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
 
 
 def refuse_other_age(manifest: Manifest) -> None:
-    """Raise BadArchive if the archive comes from a newer panel, or from a panel that is too old to migrate."""
+    """Raise BadArchive if the archive comes from a newer panel, or from a panel that is too old to be migrated."""
     on_disk = MigrationLoader(None).disk_migrations
     known = {*on_disk, *(each for migration in on_disk.values() for each in migration.replaces)}
     apps = {app for app, _ in known}
@@ -89,7 +89,7 @@ def refuse_other_age(manifest: Manifest) -> None:
 
 
 def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
-    """Replace the database with the content of the dump in one transaction. `after` is SQL to run at its end.
+    """Replace the database with the content of the dump in one transaction. Run the SQL in `after` at its end.
 
     If this fails, raise ProgramFailed and leave the database unchanged.
     """
@@ -114,7 +114,7 @@ def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
 
 
 def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", after: str) -> None:
-    """Write one transaction to psql. The transaction commits only if the whole dump was read."""
+    """Send the dump to psql as one transaction, which commits only if the whole dump was read."""
     assert reader.stdout is not None
     assert psql.stdin is not None
     try:
@@ -130,7 +130,7 @@ def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", af
 
 
 def _contents(dump: Path, target: Target) -> bytes:
-    """Return pg_restore's list of objects without the schema `public` itself, which exists already."""
+    """Return pg_restore's list of objects without the schema `public` itself, which already exists."""
     with tempfile.TemporaryFile() as listed:
         run("pg_restore", ["--list", str(dump)], target, stdout=listed)
         listed.seek(0)

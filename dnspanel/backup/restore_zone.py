@@ -1,4 +1,4 @@
-"""Restoring one zone from an archive: the plan, and its publication. The rest of the panel is unchanged. Verbs.
+"""Plan and publish the restoration of one zone from an archive. The rest of the panel stays unchanged. Verbs.
 
 An existing zone is changed to its archived state in one revision. A zone in the trash is restored first, with its
 history and its keys. A zone that is no longer in the trash is created again, with its keys, its tags and its team.
@@ -34,7 +34,7 @@ ACTION = "zone.restore-from-backup"
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """The effects of restoring a zone now. `zone` is None if the zone has to be created again."""
+    """The effects of restoring a zone now. `zone` is None if the zone must be created again."""
 
     archived: ArchivedZone
     zone: Zone | None
@@ -53,7 +53,7 @@ class ZonePlan:
 def plan_restore(archived: ArchivedZone) -> ZonePlan:
     """Compare the archived zone with the current one, live or in the trash. Nothing is written.
 
-    Raise ZoneNotRestorable if the zone's records are not edited in this panel.
+    Raise ZoneNotRestorable if the zone, in the archive or now, isn't edited in this panel or is signed elsewhere.
     """
     if not archived.is_edited_here or archived.signing.presigned:
         raise ZoneNotRestorable(
@@ -84,7 +84,7 @@ def restore_zone(
 ) -> list[Publication]:
     """Publish the zone in its archived state. Return the publications, or an empty list if nothing differs.
 
-    A zone that is created again gets a serial above `serial`, in case secondaries have a higher serial than the
+    A zone that is created again gets a serial above `serial`, because secondaries can have a higher serial than the
     archive. Raise BackupError or ZoneError if a step fails; earlier steps stay published. The actor and the archive are
     recorded in the audit log.
     """
@@ -110,7 +110,7 @@ def restore_zone(
 
 
 def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
-    """Return a patch that makes the zone equal to these RRsets, whatever its state is when it is locked."""
+    """Return a patch that replaces the zone's content, as it is when the zone is locked, with these RRsets."""
     then: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in rrsets}
 
     def decide(current: zone_patches.CurrentRRsets) -> Changes:
@@ -121,7 +121,7 @@ def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
 
 
 def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, serial: int | None) -> Publication:
-    """Create a zone that no longer exists, signed with its keys, in one publication."""
+    """Create a zone that no longer exists, signed with its archived keys, in one publication."""
     signing = None
     if archived.keys:
         refuse_another_key(archived.manifest, own_keys())
@@ -151,7 +151,7 @@ def _sign(zone_id: int, signing: BroughtSigning, author: Author, now: datetime) 
 
 
 def _above(rrsets: Sequence[RRset], serial: int | None) -> list[RRset]:
-    """Return the RRsets with a SOA serial above the archive's, and above `serial` if given."""
+    """Return the RRsets with an SOA serial above the archive's, and above `serial` if given."""
     found = []
     for rrset in rrsets:
         if rrset.type == rdtypes.SOA:

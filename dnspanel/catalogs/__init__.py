@@ -1,1 +1,1 @@
-"""Catalogs (RFC 9432): consumer catalogs list zones to transfer from other servers, and producer catalogs list ours."""
+"""Manage catalogs (RFC 9432): consumer catalogs list zones of other servers, and producer catalogs list ours."""

@@ -1,4 +1,4 @@
-"""Access checks for catalogs: the rights to see and set up consumer catalogs, and to see producer catalogs."""
+"""Check the rights to see and set up consumer catalogs, and to see producer catalogs."""
 
 from django.db.models import QuerySet
 
@@ -22,7 +22,7 @@ def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
-    """Return the consumer catalog with this id, or raise CatalogUnknown if there is none that the person can see.
+    """Return the consumer catalog with this id. Raise CatalogUnknown if there is none that the person can see.
 
     Raise Forbidden if the person is not allowed to see nodes.
     """
@@ -60,7 +60,7 @@ def producers_visible_to(person: Person) -> QuerySet[Producer]:
 def producer_for(person: Person, zone_name: str) -> Producer:
     """Return the producer catalog with this name.
 
-    Raise Unknown if the person is not allowed to see the zone, or CatalogUnknown if it isn't a producer catalog.
+    Raise Unknown if the person is not allowed to see the zone, or CatalogUnknown if the zone isn't a producer catalog.
     """
     return first_or(
         Producer.objects.filter(zone=zone_for_reading(person, zone_name)).select_related("zone"), CatalogUnknown

@@ -1,4 +1,4 @@
-"""The alert conditions of consumer catalogs."""
+"""Alert conditions for consumer catalogs."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ def read_catalogs(now: datetime, reading: Reading) -> CatalogInputs:
 
 
 def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all consumer catalogs with problems. Yield none if there are no problems."""
+    """Yield one condition for all consumer catalogs with problems, or none if there are no problems."""
     if not inputs.catalogs:
         return
     first, more = inputs.catalogs[0], len(inputs.catalogs) - 1

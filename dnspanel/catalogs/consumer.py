@@ -1,4 +1,4 @@
-"""The turn of a consumer catalog, which creates, changes and removes member zones (RFC 9432). Verbs.
+"""Create, change and remove the member zones of consumer catalogs (RFC 9432), turn by turn. Verbs.
 
 The panel itself is the author of the changes. A turn makes a limited number of changes; the next turn continues. If the
 catalog is faulty, a turn changes nothing. If a member is faulty, only that member is affected.
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 def catalogs_due(now: datetime) -> list[int]:
-    """Return the ids of catalogs that changed since their last turn or are due for a check."""
+    """Return the ids of transferred catalogs that changed since their last turn, or that are due for a check."""
     changed = ~Q(followed=F("zone__revision"))
     found = Catalog.objects.filter(
         changed | Q(due_at__lte=now), zone__deleted_at=None, zone__transferred__serial__gte=0
@@ -54,12 +54,12 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
 
     This function can run twice or late.
 
-    1. If the catalog is broken, change nothing and raise an alert.
+    1. If the catalog is broken, change nothing and store the reason, which raises an alert.
     2. Remove members that left. If too many left at once, keep them until a person confirms the removal.
     3. If a member has another label, transfer its zone again from scratch.
-    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. Do not take a zone
-       that exists already.
-    5. Give each member the terms of its group.
+    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. Other zones that
+       already exist are not taken.
+    5. Set each member's primaries, team and tags as the rule of its group defines.
     """
     catalog = Catalog.objects.select_related("zone", "zone__transferred", "team").filter(pk=catalog_id).first()
     if catalog is None or catalog.zone.deleted_at is not None or catalog.zone.transferred.serial is None:
@@ -107,7 +107,10 @@ def _known_members(catalog: Catalog) -> dict[str, Known]:
 
 
 def _remove(turn: Turn, leaving: Collection[str]) -> None:
-    """Delete zones that left the catalog. A zone that is now edited here is only removed from the members."""
+    """Delete zones that left the catalog, at most BATCH. If a zone is now edited here, only end its membership.
+
+    A zone that can't be deleted, for example because of a freeze or a lock, stays a member, and the reason is stored.
+    """
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
     rows = list(here.select_related("zone").order_by("zone_name")[: BATCH + 1])
@@ -138,7 +141,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
 
 
 def _reset(turn: Turn, plan: Plan) -> None:
-    """Store the changed labels, groups and `coo` of members. Transfer a member with another label from scratch."""
+    """Store the changed labels, groups and `coo` of members. Transfer members with another label from scratch."""
     changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
     anew = set(plan.reset)
     turn.left |= len(changed) > BATCH
@@ -152,7 +155,7 @@ def _reset(turn: Turn, plan: Plan) -> None:
 
 
 def _naming(member: Member) -> dict[str, Any]:
-    """Return the columns with a member's label, groups and `coo` in its catalog."""
+    """Return the columns for a member's label, groups and `coo`, as listed in its catalog."""
     return {"label": member.label, "groups": list(member.groups), "coo": member.coo}
 
 
@@ -169,7 +172,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
 
 
 def _take(turn: Turn, coming: Sequence[str]) -> None:
-    """Create the listed zones that are missing, or move them here from another catalog. Store reasons for refusals."""
+    """Create the listed zones that are missing, or move them here from another catalog. Store why zones are refused."""
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
     turn.members = _members_here(turn)
@@ -209,7 +212,7 @@ def _take(turn: Turn, coming: Sequence[str]) -> None:
 
 
 def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
-    """Move a zone from another catalog to this one if the other one allows it, or add the reason to `refused`."""
+    """Move a zone from another catalog to this one if that catalog allows it. Otherwise add the reason to `refused`."""
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
@@ -237,7 +240,7 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
 
 
 def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
-    """Create zones with the primaries of their groups' rules. Add the reasons against other zones to `refused`."""
+    """Create zones with the primaries from their groups' rules. Add the reasons for refused zones to `refused`."""
     by_rule: dict[int | None, list[str]] = {}
     for name in free:
         by_rule.setdefault(turn.rule_for(turn.listed[name].groups), []).append(name)
@@ -253,7 +256,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
 
 
 def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: Team | None) -> dict[str, str]:
-    """Create these zones except those that are refused. Return the reasons for the refused zones, by name."""
+    """Create these zones, except those that are refused. Return the reasons for the refused zones, by name."""
     refused: dict[str, str] = {}
     left = list(fitting)
     while left:
@@ -273,7 +276,7 @@ def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: T
 
 
 def _reasons_in(exc: ZoneError, names: Sequence[str]) -> dict[str, str]:
-    """Return the reasons why zones are refused, by name. An error that names no zones applies to all of them."""
+    """Return why zones are refused, by name. An error that doesn't name any zones applies to all of them."""
     match exc:
         case NamesRefused():
             return {name: str(each) for name, each in exc.refusals.items()}
@@ -328,9 +331,9 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
 
 
 def _members_here(turn: Turn) -> set[int]:
-    """Return the ids of the catalog's members and of members of other catalogs that move to it.
+    """Return the ids of the catalog's members, and of other catalogs' members that move to this catalog.
 
-    A member that is no longer transferred does not count, because it is edited here.
+    Members that are no longer transferred do not count, because they are edited here.
     """
     rows = Listing.objects.filter(state=State.MEMBER, zone__deleted_at=None).exclude(zone__transferred_from="")
     coming = rows.filter(coo=turn.name).values_list("zone_name", "zone")
@@ -341,9 +344,9 @@ def _members_here(turn: Turn) -> set[int]:
 
 
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return the reasons why some of these names are refused, by name.
+    """Return, by name, why some of these names are refused.
 
-    A name is refused if a zone above or below the name is not a member, or if the rules of a zone above forbid it.
+    A name is refused if a zone above or below it is not a member, or if rules of a zone above forbid it.
     """
     kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
@@ -352,7 +355,7 @@ def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) ->
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return {name: reason} for each name that is too close to a zone that isn't a member.
 
-    A name is too close if the closest zone above the name, or any zone below, isn't a member. Without this check the
+    A name is too close if the closest zone above the name, or any zone below, isn't a member. Without this check, the
     catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A name in the catalog's
     `within` allows members below it. Catalog zones don't count, because no node serves them.
     """

@@ -1,9 +1,7 @@
 """The errors of consumer catalogs, as one tree. Every message can be shown to the person who caused the error.
 
-CatalogError
-├── CatalogUnknown      the catalog does not exist
-├── CatalogRefused      a field of a catalog, or of one of its rules, is not acceptable
-└── NothingKept         no removal waits to be confirmed, or a different one does
+CatalogError ├── CatalogUnknown      the catalog does not exist ├── CatalogRefused      a field of a catalog, or of one
+of its rules, is not acceptable └── NothingKept         no removal waits to be confirmed, or a different one does
 """
 
 from dnspanel.accounts.errors import NotFound
@@ -12,7 +10,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 
 class CatalogError(Exception):
-    """The base of errors about catalogs. People read the messages and can fix the cause."""
+    """Base class of errors about catalogs. People read the messages and can fix the cause."""
 
 
 class CatalogUnknown(CatalogError, NotFound):
@@ -22,7 +20,7 @@ class CatalogUnknown(CatalogError, NotFound):
 
 
 class CatalogRefused(CatalogError, FieldsRefused):
-    """The settings of a catalog are not acceptable. `fields` maps each field to its errors."""
+    """The settings of a catalog or one of its rules are invalid. `fields` maps each field to its errors."""
 
 
 class NothingKept(CatalogError):

@@ -1,4 +1,4 @@
-"""The plan of changes to a catalog's members, from its current list and the members known so far. Pure."""
+"""Plan the changes to a catalog's members, from the catalog's current list and the stored members. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,8 +23,13 @@ class Known:
 class Plan:
     """The names of members, grouped by the change that they need.
 
-    Members leave (`leave`, or `forget` if they were never here), come, start again under another label (`reset`), or
-    change in another way (`retold`). `keeps` is True if too many members would leave without a person's confirmation.
+    - `leave`: members that are no longer listed
+    - `forget`: zones that are no longer listed and were never here
+    - `come`: listed zones that aren't here
+    - `reset`: members with another label, which start again
+    - `retold`: members with other groups or another `coo`
+
+    `keeps` is True if too many members would leave without a person's confirmation.
     """
 
     leave: tuple[str, ...]
@@ -38,7 +43,7 @@ class Plan:
 def plan_members(
     listed: Mapping[str, Member], known: Mapping[str, Known], *, most_lost: int, is_confirmed: bool
 ) -> Plan:
-    """Return the plan that turns the known members into the listed members."""
+    """Return the plan that changes the known members to the listed members."""
     here = {name for name, each in known.items() if each.is_here}
     leave = tuple(sorted(here - listed.keys()))
     stay = sorted(here & listed.keys())
@@ -62,6 +67,6 @@ def most_leaving(members: int, most_lost: int) -> int:
 def rule_of(groups: Collection[str], rules: Collection[tuple[int, str]]) -> int | None:
     """Return the id of the first rule (id, group) whose group is one of these groups.
 
-    None means that the catalog's own terms apply.
+    Return None if no rule matches; the catalog's own terms then apply.
     """
     return next((pk for pk, group in rules if group in groups), None)

@@ -1,4 +1,4 @@
-"""The terms of a catalog's members: primaries, team and tags by the member's group. Verbs."""
+"""Set the primaries, team and tags of a catalog's members, as the rules of their groups define. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 
 def give_terms(turn: Turn) -> None:
-    """Set the primaries, team and tags of members by their group's rule, at most a limited number per turn."""
+    """Set the primaries, team and tags of members by their group's rule, for at most BATCH members of each rule."""
     here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
     _give_rules(turn, here)
     for rule in (None, *turn.rules.values()):
@@ -38,8 +38,8 @@ def give_terms(turn: Turn) -> None:
 def _move(turn: Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
     """Change the primaries of these members, and return the number of changed members.
 
-    Another server then decides the zones' content, so the rules are checked. A member whose rules forbid the change
-    keeps its primaries, and the reason is stored.
+    Approval rules, freezes and locks are checked, because another server then decides the zones' content. A member
+    whose rules forbid the change keeps its primaries, and the reason is stored.
     """
     zones = Zone.objects.in_bulk(ids)
     rules = publish_guards.rules_about(zones.values())
@@ -101,7 +101,7 @@ def _give_settings(turn: Turn, of_rule: QuerySet[Listing], rule: Rule | None) ->
 
 
 def columns_of(catalog: Catalog, rule: Rule | None) -> dict[str, Any]:
-    """Return the columns with the primaries of the rule, or else the primaries of the catalog zone."""
+    """Return the columns for the rule's primaries, or else for the catalog zone's primaries."""
     return primaries.columns_of(rule if rule is not None and rule.addresses else catalog.zone.transferred)
 
 

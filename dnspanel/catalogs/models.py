@@ -1,4 +1,4 @@
-"""Models of consumer catalogs with their rules and members, and of producer catalogs with their members.
+"""Models for consumer catalogs with their rules and members, and for producer catalogs with their members.
 
 They only store and constrain data. Other modules write the data.
 """
@@ -14,7 +14,7 @@ from dnspanel.zones.models import Zone
 
 
 class Catalog(models.Model):
-    """A consumer catalog: a catalog zone transferred from another server, and the terms of its members.
+    """A consumer catalog: a catalog zone transferred from another server, and the terms for its members.
 
     The zone's `TransferredZone` has the primaries and the transfer state.
     """
@@ -90,7 +90,7 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A producer catalog, with the tags that are its groups, and counters of the changes to its members.
+    """A producer catalog, with the tags that define its groups, and counters of the changes to its members.
 
     The module `producer` writes this table.
     """
@@ -107,8 +107,7 @@ class Produced(models.Model):
     """A member of a producer catalog, with the label of its record in the catalog. `producer` writes this table.
 
     A trigger (migration 0003) marks a zone as changed if its tags change, or if it is deleted or restored. The trigger
-    also changes the label of a deleted zone, so that consumers of the catalog start from scratch if the zone is
-    restored.
+    also changes the label of a deleted zone. If the zone is restored, consumers of the catalog then start from scratch.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="produced")
@@ -133,7 +132,7 @@ class LeaveStep(models.IntegerChoices):
 class Leaving(models.Model):
     """A zone that moves from one producer catalog to another, and its progress. `ownership_change` writes this table.
 
-    A trigger (migration 0005) makes the catalog drop a zone that goes to the trash.
+    A trigger (migration 0005) makes the catalog drop a zone that is moved to the trash.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

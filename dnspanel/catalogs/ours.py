@@ -1,4 +1,4 @@
-"""The data of producer catalogs for pages and the API: the state of each, and its members page by page."""
+"""Data of producer catalogs for pages and the API: the state of each, and its members page by page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """A producer catalog and its number of members. `is_followed` is True if the zone already lists all of them."""
+    """A producer catalog and its number of members. `is_followed` is True if the zone already lists all members."""
 
     producer: Producer
     members: int
@@ -34,7 +34,7 @@ class ProducerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The number of zones at one step of the move between two catalogs, and the time when the last zone reached it."""
+    """The number of zones at one step of the move between two catalogs, and when the last of them reached this step."""
 
     catalog: int
     entered: int
@@ -45,7 +45,7 @@ class _Way:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
-    """A member of a producer catalog, and the member's group, or "" without a group."""
+    """A member of a producer catalog, and the member's group, or "" if it doesn't have one."""
 
     produced: Produced
     group: str
@@ -96,7 +96,7 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
 
 
 def _ways(ids: Sequence[int]) -> list[_Way]:
-    """Return the number of zones that move from or to these catalogs, for each pair of catalogs and each step."""
+    """Return how many zones move from or to these catalogs, for each pair of catalogs and each step."""
     found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=LeaveStep.SAID)).order_by()
     pairs = found.values("catalog", "entered", "way")
     return [_Way(**row) for row in pairs.annotate(zones=Count("pk"), told_at=Max(Coalesce("told_at", Now())))]
@@ -107,7 +107,7 @@ def member_rows(
 ) -> list[MemberRow]:
     """Return the catalog's members that the person is allowed to see, sorted by name.
 
-    Only names after `after` that begin with `search` are returned, at most `limit`.
+    At most `limit` members are returned: those whose names begin with `search` and come after `after`.
     """
     found = produced_visible_to(person, producer).order_by("zone__name", "pk")
     if search:

@@ -1,17 +1,17 @@
-"""Moves of zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
+"""Move zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
 For SAYS_WHERE, the old catalog still lists the zone and names the new catalog (`coo`). After UNTIL_READ, when consumers
 of the old catalog have read the `coo`, the new catalog lists the zone under the same label. Consumers of both catalogs
 then keep the zone's content. A row with LeaveStep.SAID belongs to the last catalog that listed the zone without `coo`.
 A zone has at most one such row.
 
-Knot DNS doesn't support `coo`: it ignores the new catalog's record, and drops the zone when the old catalog does. After
-that, the panel publishes the new record again with another TTL, which has no meaning in a catalog. This happens once
-notified consumers have read the change of the old catalog, and after UNTIL_READ for all other consumers. Knot ignores
-even the repeated record unless it gets the whole catalog (`gateway.ixfr_out`).
+Knot DNS doesn't support `coo`. It ignores the new catalog's record, and drops the zone when the old catalog drops it.
+After that, the panel publishes the new record again with another TTL, which has no meaning in a catalog. This happens
+once notified consumers have read the old catalog's change, and after UNTIL_READ for all other consumers. Knot ignores
+even the repeated record unless it receives the whole catalog (`gateway.ixfr_out`).
 
 If a zone returns while the old catalog still lists it, and no other catalog lists it yet, it stays listed as before.
-Otherwise it gets another label, after the catalog that it leaves has published the move: BIND does not accept a zone
+Otherwise it gets another label, after the catalog that it leaves has published the move. BIND does not accept a zone
 again under a former label.
 """
 
@@ -70,7 +70,7 @@ UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (
 
 
 def take_steps(*, now: datetime) -> None:
-    """Advance the moves whose next step is due, and mark the catalogs that must be rewritten because of this.
+    """Advance the moves whose next step is due, and mark the catalogs that must therefore be rewritten.
 
     A move is published when the catalog zone has all changes of members. A catalog in the trash publishes nothing.
     """
@@ -93,10 +93,10 @@ def end(rows: Collection[Leaving]) -> None:
 def send(
     *, left: Sequence[Produced], rows: Sequence[Leaving], silent: Collection[int], entered: int, now: datetime
 ) -> dict[int, str]:
-    """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label in it.
+    """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label there.
 
-    `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. The result has no
-    label for a zone that needs a new one. The number of statements does not depend on the number of zones.
+    `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. A zone that needs a
+    new label is not in the result. The number of statements does not depend on the number of zones.
     """
     holding = {row.zone_id: row for row in rows if row.way == LeaveStep.SAID}
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}
@@ -125,14 +125,14 @@ def send(
 
 
 def still_named() -> QuerySet[Leaving]:
-    """Return the rows of zones that a catalog still lists after they left, except zones that returned to it."""
+    """Select the rows of zones that a catalog still lists after they left it, except zones that have returned to it."""
     return Leaving.objects.filter(zone__deleted_at=None, way__in=(LeaveStep.SAID, LeaveStep.ARRIVED)).exclude(
         zone__produced__catalog=F("catalog")
     )
 
 
 def most_on_their_way(catalog_ids: Collection[int]) -> int:
-    """Return the largest number of moved zones that one of these catalogs still lists."""
+    """Return the largest number of moved zones that any of these catalogs still lists."""
     counted = Leaving.objects.filter(catalog__in=catalog_ids).order_by().values("catalog").annotate(rows=Count("pk"))
     return max((row["rows"] for row in counted), default=0)
 

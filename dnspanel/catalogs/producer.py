@@ -1,10 +1,9 @@
-"""Producer catalogs (RFC 9432): zones of the panel that list their member zones. Verbs.
+"""Create producer catalogs (RFC 9432), zones of the panel that list their member zones, and move members. Verbs.
 
 No node serves a producer catalog, and no person edits it: the panel updates it when its members change. Transfers are
 allowed as for any zone: by TSIG keys, by networks, or for a secondary that has the zone by name. Its members have their
-own transfer settings. A zone in the trash is in no catalog. A zone that is restored or added again gets another label,
-so that consumers start from scratch. A zone that moves from one catalog to another keeps its label
-(`ownership_change`).
+own transfer settings. A zone in the trash is in no catalog. A zone that is restored or added again gets another label.
+Consumers then start from scratch. A zone that moves from one catalog to another keeps its label (`ownership_change`).
 
 Locks are taken in this order: zones, their `Produced`, their `Leaving`, then `Producer`, each in the order of their
 ids.
@@ -101,7 +100,7 @@ NO_APEX = edit.Apex()  # with the panel's default SOA and NS
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The zones to put into a catalog: by name, by tag or by team.
+    """The zones to add to a catalog: by name, by tag or by team.
 
     A tag or a team only selects zones whose settings the author is allowed to change.
     """
@@ -120,7 +119,7 @@ def create_producer(
     team: Team | None = None,
     group_tags: Collection[str] = (),
 ) -> Publication:
-    """Create a catalog without members. The new zone's RRsets must be only its SOA and NS.
+    """Create a catalog without members. `zone` can only have SOA and NS records at its apex.
 
     Without NS, the zone gets an NS with an unusable name. Raise the errors of `edit.create_zone`, and CatalogRefused
     for other RRsets, invalid tags, or too many catalogs.
@@ -161,9 +160,9 @@ def create_catalog(
     team: Team | None = None,
     group_tags: Collection[str] = (),
 ) -> Zone:
-    """Create an empty producer catalog with this name. Its SOA makes consumers check often for changes.
+    """Create an empty producer catalog with this name. Its SOA makes consumers check for changes often.
 
-    A form sent twice creates one catalog. Raise the errors of `create_producer`.
+    A form that is sent twice creates one catalog. Raise the errors of `create_producer`.
     """
     zone_name = names.parse(name)
     create_producer(
@@ -176,10 +175,10 @@ def create_catalog(
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
-    """Move the zone to this producer catalog. "" or a name without a catalog removes the zone from its catalog.
+    """Move the zone to this producer catalog. If no catalog has this name, remove the zone from its catalog.
 
     A zone is in one catalog at most. The catalog zone changes soon after. The caller checks the right to change the
-    zone. Raise RightMissing if the author is not allowed to change a catalog that the zone enters or leaves, and
+    zone. Raise RightMissing if the author is not allowed to change a catalog that the zone enters or leaves. Raise
     CatalogRefused if the zone is a catalog or the producer catalog is full.
     """
     catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
@@ -188,7 +187,7 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
 
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
-    """Move these zones to this producer catalog, out of any other.
+    """Move these zones to this producer catalog, out of any other catalog.
 
     Return the number of zones that moved. Raise the errors of `put_into`.
     """
@@ -198,17 +197,17 @@ def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: da
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
     """Move the chosen zones to this producer catalog. Return the number of zones that moved.
 
-    Raise the errors of `put_into`. Raise CatalogRefused, with the fields of `Chosen`, also for invalid choices and for
-    a zone whose settings the author is not allowed to change.
+    Raise the errors of `put_into`. Also raise CatalogRefused, with the fields of `Chosen`, for an invalid choice or a
+    named zone whose settings the author is not allowed to change.
     """
     return take_in(catalog=catalog, zone_ids=_chosen_ids(chosen, author), author=author, now=now)
 
 
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
-    """Remove the zones with these names from this producer catalog.
+    """Remove the zones with these names from this producer catalog, and return their number.
 
-    Return the number of removed zones. Raise RightMissing as `put_into` does, and CatalogRefused for a name that is not
-    in the catalog or whose zone's settings the author is not allowed to change.
+    Raise RightMissing as `put_into` does. Raise CatalogRefused if a name is not in the catalog, or if the author is not
+    allowed to change the zone's settings.
     """
     faults: dict[str, list[str]] = {}
     named = _canonical(zones, faults)
@@ -220,10 +219,10 @@ def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now
 
 
 def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
-    """Set the tags that are the groups of this producer catalog, and return the canonical tags.
+    """Set the tags that define the groups of this producer catalog, and return the canonical tags.
 
     A member is in the group of its first matching tag. Raise RightMissing if the author is not allowed to change the
-    settings of the catalog, CatalogUnknown if the catalog is deleted, and CatalogRefused for invalid tags.
+    catalog's settings. Raise CatalogUnknown if the catalog is deleted, and CatalogRefused for invalid tags.
     """
     checked = _checked_groups(group_tags)
     with transaction.atomic():
@@ -240,9 +239,10 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
 
 
 def follow_members(*, now: datetime) -> int:
-    """Update the member list of every producer catalog, at most AT_ONCE changes in each. Return the number of changes.
+    """Update the member lists of the producer catalogs that are due. Return the number of changed catalogs.
 
-    A catalog is checked after its members change, and at least once every COMPARED_EVERY.
+    At most AT_ONCE members of each catalog change per call. A catalog is due after its members change, and at least
+    once every COMPARED_EVERY.
     """
     ownership_change.take_steps(now=now)
     changed = 0
@@ -263,7 +263,7 @@ def _producers() -> QuerySet[Producer]:
 def _move(
     zone_ids: Collection[int], catalog: Producer | None, *, out_of: int | None = None, author: Author, now: datetime
 ) -> list[Zone]:
-    """Move these zones to this catalog, or out of any catalog if it is None. Return the zones that moved.
+    """Move these zones to this catalog, or out of any catalog if `catalog` is None. Return the zones that moved.
 
     With `out_of`, move only zones that are in that catalog. A zone's old catalog names the new one for a limited time.
     Each catalog zone changes soon after. The number of statements does not depend on the number of zones.
@@ -308,7 +308,7 @@ def _move(
 
 
 def _lock_catalogs(ids: Collection[int | None]) -> QuerySet[Producer]:
-    """Select and lock these catalogs, so that no other transaction moves their members."""
+    """Select and lock these catalogs, which keeps other transactions from moving their members."""
     found = Producer.objects.select_for_update(of=("self",)).select_related("zone")
     return found.filter(pk__in=ids).order_by("pk")
 
@@ -321,7 +321,7 @@ def _record(
     author: Author,
     now: datetime,
 ) -> None:
-    """Record moves in the audit log: an entry for a single zone, or an entry per catalog with the first names."""
+    """Record moves in the audit log: one entry for a single zone, or else one per catalog with the first names."""
     if len(moving) == 1:
         left = before.get(moving[0].pk)
         audit.record(
@@ -373,7 +373,7 @@ def _follow(catalog: Producer, now: datetime) -> bool:
 
 
 def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
-    """Return the ids of the chosen zones. Raise CatalogRefused with the invalid fields."""
+    """Return the ids of the chosen zones. Raise CatalogRefused, with all invalid fields, if the choice is invalid."""
     faults: dict[str, list[str]] = {}
     named = _canonical(chosen.zones, faults)
     if not chosen.zones and not chosen.tag and chosen.team is None:
@@ -419,7 +419,7 @@ def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
 
 
 def _add(faults: dict[str, list[str]], field: str, messages: Sequence[str]) -> None:
-    """Add messages to the faults of a field. Only the first ones are kept."""
+    """Add messages to a field's faults. Only the first few are kept."""
     if messages:
         there = faults.setdefault(field, [])
         there += messages[: max(0, FIRST_NAMES - len(there))]

@@ -1,6 +1,6 @@
-"""The data of consumer catalogs for pages and the API: the state of each, its members page by page, and its alerts.
+"""Data of consumer catalogs for pages and the API: the state of each, its members page by page, and its alerts.
 
-The module also finds the name of the catalog that a zone belongs to.
+The module also finds the name of a zone's catalog.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class CatalogRow:
-    """A consumer catalog, with the number of its members and the number of refused zones."""
+    """A consumer catalog, with its number of members and its number of refused zones."""
 
     catalog: Catalog
     members: int
@@ -28,7 +28,7 @@ class CatalogRow:
 
     @property
     def word(self) -> str:
-        """The catalog's worst state, as one word."""
+        """The catalog's worst state, in one or two words."""
         if self.catalog.broken_since is not None:
             return "broken"
         if self.catalog.kept_since is not None:
@@ -50,7 +50,7 @@ class CatalogTrouble:
 
 
 def catalog_rows(person: Person) -> list[CatalogRow]:
-    """Return all consumer catalogs by name, with two queries. Raise Forbidden if the person can't see nodes."""
+    """Return all consumer catalogs, sorted by name, with two queries. Raise Forbidden if the person can't see nodes."""
     return rows_of(list(catalogs_visible_to(person).order_by("zone__name")))
 
 
@@ -76,7 +76,7 @@ def listings_page(
 ) -> list[Listing]:
     """Return the zones that a catalog lists and that the person is allowed to see, optionally in one state.
 
-    At most `limit` names after `after` that begin with `search` are returned.
+    At most `limit` zones are returned: those whose names begin with `search` and come after `after`.
     """
     found = listings_visible_to(person, catalog).order_by("zone_name")
     if search:
@@ -87,7 +87,7 @@ def listings_page(
 
 
 def troubled_catalogs() -> list[CatalogTrouble]:
-    """Return the catalogs that are broken, have a removal that waits for a confirmation, or have refused members.
+    """Return the catalogs that are broken, have removals that wait for a confirmation, or have refused members.
 
     This takes two queries, and one for each catalog with refused members.
     """
@@ -114,7 +114,7 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 
 
 def catalogs_by_member(said: str) -> Combinable | None:
-    """Return an expression for the catalog name of each zone, or None if no catalog exists, with one query.
+    """Return an expression for the catalog name of each zone, or None if there are no catalogs. This takes one query.
 
     The name is the first of these: the producer catalog that lists the zone; the field `said`, unless it names a
     producer catalog; the consumer catalog that created the zone.
@@ -129,7 +129,7 @@ def catalogs_by_member(said: str) -> Combinable | None:
 
 
 def catalog_name_of(zone: Zone, said: str) -> str:
-    """Return the catalog name of one zone, as `catalogs_by_member` does, or "" without a catalog.
+    """Return the catalog name of one zone, like `catalogs_by_member`, or "" if the zone is in no catalog.
 
     A zone that was loaded with `produced` usually needs no query.
     """

@@ -1,4 +1,4 @@
-"""The setup of consumer catalogs: follow, change, set rules, confirm removals, and unfollow. Verbs."""
+"""Follow, change and unfollow consumer catalogs, set their rules, and confirm removals of members. Verbs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ LONGEST_GROUP = 255
 class CatalogTerms:
     """The terms for the members of a catalog, from a form or the API.
 
-    `within` are the names below which members are allowed, and `most_lost` is the percentage of members that can leave
-    without a confirmation.
+    If `within` isn't empty, members must be below one of its names. `most_lost` is the percentage of members that can
+    leave without a confirmation.
     """
 
     team: int | None = None
@@ -74,8 +74,8 @@ def follow_catalog(
 ) -> Catalog:
     """Follow a consumer catalog: transfer the catalog zone, and create the zones that it lists.
 
-    No node gets the catalog zone. Raise Forbidden without the right to set up catalogs, CatalogRefused with the invalid
-    fields, and the errors of `create_transferred_zone`.
+    Nodes do not receive the catalog zone. Raise Forbidden without the right to set up catalogs, CatalogRefused with the
+    invalid fields, and the errors of `create_transferred_zone`.
     """
     assert acting.author is not None, "a person follows a catalog"
     actor = require_set_up(acting.author)
@@ -97,7 +97,7 @@ def follow_catalog(
 
 @after_hooks
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
-    """Turn a transferred zone into a consumer catalog and remove it from the nodes. A second call changes nothing.
+    """Convert a transferred zone to a consumer catalog, and remove it from the nodes. A second call changes nothing.
 
     Raise Forbidden without the right to set up catalogs, CatalogRefused if the panel is the zone's primary, and the
     errors of `publish_guards.refuse_act`.
@@ -126,7 +126,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 @after_hooks
 def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
-    """Turn a consumer catalog into an ordinary transferred zone. The next transfer brings it to the nodes.
+    """Convert a consumer catalog to an ordinary transferred zone. Nodes receive it after the next transfer.
 
     The members do not change. For a zone that isn't a catalog, do nothing. Raise Forbidden without the right to set up
     catalogs, and the errors of `publish_guards.refuse_act`.
@@ -143,9 +143,10 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
-    """Change the terms of a catalog's new and existing members.
+    """Change the terms for a catalog's new and existing members.
 
-    Raise Forbidden without the right to set it up, CatalogUnknown if deleted, and CatalogRefused for invalid terms.
+    Raise Forbidden without the right to set up catalogs, CatalogUnknown if the catalog was deleted, and CatalogRefused
+    for invalid terms.
     """
     actor = require_set_up(author)
     columns = _check_terms(terms)
@@ -166,7 +167,7 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
 
 
 def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
-    """Replace the rules of a catalog. A member gets the terms of the first rule that matches one of its groups.
+    """Replace the rules of a catalog. The first rule that matches one of a member's groups applies to the member.
 
     A rule without a secret keeps the secret of the group's old rule. Raise the errors of `change_catalog`.
     """
@@ -192,7 +193,7 @@ def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Ac
 def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, now: datetime) -> None:
     """Confirm the removal of all members that left in this revision of the catalog zone.
 
-    Raise the errors of `change_catalog`, and NothingKept if no removal of this revision waits.
+    Raise the errors of `change_catalog`, and NothingKept if no removal of this revision waits for a confirmation.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -212,9 +213,9 @@ def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, n
 
 
 def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, now: datetime) -> None:
-    """Delete the catalog zone and keep its members as ordinary transferred zones.
+    """Delete the catalog zone, and keep its members as ordinary transferred zones.
 
-    This takes two transactions. After a crash between them, the catalog's zone is in the trash, and the catalog is no
+    This takes two transactions. After a crash between them, the catalog zone is in the trash, and the catalog is no
     longer followed. Raise the errors of `change_catalog` and `edit.delete_zone`.
     """
     actor = require_set_up(author)
@@ -225,7 +226,7 @@ def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, no
 
 
 def terms_of(catalog: Catalog) -> CatalogTerms:
-    """Return the terms of the catalog's members."""
+    """Return the terms for the catalog's members."""
     return CatalogTerms(
         catalog.team_id, tuple(catalog.tags), tuple(catalog.within), catalog.most_members, catalog.most_lost
     )
@@ -239,7 +240,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
-    """Raise the errors of `publish_guards.refuse_act` if a rule forbids turning the zone into a catalog or back."""
+    """Raise the errors of `publish_guards.refuse_act` if a rule forbids converting the zone to a catalog or back."""
     passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(author, Channel.API, now), past_rules=False)
     publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 

@@ -1,4 +1,4 @@
-"""The signals, sent on commit, that a consumer catalog is due, or that the members of a producer catalog changed."""
+"""Signals, sent on commit: a consumer catalog is due, or the members of a producer catalog changed."""
 
 from django.dispatch import Signal
 

@@ -1,4 +1,4 @@
-"""The tasks that follow consumer catalogs and update producer catalogs: `celery worker -Q push --pool=threads`.
+"""Tasks that follow consumer catalogs and update producer catalogs: `celery worker -Q push --pool=threads`.
 
 The tasks have no arguments and process the catalogs that are due. Celery beat enqueues the tasks again in case a
 wake-up was lost.
@@ -21,7 +21,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Take turns for each due consumer catalog until no work or time is left. It can run twice, late or never."""
+    """Process each due consumer catalog, turn by turn, until no work or time is left. Can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     for catalog_id in consumer.catalogs_due(timezone.now()):
         with hold_lock(Lock.CATALOG, catalog_id) as mine:
@@ -32,7 +32,7 @@ def follow_catalogs() -> None:
 
 @shared_task(ignore_result=True)
 def follow_producers() -> None:
-    """Update the member lists of producer catalogs. The task can run twice, late or never."""
+    """Update the member lists of producer catalogs. Can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     with hold_lock(Lock.CATALOG, 0) as mine:
         while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:
@@ -50,6 +50,6 @@ def wake_follower(**_: Any) -> None:
 
 
 def wake_for_catalog(*, zone: Zone, **_: Any) -> None:
-    """Wake a worker if the transferred zone is a catalog."""
+    """Wake a worker if the transferred zone is a consumer catalog."""
     if zone.is_catalog:
         wake(follow_catalogs)

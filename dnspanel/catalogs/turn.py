@@ -1,4 +1,4 @@
-"""The input and the progress of a catalog's turn. Pure."""
+"""Hold the input and the progress of a catalog's turn. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ BATCH = 200
 
 @dataclass(slots=True)
 class Turn:
-    """The input of one turn of a catalog, with counters of the turn's changes."""
+    """The input of a catalog's turn, with counters of the changes that the turn has made."""
 
     catalog: Catalog
     listed: Mapping[str, Member]

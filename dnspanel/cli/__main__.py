@@ -1,4 +1,4 @@
-"""The entry point of `dnspanel` and `python -m dnspanel.cli`."""
+"""Entry point of `dnspanel` and `python -m dnspanel.cli`."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from dnspanel.cli.session import Session
 
 
 def main() -> None:
-    """Run the command in `sys.argv`, and exit with the command's exit code."""
+    """Run the command in `sys.argv`, and exit with its exit code."""
     sys.exit(run(sys.argv[1:], environment()))
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Run the command that the arguments name, and print its errors. Return the exit code (see `errors`)."""
+    """Run the command given by the arguments, and print its errors. Return the exit code (see `errors`)."""
     session = Session()
     as_json = asks_for_json(arguments, environ)
     try:

@@ -1,4 +1,4 @@
-"""The command `dnspanel api`, which sends one request to API v2, for tasks that no other command does."""
+"""The command `dnspanel api`, which sends one request to API v2, for tasks without a command of their own."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ _HIDDEN = frozenset({"connection", "date", "server", "transfer-encoding"})
 
 
 class _Query(click.ParamType[ParsedResult]):
-    """A JMESPath expression, which is parsed before a request is sent."""
+    """A JMESPath expression, which is parsed before any request is sent."""
 
     name = "expression"
 
@@ -43,7 +43,7 @@ class _Query(click.ParamType[ParsedResult]):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The fields, headers and body of a request, as typed."""
+    """The fields, headers and body of a request, as typed on the command line."""
 
     texts: Sequence[str]
     typed: Sequence[str]
@@ -163,7 +163,7 @@ def _print_headers(answer: urllib3.BaseHTTPResponse) -> None:
 
 
 def _print_body(answer: urllib3.BaseHTTPResponse, query: ParsedResult | None) -> None:
-    """Print a JSON answer as JSON, and other answers as bytes. With `query`, raise UsageError unless it is JSON."""
+    """Print a JSON answer as JSON, and others as bytes. With `query`, raise UsageError unless the answer is JSON."""
     if not answer.data:
         return
     try:

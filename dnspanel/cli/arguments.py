@@ -1,4 +1,4 @@
-"""The handling of arguments in all commands: `-` for standard input, and shell completion."""
+"""Handle arguments in all commands: `-` for standard input, and shell completion."""
 
 from collections.abc import Callable, Iterator, Sequence
 from threading import Thread
@@ -25,7 +25,7 @@ TYPES = (
 
 
 class Completed(click.ParamType[str]):
-    """A text parameter with shell completion. `offered` is the function that returns the completions."""
+    """A text parameter with shell completion. The function `offered` returns the completions."""
 
     name = "text"
 
@@ -41,7 +41,7 @@ class Completed(click.ParamType[str]):
 
 
 def prepare_arguments(group: click.Group) -> None:
-    """Prepare all commands of the group to read lists from standard input and to complete zones, types and profiles."""
+    """Make all commands of the group read lists from standard input, and complete zones, types and profiles."""
     for command in _commands(group):
         for parameter in command.params:
             if parameter.type is not click.STRING:
@@ -64,7 +64,7 @@ def _with_standard_input(context: click.Context, parameter: click.Parameter, val
 
 
 def _zones(session: Session, incomplete: str) -> Sequence[str]:
-    """Return names of zones that begin with this text. Return no names if the panel does not answer in time."""
+    """Return names of zones that begin with this text, or no names if the panel does not answer in time."""
     found: list[str] = []
 
     def ask() -> None:
@@ -83,7 +83,7 @@ def _zones(session: Session, incomplete: str) -> Sequence[str]:
 
 
 def _quote_search(text: str) -> str | None:
-    """Quote a search text, so that it contains no filters. Return None (all zones) if it is empty or has a quote."""
+    """Quote a search text, which disables filters in it. Return None (all zones) if it is empty or contains a quote."""
     return f'"{text}"' if text and '"' not in text else None
 
 

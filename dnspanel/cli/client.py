@@ -1,4 +1,4 @@
-"""The HTTP client of the panel's API: JSON requests, errors with the panel's explanation, and safe retries."""
+"""HTTP client for the panel's API: JSON requests, errors with the panel's explanation, and safe retries."""
 
 import json
 import time
@@ -27,7 +27,7 @@ _AGENT = f"dnspanel/{__version__}"
 
 
 class Client:
-    """A client of the panel's API v2. Each write has an Idempotency-Key, so that a retry does not repeat the write."""
+    """A client of the panel's API v2. Each write has an Idempotency-Key, so a retry does not repeat the write."""
 
     def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep, is_patient: bool = True) -> None:
         self._config = config
@@ -39,7 +39,7 @@ class Client:
 
     @property
     def url(self) -> str:
-        """The address of the panel, without a slash at the end."""
+        """The URL of the panel, without a slash at the end."""
         return self._config.url
 
     def close(self) -> None:
@@ -47,7 +47,7 @@ class Client:
         self._pool.clear()
 
     def get(self, path: str, **query: Any) -> Any:
-        """Return the JSON at this path below `/api/v2`."""
+        """Return the JSON value at this path below `/api/v2`."""
         return self.send("GET", path, query=query)
 
     def items(self, path: str, **query: Any) -> Iterator[Any]:
@@ -69,9 +69,10 @@ class Client:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Send a request and return the JSON of the answer, or None if the answer has no body.
+        """Send a request and return the answer's JSON value, or None if the answer has no body.
 
-        Raise Refused if the panel refuses the request, or Unreachable if it does not answer, or not with JSON.
+        Raise Refused if the panel refuses the request. Raise Unreachable if the panel does not answer, or answers
+        without JSON.
         """
         data = None if body is None else json.dumps(body).encode()
         content_type = {"Content-Type": "application/json"} if body is not None else {}
@@ -91,7 +92,7 @@ class Client:
         return self._answer(method, path, data, query, headers)
 
     def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
-        """Upload the chunk of a file that begins at `offset`. Return the JSON of the answer."""
+        """Upload the chunk of a file that begins at `offset`. Return the answer's JSON value."""
         headers = {"Content-Type": "application/octet-stream"}
         return self._json(self._answer("PUT", path, chunk, {"offset": offset}, headers))
 
@@ -143,7 +144,7 @@ class Client:
         raise AssertionError("the last attempt either answers or raises")
 
     def _compare_versions(self, response: urllib3.BaseHTTPResponse) -> None:
-        """Print a note if the panel's version differs from the command's version. Print it only once."""
+        """Print a note, only once, if the panel's version differs from the command's version."""
         version = response.headers.get("Panel-Version")
         if version is None or self._knows_version:
             return
@@ -155,7 +156,7 @@ class Client:
             )
 
     def _require_success(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
-        """Return a successful response. Raise Refused for the panel's errors, and Unreachable for any other answer."""
+        """Return a successful response. Raise Refused for the panel's errors, and Unreachable for other responses."""
         if 200 <= response.status < 300:
             return response
         if 300 <= response.status < 400:
@@ -176,7 +177,7 @@ class Client:
 
 
 def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
-    """Return the seconds to wait before the request is sent again, or None if it should not be sent again."""
+    """Return the seconds to wait before sending the request again, or None if it should not be sent again."""
     is_under_way = response.status == 409 and "Retry-After" in response.headers
     if pause is None or not (response.status in _LATER or is_under_way):
         return None
@@ -198,7 +199,7 @@ def _text(value: Any) -> str:
 
 
 def _describe(exc: Exception) -> str:
-    """Describe a connection error, without the object representations that urllib3 prints."""
+    """Describe a connection error without the object representations in urllib3's messages."""
     cause = exc.__cause__ or exc.__context__ or exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

@@ -1,4 +1,4 @@
-"""The panel's address and the token: from the command line, the environment, or a file with profiles.
+"""Read the panel's address and the token from the command line, the environment, or a file with profiles.
 
     # ~/.config/dnspanel/config.toml
     url = "https://dns.example.net"
@@ -33,7 +33,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The panel's URL and the token: everything that a request needs."""
+    """The panel's URL and the token, which together are enough to send requests."""
 
     url: str  # without a trailing slash
     token: str
@@ -76,13 +76,13 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
-    """Return the path of the configuration file, which need not exist."""
+    """Return the path of the configuration file, which doesn't have to exist."""
     base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".config"
     return Path(base) / "dnspanel" / "config.toml"
 
 
 def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
-    """Return the names of the profiles in the configuration file, or no names if the file cannot be read."""
+    """Return the names of the profiles in the configuration file, or no names if it can't be read."""
     try:
         return list(tomllib.loads(config_path(environ).read_text()).get("profiles", {}))
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
 
 
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
-    """Return the settings of this profile in the file. Raise UsageError if the profile is missing or the file invalid.
+    """Return this profile's settings in the file. Raise UsageError if the profile is missing or the file is invalid.
 
     If the file is missing and no profile is selected, return no settings.
     """
@@ -141,7 +141,7 @@ def _checked_url(url: str) -> str:
 
 
 def _server(url: str) -> tuple[str, str, int]:
-    """Return the scheme, host and port of a URL. They identify the server that a token belongs to."""
+    """Return the scheme, host and port of a URL, which identify the server that a token belongs to."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
 

@@ -1,4 +1,4 @@
-"""TTLs and durations on the command line, in seconds or with units as in zone files."""
+"""Parse TTLs and durations on the command line, in seconds or with units as in zone files."""
 
 import re
 from typing import Any

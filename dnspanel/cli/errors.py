@@ -36,11 +36,14 @@ class Refused(click.ClickException):
 
     @property
     def code(self) -> str:
-        """The problem's code, or "" if it has none. Codes stay the same between releases."""
+        """The problem's code, or "" if the problem has none. Codes stay the same between releases."""
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:
-        """Return the message and a line for each invalid value, reason or conflict that it does not mention."""
+        """Return the message, plus lines for invalid values, conflicts, and reasons that the message doesn't mention.
+
+        If the change needs a confirmation (`totals`), return only the message.
+        """
         if "totals" in self.problem:
             return self.message
         lines = self._lines_about(self.problem.get("errors", ()))
@@ -49,7 +52,11 @@ class Refused(click.ClickException):
         return "\n".join(lines)
 
     def _lines_about(self, faults: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return the message and a line for each fault. For a single fault in the message, only add its place."""
+        """Return the message and a line for each fault, without repeating a fault.
+
+        If the message contains the only fault, add just the fault's position to the message. If it contains the first
+        of several faults, replace the message with their number.
+        """
         repeats = bool(faults) and str(faults[0].get("detail", "")) in self.message
         if repeats and len(faults) == 1:
             place = self._place(faults[0]).rstrip(": ")
@@ -58,7 +65,7 @@ class Refused(click.ClickException):
         return [first, *(f"  {self._place(fault)}{fault.get('detail', '')}" for fault in faults)]
 
     def _place(self, fault: Mapping[str, Any]) -> str:
-        """Return a label for the place of an invalid value, such as "www A: ", or "". Omit words of the error."""
+        """Return a label for the position of an invalid value, such as "www A: ", or "". Omit words of the error."""
         detail = str(fault.get("detail", ""))
         parts = [part for part in _place_parts(str(fault.get("pointer", "")), self.body) if not _names(detail, part)]
         place = " ".join(parts) or str(fault.get("parameter", "") or fault.get("header", ""))
@@ -66,11 +73,11 @@ class Refused(click.ClickException):
 
 
 class TakenBack(Refused):
-    """The publication was taken back, because the name servers could not answer with it."""
+    """The publication was taken back, because the name servers could not serve it."""
 
 
 class Unreachable(click.ClickException):
-    """The panel did not answer, or a server that is not the panel did."""
+    """The panel did not answer, or another server answered instead."""
 
     exit_code = 3
 
@@ -115,7 +122,7 @@ def _can_confirm() -> bool:
 
 
 def _what_waits(problem: Mapping[str, Any]) -> str:
-    """Return the text for a change that needs a confirmation: the reasons, the affected zones, and how to confirm."""
+    """Describe a change that needs a confirmation: the reasons, the affected zones, and how to confirm."""
     totals, zones = problem["totals"], problem["zones"]
     lines = list(problem["reasons"])
     if totals["zones"] > 1:
@@ -128,10 +135,10 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
 
 
 def _place_parts(pointer: str, body: Any) -> list[str]:
-    """Return the parts of a JSON pointer into the request body, as a person knows them.
+    """Convert a JSON pointer into the request body to the parts that a user knows.
 
-    An item of a list replaces the name of the list and the index: the value as the person typed it, or the zone, name
-    and type of an object. An item without such a name is counted from 1.
+    An item of a list replaces the list's name and the index. It is the value that the user typed, or the zone, name and
+    type of an object. An item without such a name is counted from 1.
     """
     parts: list[str] = []
     for escaped in pointer.split("/")[1:]:
@@ -147,7 +154,7 @@ def _place_parts(pointer: str, body: Any) -> list[str]:
 
 
 def _names(detail: str, word: str) -> bool:
-    """Return True if a text has this word, not only as a part of another word."""
+    """Return True if a text contains this word as a whole word."""
     word = word.strip(_MARKS)
     return word in {each.strip(_MARKS) for each in detail.split()} or (" " in word and word in detail)
 
@@ -159,7 +166,7 @@ def _parts_of_item(item: Any) -> list[str]:
 
 
 def _sides(conflict: Mapping[str, Any]) -> list[str]:
-    """Return a line about an RRset that others changed, with its current and its expected state."""
+    """Describe an RRset that others changed, with a line for its current and its expected state."""
     theirs, base = conflict.get("theirs"), conflict.get("base")
     now, then, what = _rdata(theirs), _rdata(base), "it"
     if now == then and theirs and base and theirs.get("ttl") != base.get("ttl"):

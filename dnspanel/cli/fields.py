@@ -1,4 +1,4 @@
-"""The fields of a request as typed: `key=value`, and `key[member]=value` or `key[]=value` for nested values."""
+"""Parse the fields of a request: `key=value`, and `key[member]=value` or `key[]=value` for nested values."""
 
 import json
 import re
@@ -15,10 +15,10 @@ _INSIDE = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
 
 
 def fields_of(texts: Iterable[str], typed: Iterable[str]) -> dict[str, Any]:
-    """Return the fields as a nested dictionary. Raise UsageError if a field is not `key=value`.
+    """Convert the fields to a nested dictionary. Raise UsageError if a field is not `key=value`.
 
-    The values of `texts` stay strings. The values of `typed` are parsed as JSON if possible. In `typed`, `@FILE` means
-    the text of a file and `@-` means standard input.
+    The values of `texts` stay strings. The values of `typed` are parsed as JSON if possible. In `typed`, `@FILE` is
+    replaced by the text of a file, and `@-` by standard input.
     """
     found: dict[str, Any] = {}
     for text in texts:
@@ -46,7 +46,7 @@ def _parse_value(value: str) -> Any:
 
 
 def _set_value(fields: dict[str, Any], key: str, value: Any) -> None:
-    """Set a nested value. Raise UsageError if another field gave the key a value of a different type."""
+    """Set a nested value. Raise UsageError if another field has set the key to a value of a different type."""
     matched = _KEY.fullmatch(key)
     assert matched is not None  # `_split` has checked it
     names = [matched[1], *_INSIDE.findall(matched[2])]

@@ -1,8 +1,7 @@
 """The commands with which the script `dev` starts stacks.
 
-python -m dnspanel.demo run                       the demo, until Ctrl-C
-python -m dnspanel.demo exec COMMAND ...          in the environment of the demo
-python -m dnspanel.demo stores DIRECTORY COMMAND ...
+python -m dnspanel.demo run                       the demo, until Ctrl-C python -m dnspanel.demo exec COMMAND ...
+in the environment of the demo python -m dnspanel.demo stores DIRECTORY COMMAND ...
                                                   with a PostgreSQL and a Redis that stop after the command
 """
 

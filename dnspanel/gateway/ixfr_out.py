@@ -1,8 +1,8 @@
-"""IXFR (RFC 1995): the changes of a zone since a serial, combined into one difference.
+"""Build outgoing IXFR (RFC 1995): all changes of a zone since a serial, combined into one difference.
 
 A changed RRset is sent in its state at that serial and in its current state. Changes that were reverted are left out.
-The whole zone is sent if no revision has the serial, if the zone's signing has changed since then, or if the difference
-is not shorter than the zone, as the RFC allows.
+As the RFC allows, the whole zone is sent if no revision has the serial, if the zone's signing has changed since then,
+or if the difference isn't shorter than the zone.
 """
 
 import json
@@ -47,7 +47,7 @@ ORDER BY c.owner_key, c.type"""
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The records of a transfer. `how` is AXFR, IXFR, or NOTHING if a single SOA says that the client is up to date."""
+    """The records of a transfer. `how` is AXFR, IXFR, or NOTHING if the client is up to date and gets only the SOA."""
 
     how: str
     serial: int
@@ -62,7 +62,7 @@ class _Difference:
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
-    """Provide the transfer from this serial (None: from nothing) to the current state, inside a transaction.
+    """Yield the transfer from `since` (None: from nothing) to the current state, inside a transaction.
 
     If `sees` limits the client to a part of the zone, always send that part as a whole, because a difference could
     contain hidden records. Raise Unknown for a deleted zone.
@@ -83,7 +83,7 @@ def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None
 
 @contextmanager
 def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[Transfer]:
-    """Provide the transfer of a secondary's catalog zone, as `transfer_of` does."""
+    """Yield the transfer of a secondary's catalog zone, inside a transaction. `since` is as in `transfer_of`."""
     with transaction.atomic():
         axfr_out.read_one_state()
         secondary = Secondary.objects.get(pk=secondary.pk)
@@ -102,12 +102,12 @@ def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[
 
 
 def serial_in(soa: bytes) -> int:
-    """Return the serial in a SOA record. It is the first of the five numbers at the end of the record."""
+    """Return the serial of a SOA record in wire form: the first of the five numbers at its end."""
     return int.from_bytes(soa[-_TIMERS_SIZE : 4 - _TIMERS_SIZE], "big")
 
 
 def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
-    """Return the records of the difference since this serial, or None if the whole zone must be sent."""
+    """Return the records of the difference since this serial, or None if the whole zone has to be sent."""
     revision = Revision.objects.filter(zone=zone, serial=serial).order_by("-number").values_list("number").first()
     if revision is None or _is_signed_otherwise(zone, revision[0]):
         return None
@@ -135,10 +135,10 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
 
 
 def _is_signed_otherwise(zone: Zone, number: int) -> bool:
-    """Return True if the signing of the zone changed after this revision.
+    """Return True if the zone's signing changed after this revision.
 
-    The secondary may have signatures, keys and a denial chain of that revision. The panel doesn't store them as RRsets
-    of the zone, so no difference could delete them.
+    The secondary may still have the signatures, keys and denial chain of that revision. The panel doesn't store them as
+    RRsets of the zone, so a difference can't delete them.
     """
     return SigningChange.objects.filter(zone=zone, revision_number__gt=number).exists()
 
@@ -152,7 +152,7 @@ def _records_before(name: str, type_: int, before: str | None, zone_name: str) -
 def _in_order(soa: bytes, old: bytes, difference: _Difference) -> list[bytes]:
     """Return the records in the order of RFC 1995 section 4.
 
-    The new SOA is first and last, around one sequence of deletions and one of additions.
+    The new SOA is first and last. One sequence of deletions and one of additions are in between.
     """
     return [soa, old, *difference.deleted, soa, *difference.added, soa]
 

@@ -1,8 +1,8 @@
-"""The answer to a question from published RRsets, identical to PowerDNS's answer from these records. Pure.
+"""Answer a query from published RRsets, exactly as PowerDNS answers it from these records. Pure.
 
-The steps have the same order as in PowerDNS on the nodes: a delegation, the name itself, a DNAME above it, a wildcard,
-and then "no such name". See RFC 1034 section 4.3.2, RFC 4592 and RFC 6672. `tests/oracle/test_gateway_answers.py`
-compares the answers of this module and of PowerDNS.
+The steps have the same order as in PowerDNS: a delegation, the name itself, a DNAME above it, a wildcard, and then
+NXDOMAIN. See RFC 1034 section 4.3.2, RFC 4592 and RFC 6672. `tests/oracle/test_gateway_answers.py` compares this
+module's answers with PowerDNS's.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _SIGNATURES = frozenset({rdtypes.RRSIG})
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer: its rcode and sections."""
+    """An answer, with its rcode and sections."""
 
     rcode: dns.rcode.Rcode = dns.rcode.NOERROR
     answer: tuple[RRset, ...] = ()
@@ -42,14 +42,14 @@ class Found:
 
 
 class Computed(Exception):
-    """A signal that only PowerDNS can compute this answer (ALIAS, LUA), which the published records don't contain."""
+    """Raised if only PowerDNS can compute the answer (ALIAS, LUA), because the published records don't contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
     """The RRsets of a zone at a name, at the names above it, and at their wildcards (the names in `names_near`).
 
-    `rrsets` contains only served RRsets. `with_below` has each of these names with a served RRset at or below it.
+    `rrsets` contains only served RRsets. `with_below` has the names with a served RRset at or below them.
     """
 
     zone: str
@@ -73,7 +73,7 @@ class Near:
 
     @property
     def soa(self) -> RRset | None:
-        """The zone's SOA with the TTL of negative answers (RFC 2308 section 3), or None if the zone lacks it."""
+        """The zone's SOA with the TTL of negative answers (RFC 2308 section 3), or None without a SOA."""
         found = self.at(self.zone).get(rdtypes.SOA)
         if found is None:
             return None
@@ -87,7 +87,7 @@ Addresses = Callable[[str, Collection[str]], Iterable[RRset]]
 
 
 def names_near(name: str, zone: str) -> list[str]:
-    """Return the names of a zone that affect its answer for this name."""
+    """Return the names in a zone that affect the zone's answer for this name."""
     above = list(ancestors_within(name, zone))
     return [name, *above, *map(wildcard_below, above)]
 
@@ -98,9 +98,9 @@ def wildcard_below(name: str) -> str:
 
 
 def look_up(name: str, type: int, read: Read, addresses: Addresses) -> Found | None:
-    """Answer a question for a name and type. Return None if no zone here answers for the name.
+    """Answer a query for a name and type. Return None if the name isn't in a zone that is served here.
 
-    Raise Computed for answers that PowerDNS computes.
+    Raise Computed if only PowerDNS can compute the answer.
     """
     answer: list[RRset] = []
     at, seen = name, 0
@@ -121,7 +121,7 @@ def look_up(name: str, type: int, read: Read, addresses: Addresses) -> Found | N
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The part of the answer from one name. Either `found` ends the answer, or `goes_on_at` is an alias's target."""
+    """The part of an answer from one name. `found` completes the answer; `goes_on_at` is an alias's target."""
 
     answer: tuple[RRset, ...] = ()
     found: Found = Found()
@@ -154,9 +154,9 @@ def _above(near: Near, name: str) -> Iterator[str]:
 
 
 def cut_of(near: Near, name: str, type: int) -> RRset | None:
-    """Return the NS of the closest delegation at or above a name, or None. Delegations can be nested, as in PowerDNS.
+    """Return the NS of the closest delegation at or above a name, or None. Delegations can be nested.
 
-    The DS at a delegation belongs to the parent, so a question for the DS isn't delegated (RFC 4035 section 3.1.4.1).
+    The DS at a delegation belongs to the parent, so a query for it isn't delegated (RFC 4035 section 3.1.4.1).
     """
     for at in (name, *_above(near, name)):
         if at == near.zone:
@@ -167,7 +167,7 @@ def cut_of(near: Near, name: str, type: int) -> RRset | None:
 
 
 def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) -> _Step:
-    """Answer from the RRsets at a name or of a wildcard. Raise Computed if PowerDNS must compute the answer."""
+    """Answer from the RRsets at a name or wildcard. Raise Computed if only PowerDNS can compute the answer."""
     if rdtypes.LUA in here or (rdtypes.ALIAS in here and type in (*ADDRESSES, ANY)):
         raise Computed
     alias = here.get(rdtypes.CNAME)
@@ -193,7 +193,7 @@ def _soa_of(near: Near) -> tuple[RRset, ...]:
 
 
 def _additional(zone: str, found: Found, addresses: Addresses) -> Iterator[RRset]:
-    """Yield the zone's own addresses of hosts in the answer, including glue."""
+    """Yield the A and AAAA records of hosts in the answer that are inside the zone, including glue."""
     hosts: dict[str, None] = {}
     for rrset in (*found.answer, *found.authority):
         if rrset.type in _LEADS_TO_HOSTS:
@@ -205,7 +205,7 @@ def _additional(zone: str, found: Found, addresses: Addresses) -> Iterator[RRset
 
 
 def _hosts(rrset: RRset, text: str) -> Iterator[str]:
-    """Yield the hosts that a record points at. In SVCB and HTTPS, "." is the owner (RFC 9460 section 2.5.2)."""
+    """Yield the hosts that a record points to. In SVCB and HTTPS, "." is the owner (RFC 9460 section 2.5.2)."""
     for target in rdata.targets(rrset.type, text):
         is_owner = target == names.ROOT and rrset.type in (rdtypes.SVCB, rdtypes.HTTPS)
         yield rrset.name if is_owner else target

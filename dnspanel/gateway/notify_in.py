@@ -1,8 +1,8 @@
-"""NOTIFY from other servers' primaries (RFC 1996): a transferred zone is refreshed immediately.
+"""Accept NOTIFY from primaries outside the panel (RFC 1996), and refresh the transferred zone immediately.
 
-A NOTIFY is accepted from the address of one of the zone's primaries, or if it is signed by the zone's key. It only
-causes a question for the SOA, at most one per second and zone, so a forged NOTIFY is harmless. Other clients get the
-same refusal for existing and unknown zones.
+A NOTIFY is accepted from the address of one of the zone's primaries, or if it is signed with the key of the zone's
+primaries. A forged NOTIFY is harmless, because the panel only queries the SOA, at most once per second and zone. Other
+clients get the same refusal for existing and unknown zones.
 """
 
 import logging
@@ -37,7 +37,7 @@ def is_notice(message: dns.message.Message) -> bool:
 
 
 def row_for(message: dns.message.Message) -> TransferredZone | None:
-    """Return the primaries of the zone in a NOTIFY, or None if the zone is unknown or this panel is its primary."""
+    """Return the primaries of the zone in a NOTIFY, or None if no zone with this name is transferred to the panel."""
     if len(message.question) != 1 or message.question[0].rdclass != dns.rdataclass.IN:
         return None
     try:
@@ -51,10 +51,10 @@ def row_for(message: dns.message.Message) -> TransferredZone | None:
 def take_notice(
     message: dns.message.Message, *, address: str, signed_for: TransferredZone | None, now: datetime
 ) -> None:
-    """Make the zone due for a refresh immediately. Raise MessageRefused if the NOTIFY isn't acceptable.
+    """Schedule an immediate refresh of the zone. Raise MessageRefused if the NOTIFY isn't acceptable.
 
-    Refusals for a transferred zone are counted. `signed_for` has the zone's primaries if the message was signed with
-    their key.
+    Refused NOTIFYs for a transferred zone are counted. If the message was signed with the key of a zone's primaries,
+    `signed_for` is that zone with its primaries.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
         raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY must contain one SOA question"))
@@ -67,7 +67,7 @@ def take_notice(
 
 
 def note_refused(row: TransferredZone | None, *, address: str, now: datetime) -> None:
-    """Count a refused NOTIFY for its zone. If all zones together get too many, the NOTIFY is not counted."""
+    """Count a refused NOTIFY for its zone, unless all zones together exceed NOTED_PER_SECOND refusals."""
     if row is not None and _noted.allows("", now=now.timestamp(), per_second=NOTED_PER_SECOND, burst=NOTED_BURST):
         set_up_primaries.note_refused_notice(row=row, address=address, now=now)
 

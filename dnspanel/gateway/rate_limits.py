@@ -1,4 +1,4 @@
-"""Rate limits per address or key, each with a leaky bucket."""
+"""Limit the rate of requests per address or key, each with a leaky bucket."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -6,7 +6,7 @@ from threading import Lock
 
 
 class Rates:
-    """Rate limits by key. Threads can share them. Beyond `most_keys`, the least recently used keys are dropped."""
+    """Rate limits by key. Thread-safe. Beyond `most_keys`, the least recently used keys are dropped."""
 
     def __init__(self, *, most_keys: int = 10_000) -> None:
         self._most_keys = most_keys

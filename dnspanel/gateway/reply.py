@@ -1,4 +1,4 @@
-"""The reply to a message, and its wire format, complete or truncated to a size. Pure."""
+"""Encode the reply to a message in wire format, truncated if it exceeds a size. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Reply:
 
 
 def render_reply(query: dns.message.Message, reply: Reply, size: int) -> bytes:
-    """Encode the reply as an unsigned message of at most `size` bytes. A larger reply is truncated."""
+    """Encode the reply as an unsigned message of at most `size` bytes. Truncate a larger reply."""
     response = dns.message.make_response(query, our_payload=PAYLOAD)
     if query.edns >= 0:
         if query.ednsflags & dns.flags.DO:  # RFC 3225 section 3
@@ -64,7 +64,7 @@ def render_reply(query: dns.message.Message, reply: Reply, size: int) -> bytes:
 
 
 def rrsets_for_reply(rrsets: Iterable[RRset]) -> tuple[dns.rrset.RRset, ...]:
-    """Return the served records of RRsets as dnspython objects for a message."""
+    """Convert the served records of RRsets to dnspython objects for a message."""
     return tuple(map(_rrset_for_reply, rrsets))
 
 

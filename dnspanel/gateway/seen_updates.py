@@ -1,8 +1,8 @@
-"""Replay protection: each signed message is accepted once, even with several gateways and across restarts. Verbs.
+"""Replay protection: accept each signed message only once, also with several gateways and after restarts. Verbs.
 
-An attacker with a captured message can send it again while its signature is valid. Without protection, an update that
-was undone would be made again, or the attacker would get a zone transfer. The table only contains messages that could
-still be replayed. Each has a valid signature and was within a token's rate.
+An attacker can capture a message and send it again while its signature is valid. Without protection, an update that was
+undone would be applied again, or the attacker would receive a zone transfer. The table only contains messages that
+could still be replayed. Each message in it has a valid signature and was within a token's rate.
 """
 
 from datetime import datetime, timedelta
@@ -17,12 +17,12 @@ _FORGET_EVERY = timedelta(minutes=1)
 
 
 def id_of(signed: Signed | SignedBySecondary, message_id: int) -> UUID:
-    """Return the id of a message. Only a client with the key can make another message with the same id."""
+    """Return a message's id. Only a client with the key can produce another message with the same id."""
     return uuid5(_MESSAGES, f"{signed.holder}:{message_id}:{signed.tsig.mac.hex()}")
 
 
 def take(*, id: UUID, time_signed: int, now: datetime) -> TakenMessage | None:
-    """Store the message and return None. If it was accepted before, return its earlier row instead."""
+    """Store the message and return None. If the message was already accepted, return its stored row."""
     _forgetting.forget_old(now)
     until = datetime.fromtimestamp(time_signed, tz=now.tzinfo) + timedelta(seconds=FUDGE)
     taken, is_first = TakenMessage.objects.get_or_create(id=id, defaults={"until": until})
@@ -30,12 +30,12 @@ def take(*, id: UUID, time_signed: int, now: datetime) -> TakenMessage | None:
 
 
 def note_answer(*, id: UUID, rcode: int) -> None:
-    """Store the rcode for retransmissions of the message."""
+    """Store the rcode of the answer, for retransmissions of the message."""
     TakenMessage.objects.filter(pk=id).update(rcode=rcode)
 
 
 class _Forgetting:
-    """The regular deletion of messages that are too old to be accepted again."""
+    """The periodic deletion of messages that are too old to be accepted again."""
 
     def __init__(self) -> None:
         self._next: datetime | None = None

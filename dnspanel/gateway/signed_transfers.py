@@ -1,6 +1,6 @@
-"""Transfers of zones that the nodes sign: ring 0's PowerDNS sends the whole signed zone, and the gateway forwards it.
+"""Transfer zones that the nodes sign: forward the whole signed zone from ring 0's PowerDNS.
 
-There are no differences: a client with an older serial gets the whole zone, as RFC 1995 allows.
+Differences aren't sent. A client with an older serial receives the whole zone, as RFC 1995 allows.
 """
 
 import threading
@@ -43,10 +43,10 @@ _waiting = threading.BoundedSemaphore(3)
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
-    """Provide the transfer from this serial (None: from nothing) to the current state.
+    """Yield the transfer from `since` (None: from nothing) to the current state.
 
     Ring 0 gets every publication first. Wait a few seconds until ring 0 has the newest one, because a refused client
-    retries late. Raise MessageRefused (SERVFAIL) if ring 0 still lacks it.
+    retries late. Raise MessageRefused (SERVFAIL) if ring 0 still doesn't have it.
     """
     server, records, soa = _beginning(zone)
     try:
@@ -67,7 +67,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
     """Return ring 0, an iterator over its records after the SOA, and the SOA, once ring 0 has the published serial.
 
-    Raise MessageRefused after PATIENCE.
+    Raise MessageRefused if ring 0 doesn't have the serial after PATIENCE seconds.
     """
     return patiently(lambda: _open_transfer(zone))
 
@@ -75,8 +75,7 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 def patiently(attempt: Callable[[], T]) -> T:
     """Call `attempt` until it no longer raises MessageRefused, for at most PATIENCE seconds. Return its result.
 
-    If many other threads are waiting already, raise MessageRefused immediately, so that some threads stay free to
-    answer.
+    If many other threads are already waiting, raise MessageRefused immediately. This keeps some threads free to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
@@ -114,10 +113,10 @@ def _open_transfer(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
 
 def _reason_against(zone: Zone, serial: int, node: Node) -> str:
-    """Return the reason that ring 0's zone with this serial must not be forwarded, or "".
+    """Return the reason why ring 0's copy of the zone must not be forwarded, or "".
 
-    `node` was read before the request. Ring 0's agent commits records and their serial before keys and metadata. In
-    between, PowerDNS signs with old keys or none, but a rollover would conclude that the secondary has the new keys.
+    `serial` is the copy's serial, and `node` was read before the request. Ring 0's agent commits records and their
+    serial before keys and metadata. In between, PowerDNS signs with old keys or none, which would mislead a rollover.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("the canary has serial {serial} for {name} instead of {expected}").format(
@@ -130,7 +129,7 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
 
 
 def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Record]:
-    """Yield the records of a zone signed elsewhere, each with the TTL in its signature."""
+    """Yield the records of a presigned zone, each with the TTL from its signature."""
     ttls = SignedTtls(_signatures_of(zone))
     for record in records:
         yield record._replace(ttl=ttls.ttl_of(*record))
@@ -139,8 +138,8 @@ def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Reco
 def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
     """Yield the records of a zone with several NSEC3 chains, followed by these chains.
 
-    PowerDNS answers with a single chain, and treats the signatures of other chains as records of ordinary names. So the
-    chains are computed here.
+    PowerDNS serves a single chain, and treats the signatures of other chains as records of ordinary names. The panel
+    therefore computes the chains itself.
     """
     made = SignedChains(zone, chains)
     made.add(APEX, rdtypes.SOA)  # the records don't include it
@@ -158,7 +157,7 @@ def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -
 
 
 def _signatures_of(zone: Zone) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the owners in a zone signed elsewhere, each with its RRSIG records."""
+    """Yield each owner name in a presigned zone with its RRSIG records."""
     rows = RRset.objects.filter(zone=zone, type=rdtypes.RRSIG).values_list("name", "rdata")
     yield from rows.iterator(chunk_size=_ROWS_AT_ONCE)
 
@@ -173,9 +172,9 @@ def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:
 
 @contextmanager
 def _refusals(zone: Zone) -> Iterator[None]:
-    """Convert ring 0's refusals to MessageRefused.
+    """Convert errors of ring 0's transfer to MessageRefused (SERVFAIL).
 
-    A refusal in the middle of a transfer ends the transfer, and the client discards what it received.
+    An error in the middle of a transfer ends the transfer, and the client discards what it received.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Outgoing zone transfers authenticated by TSIG: with keys of tokens, and keys that a zone names through API v1.
+"""Transfer zones to clients that authenticate with TSIG: keys of tokens, and keys that API v1 set for a zone.
 
 Each transfer contains only what its key is allowed to read.
 """
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 def messages(
     actor: Actor, message: dns.message.Message, *, name: str, key: str, address: str, now: datetime
 ) -> Iterator[bytes]:
-    """Yield the unsigned messages of the transfer over TCP: the whole zone, or the part that the key sees.
+    """Yield the unsigned messages of the transfer over TCP: the whole zone, or the part that the key can read.
 
-    `key` is its name for the log. Raise Unknown if the key can't read the zone. Raise MessageRefused if the zone can't
-    be transferred now.
+    `key` is the key's name for the log. Raise Unknown if the key can't read the zone. Raise MessageRefused if the zone
+    can't be transferred now.
     """
     actor = tsig_permissions.actor_for(actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)

@@ -1,4 +1,4 @@
-"""Transfers to secondaries: the zones that a key can get, their messages, and the record of each transfer."""
+"""Transfer zones to secondaries, and record each transfer."""
 
 import logging
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ SMALL = 2_000
 
 
 def serial_known(message: dns.message.Message) -> int | None:
-    """Return the serial that the secondary has, from its IXFR. Return None for AXFR and an IXFR without a serial."""
+    """Return the serial in the secondary's IXFR request. Return None for AXFR and for an IXFR without a serial."""
     if message.question[0].rdtype != dns.rdatatype.IXFR:
         return None
     for rrset in message.authority:
@@ -50,8 +50,8 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
 ) -> Iterator[bytes]:
     """Yield the unsigned messages of the transfer. Raise MessageRefused if the secondary can't get the zone now.
 
-    Over UDP, an IXFR is answered with only the SOA, so that the client asks over TCP (RFC 1995 section 2). A complete
-    transfer is recorded after the transaction in which the zone was read.
+    Over UDP, the reply to an IXFR is only the SOA, and the client repeats the request over TCP (RFC 1995 section 2). A
+    complete transfer is recorded after the transaction in which the zone was read.
     """
     since = serial_known(message)
     try:
@@ -108,10 +108,10 @@ def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
 
 @contextmanager
 def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr_out.Transfer]:
-    """Provide the transfer of a zone or of its visible part, signed if the nodes sign the zone.
+    """Yield the transfer of a zone or of its visible part, signed if the nodes sign the zone.
 
-    All transfers of zones use this function. Raise MessageRefused if signing isn't possible, for example for a part of
-    a signed zone. Raise Unknown for a deleted zone.
+    All transfers of zones use this function. Raise MessageRefused if signing isn't possible, for example if the client
+    can read only a part of a signed zone. Raise Unknown for a deleted zone.
     """
     if not loaded_signing_of(zone).is_signed:
         with ixfr_out.transfer_of(zone, since=since, sees=sees) as transfer:
@@ -130,14 +130,14 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """Return a context manager that occupies one of the limited transfer places. Small zones and catalogs need none."""
+    """Return a context manager that occupies one of the limited transfer slots. Small zones and catalogs need none."""
     return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 
 def _transfer_of(
     secondary: Secondary, zone: Zone | None, since: int | None
 ) -> AbstractContextManager[ixfr_out.Transfer]:
-    """Provide the transfer of a zone, or of the catalog if `zone` is None.
+    """Return the transfer of a zone, or of the catalog if `zone` is None, as a context manager.
 
     If the secondary has answered with records that differ from the zone's, send the whole zone. A difference between
     two serials would not correct wrong records.

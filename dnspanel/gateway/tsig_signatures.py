@@ -1,7 +1,7 @@
-"""TSIG (RFC 8945): the signer of a message, and the signatures of answers.
+"""Verify the TSIG (RFC 8945) of messages, and sign answers.
 
 The keys are read from PostgreSQL for every message, so a revoked key stops working immediately. dnspython computes the
-signatures, and the time is an argument.
+signatures. The current time is an argument.
 """
 
 import struct
@@ -50,7 +50,7 @@ _make: Callable[..., TSIG] = TSIG
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """The verified signature of a token, with its actor and key."""
+    """A verified signature with a token's key, and the token's actor."""
 
     actor: Actor
     token: Token
@@ -59,7 +59,7 @@ class Signed:
 
     @property
     def holder(self) -> str:
-        """The unique id of the key's holder."""
+        """A unique id of the key's holder."""
         return str(self.token.pk)
 
     @property
@@ -70,7 +70,7 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class SignedBySecondary:
-    """The verified signature of a secondary, with the key that signed."""
+    """A verified signature with one of a secondary's keys."""
 
     secondary: Secondary
     key: dns.tsig.Key
@@ -78,7 +78,7 @@ class SignedBySecondary:
 
     @property
     def holder(self) -> str:
-        """The unique id of the key's holder."""
+        """A unique id of the key's holder."""
         return f"secondary {self.secondary.pk}"
 
     @property
@@ -89,7 +89,7 @@ class SignedBySecondary:
 
 @dataclass(frozen=True, slots=True)
 class SignedByPrimary:
-    """The verified signature of a NOTIFY with the key of the zone's primaries. `row` has the zone and its primaries."""
+    """A NOTIFY's verified signature with the key of a zone's primaries. `row` is the zone with its primaries."""
 
     row: TransferredZone
     key: dns.tsig.Key
@@ -105,7 +105,7 @@ Signature = Signed | SignedBySecondary | SignedByPrimary
 
 
 def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
-    """Return the verified signature of a message, or None without one. Raise TsigRefused if it is invalid."""
+    """Return a message's verified signature, or None if it is unsigned. Raise TsigRefused for an invalid signature."""
     if message.tsig is None:
         return None
     tsig = message.tsig[0]
@@ -147,7 +147,7 @@ def _verify_secondary(
 def _verify_primary(
     message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
 ) -> SignedByPrimary:
-    """Return the verified signature by a zone's primaries. Raise TsigRefused for another key or if it is invalid."""
+    """Return a NOTIFY's verified signature. Raise TsigRefused if it is invalid or not from the zone's primaries."""
     row = notify_in.row_for(message)
     key = None if row is None else key_for(row)
     if row is None or key is None or key.name != owner:
@@ -161,7 +161,7 @@ def _verify_primary(
 def _refusing(
     tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
 ) -> Iterator[None]:
-    """Convert signature errors to TsigRefused. For a wrong time, it has the key for the answer (RFC 8945 5.2.3)."""
+    """Convert signature errors to TsigRefused; for a wrong time, with the key for the answer (RFC 8945 5.2.3)."""
     try:
         yield
     except dns.tsig.BadTime as exc:
@@ -176,7 +176,7 @@ def _refusing(
 
 
 def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
-    """Return the first key that signed the message. If none of the keys did, raise the error of the last one."""
+    """Return the first key that signed the message. If no key did, raise dnspython's error for the last key."""
     *older, last = candidates
     for key in older:
         try:
@@ -196,7 +196,7 @@ def _refuse_invalid(wire: bytes, key: dns.tsig.Key, tsig: TSIG, now: datetime) -
 
 
 class Signer:
-    """The signer of an answer's messages. Each signature covers the preceding one."""
+    """A signer of an answer's messages. Each signature also covers the preceding one."""
 
     def __init__(self, signed: Signature) -> None:
         self._key, self._request = signed.key, signed.tsig
@@ -220,7 +220,7 @@ class Signer:
 def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
     """Return the answer to a message with an invalid signature.
 
-    The answer is signed only to report the server's time to the holder of a known key.
+    The answer is signed only if it reports the server's time to a client with a known key.
     """
     request = refusal.tsig
     owner = dns.name.from_text(refusal.owner)
@@ -267,7 +267,7 @@ def _token(name: str) -> Token | None:
 
 
 def _start_of_last_record(wire: bytes) -> int:
-    """Return the offset of a parsed message's TSIG, which must be the last record."""
+    """Return the offset of the TSIG in a parsed message. It is the last record."""
     parser = dns.wire.Parser(wire)
     _, _, questions, *counts = parser.get_struct("!HHHHHH")
     for _ in range(questions):

@@ -1,7 +1,7 @@
-"""The content of a DNS UPDATE (RFC 2136) and its effect on a zone. Pure.
+"""Parse a DNS UPDATE (RFC 2136) and compute the changes that it makes to a zone. Pure.
 
-Prerequisites and updates apply to served records only, as if disabled records did not exist. So a prerequisite reveals
-only what an ordinary query does, and doesn't need a right.
+Prerequisites and updates apply to served records only, as if disabled records didn't exist. A prerequisite therefore
+reveals only what an ordinary query reveals, and doesn't need a permission.
 """
 
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ _SINGLE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA})
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """A condition on a name (type ANY) or an RRset: it must be in use, or it must not be in use."""
+    """An UPDATE prerequisite: a name (type ANY) or an RRset must be in use, or must not be in use."""
 
     name: str
     type: int
     in_use: bool
 
     def refuse(self, current: Mapping[str, "_Name"]) -> None:
-        """Raise MessageRefused with the rcode of RFC 2136 3.2.5 if the prerequisite isn't met."""
+        """Raise MessageRefused with the rcode of RFC 2136 section 3.2.5 if the prerequisite isn't met."""
         found = current[self.name].is_in_use(self.type)
         if found == self.in_use:
             return
@@ -51,7 +51,7 @@ class Prerequisite:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """The addition of a record, which also sets the TTL of its whole RRset."""
+    """The addition of a record. It also sets the TTL of the whole RRset."""
 
     name: str
     type: int
@@ -61,7 +61,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRRset:
-    """The deletion of an RRset, or with type ANY of all RRsets at the name."""
+    """The deletion of an RRset, or of all RRsets at the name if the type is ANY."""
 
     name: str
     type: int
@@ -81,7 +81,7 @@ Act = Add | DeleteRRset | DeleteRecord
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A parsed UPDATE message whose form was checked."""
+    """A parsed UPDATE message that is valid in form."""
 
     zone_name: str
     prerequisites: tuple[Prerequisite, ...]
@@ -90,7 +90,7 @@ class Update:
 
     @property
     def names(self) -> set[str]:
-        """The owner names that `decide` reads."""
+        """The owner names whose current RRsets `decide` needs."""
         used = {prerequisite.name for prerequisite in self.prerequisites} | {name for name, _ in self.values}
         return used | {act.name for act in self.acts}
 
@@ -120,7 +120,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset while it is being changed: its values by their folded (lowercase) text, and the disabled values."""
+    """An RRset that an update is changing: its values by their lowercase text, and its disabled values."""
 
     ttl: int
     texts: dict[str, str]
@@ -131,7 +131,7 @@ class _Values:
 
 @dataclass(slots=True)
 class _Name:
-    """The RRsets at one owner name while an update changes them."""
+    """The RRsets at an owner name that an update is changing."""
 
     rrsets: dict[int, _Values] = field(default_factory=dict)
     touched: set[int] = field(default_factory=set)
@@ -153,7 +153,7 @@ class _Name:
 
 
 def read_update(message: dns.update.UpdateMessage) -> Update:
-    """Parse an UPDATE. Raise MessageRefused, BadName or BadRdata if it is invalid (RFC 2136 3.1 to 3.4.1)."""
+    """Parse an UPDATE. Raise MessageRefused, BadName or BadRdata if it is invalid (RFC 2136 sections 3.1 to 3.4.1)."""
     if len(message.zone) != 1:
         raise MessageRefused(dns.rcode.FORMERR, "an UPDATE is about one zone")
     if message.zone[0].rdclass != dns.rdataclass.IN:
@@ -232,7 +232,7 @@ def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
 
 
 def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
-    """Add a record. Ignore it if it conflicts with existing records (RFC 2136 3.4.2.2)."""
+    """Add a record. Ignore it if it conflicts with existing records (RFC 2136 section 3.4.2.2)."""
     if act.type == rdtypes.SOA and not (is_apex and _is_newer_soa(act, at)):
         return
     others = [type_ for type_ in at.rrsets if type_ != rdtypes.CNAME and at.is_in_use(type_)]
@@ -254,7 +254,7 @@ def _is_newer_soa(act: Add, at: _Name) -> bool:
 
 
 def _delete_record(act: DeleteRecord, at: _Name, *, is_apex: bool) -> None:
-    """Delete a record, except the SOA and the last NS of a zone (RFC 2136 3.4.2.4)."""
+    """Delete a record, except the SOA and the last NS at the apex (RFC 2136 section 3.4.2.4)."""
     served, folded = at.served_texts(act.type), rdata.fold(act.type, act.text)
     if folded not in served or act.type == rdtypes.SOA:
         return

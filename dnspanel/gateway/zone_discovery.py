@@ -1,7 +1,7 @@
-"""The search for the zone that contains a name, which is the first question of clients that send updates.
+"""Find the zone that contains a name. Clients that send updates query this first.
 
-Unsigned questions are answered too, because nsupdate and all ACME clients ask this way. Clients only learn the SOA and
-NS of a zone, which its name servers answer to everyone. `zone_questions` is for clients with more rights.
+Unsigned queries are answered too, because nsupdate and all ACME clients send them. Clients only learn a zone's SOA and
+NS, which its name servers send to everyone. `zone_questions` is for clients with more permissions.
 """
 
 from django.db.models.functions import Length

@@ -1,7 +1,7 @@
-"""Questions about records of zones, from clients that are allowed to transfer or update the zones.
+"""Answer queries for zone records from clients that are allowed to transfer or update the zones.
 
 Answers come from the publications in PostgreSQL, so a client reads its own writes. Ring 0's PowerDNS answers for signed
-zones and computed records. Clients without access can't find out here which zones exist.
+zones and computed records. Clients without access can't use these queries to find out which zones exist.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,7 +36,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The client that asks a question, with the key of its message and its address."""
+    """The client that sent a query: its verified signature, its address, and its TLS connection."""
 
     signed: Signature | None
     address: str
@@ -45,7 +45,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question that the client is allowed to ask about this zone. `sees` is the zone's part that the key sees."""
+    """A query that the client is allowed to make in this zone. `sees` is the part of the zone that its key can read."""
 
     asker: Asker
     name: str
@@ -54,10 +54,10 @@ class Reading:
     sees: Visibility | None
 
     def reply(self, *, dnssec: bool, over_tcp: bool) -> Reply | None:
-        """Answer the question, or return None if the key does not see the answer.
+        """Answer the query, or return None if the key isn't allowed to read the answer.
 
-        `dnssec` means that the client asks for signatures. A question for ANY is only answered over TCP, as on nodes
-        (RFC 8482 section 4.4), to prevent amplification attacks. Raise MessageRefused if no answer is possible now.
+        `dnssec` means that the client requested signatures. A query for ANY is only answered over TCP, as on nodes (RFC
+        8482 section 4.4), to prevent amplification attacks. Raise MessageRefused if no answer is possible now.
         """
         if not self.zone.is_transferable:
             raise MessageRefused(dns.rcode.REFUSED, unserved_reason(self.zone.name))
@@ -102,7 +102,7 @@ class Reading:
         )
 
     def _zone_for(self, name: str) -> Zone | None:
-        """Return the zone that answers for an alias's target, or None if the client isn't allowed to read it."""
+        """Return the zone for a name in the answer, or None for an alias into a hidden or another, signed zone."""
         if name == self.name:
             return self.zone
         found = self._reading_of_target(name)
@@ -111,7 +111,7 @@ class Reading:
         return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
-        """Return the part of an answer that the key sees. Return None if this part alone would have another meaning."""
+        """Return the part of an answer that the key can read, or None if that part would have a different meaning."""
         if self.sees is None:
             return found
         answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
@@ -122,14 +122,14 @@ class Reading:
         return Found(found.rcode, answer, found.authority, additional, found.is_referral)
 
     def _sees_authority(self, authority: Iterable[RRset]) -> bool:
-        """Return True if the key sees the authority section. Every key sees the SOA."""
+        """Return True if the key can read the authority section. Every key can read the SOA."""
         assert self.sees is not None
         return all(rrset.type == rdtypes.SOA or self.sees(rrset.name, rrset.type) for rrset in authority)
 
     def _from_signer(self, message: dns.message.Message) -> Reply | None:
-        """Return PowerDNS's answer, ending before the first zone that the client isn't allowed to read.
+        """Return PowerDNS's answer, up to the first alias into a zone that the client isn't allowed to read.
 
-        Return None if the answer contains records that the key doesn't see.
+        Return None if the answer contains records that the key isn't allowed to read.
         """
         hidden: set[dns.name.Name] = set()
         answer: list[dns.rrset.RRset] = []
@@ -163,9 +163,9 @@ class Reading:
         return name == self.name or self._reading_of_target(name) is not None
 
     def _reading_of_target(self, name: str) -> "Reading | None":
-        """Return the question for an alias's target, or None if the client can't read all of the target's zone.
+        """Return the query for an alias's target, or None if the client can't read all of the target's zone.
 
-        If the target is in the zone of the question itself, reading a part of the zone is enough.
+        If the target is in the same zone as the queried name, access to a part of the zone is enough.
         """
         found = reading_of(self.asker, name, self.type)
         if found is None or not found.zone.is_transferable:
@@ -174,10 +174,10 @@ class Reading:
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
-    """Return the client's question, or None if the client has no access to a zone that contains the name.
+    """Return the client's query, or None if the client doesn't have access to a zone that contains the name.
 
-    Access means that the client is allowed to transfer or update the zone. Without access to the closest zone, a zone
-    above that delegates the name answers, as on other name servers.
+    Access means that the client is allowed to transfer or update the zone. If it has no access to the closest zone, the
+    answer comes from a zone above that delegates the name, as on other name servers.
     """
     zones = zone_discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
@@ -206,7 +206,7 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
 
 
 def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
-    """Return True if the client is allowed to transfer or update the zone, and the part that it sees (None: all)."""
+    """Return True if the client can transfer or update the zone, and the part that it can read (None: all)."""
     match asker.signed:
         case Signed():
             for act in TsigAct:
@@ -221,7 +221,7 @@ def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
 
 
 def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
-    """Return True if the client is allowed to transfer the zone as a secondary or without a key."""
+    """Return True if the client is allowed to transfer the zone, as a secondary or without a key."""
     try:
         if isinstance(asker.signed, SignedBySecondary):
             certificate = asker.tls.certificate if asker.tls else ""
@@ -235,5 +235,5 @@ def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
 
 
 def _type_of(rrset: dns.rrset.RRset) -> int:
-    """Return an RRset's type, or for signatures the type that they cover."""
+    """Return an RRset's type, or the covered type for signatures."""
     return int(rrset.covers if rrset.rdtype == dns.rdatatype.RRSIG else rrset.rdtype)

@@ -1,1 +1,1 @@
-"""Monitoring of the panel: the collector's process, health checks, and `/metrics` for Prometheus."""
+"""Monitor the panel: the collector process, health checks, and `/metrics` for Prometheus."""

@@ -1,10 +1,10 @@
-"""Monitoring as a Django app, with its management command."""
+"""The Django app for monitoring, with its management command."""
 
 from django.apps import AppConfig
 
 
 class MonitoringConfig(AppConfig):
-    """The app of the collector and `/metrics`."""
+    """The Django app of the collector and `/metrics`."""
 
     name = "dnspanel.monitoring"
     label = "monitoring"

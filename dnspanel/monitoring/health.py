@@ -1,4 +1,4 @@
-"""Health checks of the services that this process needs. Each takes at most a second and has its own connection."""
+"""Check the services that this process needs. Each check takes at most a second and has its own connection."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ NOT_OF_THE_PANEL = frozenset({"nodes"})
 
 
 def ready() -> Found:
-    """Return the states of PostgreSQL and of its migrations, which pages and APIs need."""
+    """Return the state of PostgreSQL and its migrations. Pages and APIs need both."""
     return _postgresql.wait_for_answer()
 
 
@@ -80,7 +80,7 @@ def _ask_postgresql() -> Found:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    """Return (app, name) of each migration in this code, by the names of the files, which are not loaded."""
+    """Return (app, name) of each migration in this code. The names come from the files, which are not imported."""
     found = set()
     for app in apps.get_app_configs():
         names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))
@@ -125,7 +125,7 @@ def _publisher() -> Part:
 
 
 def _processes(now: datetime) -> Part:
-    """Return the health of the panel's processes by the rules for alerts. Redis has its own check."""
+    """Return the health of the panel's processes, by the same rules as alerts. Redis has its own check."""
     state = processes_now()
     found = process_conditions(state, now, redis_answers=True)
     faults_found = [str(each.message) for each in found if each.severity is Severity.CRITICAL]

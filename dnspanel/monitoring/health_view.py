@@ -1,8 +1,8 @@
-"""`/livez`, `/readyz` and `/healthz`, for supervisors, load balancers and people with curl.
+"""Serve `/livez`, `/readyz` and `/healthz` to supervisors, load balancers and people with curl.
 
 All three answer within a second, even if other services hang. They run before every other middleware, and don't use the
 Host header, sessions or Django's connections to PostgreSQL. Everyone can see the names of faulty parts, which are
-documented. Only clients that are allowed to read the metrics can see reasons.
+documented. Only clients that are allowed to read the metrics can see the reasons.
 """
 
 import time
@@ -34,19 +34,19 @@ _LEAST_SECONDS = 0.1
 
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """Answer 200 whenever this process can answer requests. Nothing else is checked."""
+    """Answer 200 if this process can answer requests. Check nothing else."""
     return _no_store(JsonResponse({"ok": True, "faults": []}))
 
 
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if pages and APIs can be served, or 503 if PostgreSQL does not answer or lacks a migration."""
+    """Answer 200 if pages and APIs can be served, or 503 if PostgreSQL doesn't answer or a migration is missing."""
     return _brief(faults(ready()))
 
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if all parts of the panel are healthy, else 503.
+    """Answer 200 if all parts of the panel are healthy, or 503 otherwise.
 
     With `?verbose`, show the reasons to clients that are allowed to see metrics.
     """
@@ -65,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 class HealthDetails(APIView):
-    """The states of all parts, with reasons, for tokens that can see nodes and clients in PANEL_METRICS_NETWORKS."""
+    """All parts' states, with reasons, for tokens that can see nodes and clients in PANEL_METRICS_NETWORKS."""
 
     permission_classes = (MayScrape,)
 
@@ -86,7 +86,7 @@ def _answer_details(request: HttpRequest) -> HttpResponse:
 
 
 class HealthMiddleware:
-    """The outermost middleware, which answers the paths in `views` before everything else."""
+    """Outermost middleware. It answers the paths in `views` before all other middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -116,5 +116,5 @@ def _no_store(response: HttpResponse) -> HttpResponse:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Return the thread pool. It is created at first use, because a forked process loses its parent's threads."""
+    """Return the thread pool. It is created on first use, because a forked process loses its parent's threads."""
     return ThreadPoolExecutor(_MOST_TOKEN_CHECKS, thread_name_prefix="health details")

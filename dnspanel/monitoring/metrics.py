@@ -1,7 +1,7 @@
-"""Metrics of the fleet and the panel for Prometheus. A scrape needs the same number of queries for any number of nodes.
+"""Export metrics of the fleet and the panel to Prometheus, with the same number of queries for any number of nodes.
 
-A node's counters are sums over all its samples, so they continue after its PowerDNS restarts. They start again at zero
-only if Redis was emptied. An unknown value is omitted, because a zero would look like a measurement.
+A node's counters are sums over all its samples, so they don't reset when its PowerDNS restarts. They only reset if
+Redis was emptied. Unknown values are omitted, because a zero would look like a measurement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ def exposition(now: datetime) -> bytes:
 
 
 class _Fleet(Collector):
-    """The collector of all metrics, from one reading of the database."""
+    """A collector of all metrics, from a single read of the database."""
 
     def __init__(self, reading: Reading, now: datetime) -> None:
         self._reading, self._now = reading, now
@@ -99,7 +99,7 @@ def _of_nodes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
-    """Yield metrics from the agents' reports, and the panel's own metrics of each agent."""
+    """Yield metrics from the agents' reports, and the panel's own metrics about each agent."""
     for name, key, about in (
         ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
         ("disk_free_bytes", "disk_free_bytes", "Free bytes on the disk with the LMDB files"),
@@ -166,7 +166,7 @@ def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
 
 
 def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
-    """Yield metrics of the nodes behind each front, as dnsdist has counted them since it started."""
+    """Yield metrics of the nodes behind each front, counted by dnsdist since its start."""
     rotation = _gauge("front_backend_in_rotation", "Whether dnsdist asks the node, and it answers", "node", "backend")
     queries = _counter("front_backend_queries", "Questions that dnsdist sent the node", "node", "backend")
     drops = _counter("front_backend_drops", "Questions that the node left without an answer", "node", "backend")
@@ -220,7 +220,7 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
-    """Yield the time and the delay of the oldest publication that some nodes do not serve yet."""
+    """Yield the time and delay of the oldest publication that isn't served by all nodes yet."""
     oldest = _gauge(
         "oldest_unproved_publication_timestamp_seconds",
         "When the oldest publication was published that the last nodes do not answer with",
@@ -242,7 +242,7 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """Yield metrics of each periodic task, and of the panel's processes per process name."""
+    """Yield metrics of each periodic task, and of the panel's processes by process name."""
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
@@ -270,7 +270,7 @@ def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
-    """Yield metrics of the active destinations that the audit log is sent to."""
+    """Yield metrics of the audit log's active destinations."""
     backlog = _gauge("evidence_backlog", "Acts of the audit log that a destination lacks", "destination")
     success = _gauge("evidence_success_timestamp_seconds", "When it confirmed something last", "destination")
     failing = _gauge("evidence_failing", "Whether it does not take what it is sent", "destination")
@@ -283,7 +283,7 @@ def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
 
 
 def _stages(epoch: UUID) -> Family:
-    """Return the newest sequence that each group of nodes is allowed to apply.
+    """Return the newest log position that each group of nodes is allowed to apply.
 
     The label `group` is empty for nodes without a group, which only wait for ring 0.
     """
@@ -294,7 +294,7 @@ def _stages(epoch: UUID) -> Family:
 
 
 def _queue_depths() -> Family:
-    """Return the number of waiting tasks in each queue. It has no values if Redis is unreachable."""
+    """Return the number of waiting tasks in each queue, or no values if Redis is unreachable."""
     family = _gauge("queue_depth", "Tasks that wait for a worker", "queue")
     pipe = telemetry.connection(settings.REDIS_URL).pipeline(transaction=False)
     for queue in QUEUES:
@@ -310,7 +310,7 @@ def _queue_depths() -> Family:
 def _push_latencies() -> Iterator[Family]:
     """Yield quantiles of the time from a publication to its confirmation, over the newest PROOFS confirmations.
 
-    The window is a count rather than a period, because each edit has only one row.
+    The window is a number of confirmations, not a period, because each edit has only one row.
     """
     found, count = fetch_one(_LATENCIES, [list(QUANTILES), PROOFS])
     latencies = _gauge("push_latency_seconds", f"From publication to proof, of the last {PROOFS} proofs", "quantile")

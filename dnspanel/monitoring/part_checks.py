@@ -1,4 +1,4 @@
-"""Checks of the panel's parts that run in threads, so that no caller waits longer than the limit."""
+"""Check the panel's parts in threads. This keeps callers from waiting longer than the limit."""
 
 import threading
 import time
@@ -12,14 +12,14 @@ NO_ANSWER = f"did not answer within {PATIENCE_SECONDS:g} s"
 
 
 class State(StrEnum):
-    """The state of a part. A part that cannot be checked because another part is unreachable is UNKNOWN, not FAULT."""
+    """The state of a part. A part that can't be checked because another part is unreachable is UNKNOWN, not FAULT."""
 
     OK, FAULT, UNKNOWN = "ok", "fault", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The state of one part of the panel. Only operators see `reason`, which can contain addresses."""
+    """The state of one part of the panel. Only operators can see `reason`, because it can contain addresses."""
 
     state: State
     reason: str = ""
@@ -30,10 +30,10 @@ Found = Mapping[str, Part]
 
 
 class Check:
-    """A check of some parts. At most one thread of the process runs it at a time.
+    """A check of some parts. It runs in at most one thread of the process at a time.
 
-    Callers during a run wait for its result. A result is reused for `fresh_seconds`. `silence` has the states to return
-    if no result arrives in time.
+    Callers during a run wait for its result. A result is reused for `fresh_seconds`. If no result arrives in time,
+    callers get the states in `silence`.
     """
 
     def __init__(self, silence: Mapping[str, State], ask: Callable[[], Found], *, fresh_seconds: float = 0.0) -> None:
@@ -42,7 +42,7 @@ class Check:
         self._run: _Run | None = None
 
     def begin(self) -> "_Run":
-        """Start the check in a thread, unless it is running or the last result is fresh. Return immediately."""
+        """Start the check in a thread, unless it is running or its last result is still fresh. Return immediately."""
         with self._lock:
             run = self._run
             if run is None or (run.ended.is_set() and time.monotonic() - run.ended_at >= self._fresh_seconds):
@@ -51,7 +51,7 @@ class Check:
             return run
 
     def wait_for_answer(self) -> Found:
-        """Return the fresh or next result. If none arrives in time, return the states in `silence`."""
+        """Return the last result if it is fresh, or else the next one. If none arrives in time, return `silence`."""
         run = self.begin()
         # Count from the run's start: if a check hangs, later callers do not wait again.
         if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):
@@ -78,5 +78,5 @@ class _Run:
 
 
 def reason_of(exc: BaseException) -> str:
-    """Return an error's class and the first line of its message, at most 300 characters."""
+    """Return an exception's class and the first line of its message, at most 300 characters."""
     return f"{type(exc).__name__}: {exc}".splitlines()[0].strip()[:300]

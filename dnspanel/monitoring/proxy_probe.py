@@ -1,4 +1,4 @@
-"""The check that the proxy in front of the web processes answers. Such a proxy cannot write heartbeats itself."""
+"""Check that the proxy in front of the web processes answers. The proxy can't write heartbeats itself."""
 
 import http.client
 import ssl
@@ -13,7 +13,7 @@ _PATH = "/livez"
 
 
 class ProxyProbe:
-    """A check of the proxy at `url`, which writes the proxy's heartbeats as long as the proxy answers."""
+    """A check of the proxy at `url`. It writes the proxy's heartbeats as long as the proxy answers."""
 
     def __init__(self, url: str) -> None:
         self._url = urlsplit(url)
@@ -22,8 +22,8 @@ class ProxyProbe:
     def answers(self) -> bool:
         """Return True if the proxy answers with any status, even an error page.
 
-        For a proxy on this machine, also ask its watchdog: after the proxy's main process was stopped, the child
-        processes still answer.
+        For a proxy on this machine, also check its watchdog. Otherwise the proxy would still seem to run after its main
+        process was stopped, because the child processes answer.
         """
         if watchdog.signs_of(PROXY) and not watchdog.is_alive(PROXY):
             return False

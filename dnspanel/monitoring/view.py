@@ -1,4 +1,4 @@
-"""`GET /metrics` for Prometheus, with a token that can see nodes or from the operator's networks."""
+"""`GET /metrics` for Prometheus, for tokens that can see nodes and for clients in the operator's networks."""
 
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -23,7 +23,7 @@ from dnspanel.monitoring.metrics import exposition
 
 
 class MayScrape(BasePermission):
-    """Access for tokens with the permission to see nodes, and for addresses that the operator configured."""
+    """Permission for tokens that can see nodes, and for addresses that the operator configured."""
 
     message = f"This token may not: {Permission.FLEET}."
 
@@ -34,7 +34,7 @@ class MayScrape(BasePermission):
 
 
 class PlainText(BaseRenderer):
-    """A renderer that writes error messages as plain text. The metrics themselves are not rendered."""
+    """Renderer for plain-text error messages. The metrics themselves aren't rendered."""
 
     media_type = "text/plain"
     format = "txt"
@@ -51,11 +51,11 @@ class MetricsView(APIView):
     renderer_classes = (PlainText,)
 
     def perform_content_negotiation(self, request: Request, *, force: bool = False) -> tuple[BaseRenderer, str]:
-        """Return plain text, regardless of the format that the request asks for."""
+        """Return the plain-text renderer, regardless of the format that the client requested."""
         return PlainText(), PlainText.media_type
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Raise OperationalError within a second if PostgreSQL is unreachable. Prometheus would wait for longer."""
+        """Raise OperationalError within a second if PostgreSQL is unreachable. Prometheus's own timeout is longer."""
         if "postgresql" in faults(ready()):
             raise OperationalError("PostgreSQL does not answer")
         super().initial(request, *args, **kwargs)

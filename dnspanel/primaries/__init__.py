@@ -1,1 +1,1 @@
-"""Primaries (RFC 9499): name servers outside this panel, and the zones transferred from them."""
+"""Zones transferred from primaries (RFC 9499) outside this panel."""

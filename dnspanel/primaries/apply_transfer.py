@@ -1,7 +1,7 @@
-"""The result of a transfer: content that is published as a revision of its zone, and new timers. Verbs.
+"""Publish the result of a transfer as a revision of its zone, and set the zone's timers. Verbs.
 
-The panel itself is the author, and each zone has its own publication: grants, rules and locks of this panel do not
-apply to the content that another server publishes. Signatures in the zone are kept and served, as for an import.
+The panel itself is the author, and each zone has its own publication. Grants, rules and locks of this panel don't apply
+to content from another server. Signatures in the zone are kept and served, as for an import.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TransferSource:
-    """The source of a transfer: the primary's address, and the primary's serial, which the zone gets."""
+    """The primary's address, and its serial, which becomes the zone's serial."""
 
     address: str
     serial: int
@@ -52,10 +52,10 @@ class TransferSource:
 def apply(
     *, row: TransferredZone, zone: Zone, transfer: Transfer, source: TransferSource, now: datetime
 ) -> Publication | None:
-    """Publish the transferred content of the zone with the primary's serial. Return None if nothing changes.
+    """Publish the zone's transferred content with the primary's serial. Return None if nothing changes.
 
-    Raise TransferFailed without a change if the zone was changed or taken over during the transfer, or would no longer
-    validate.
+    Raise TransferFailed, and leave the content unchanged, if the zone was changed or taken over during the transfer, or
+    would no longer validate.
     """
     before = signing_of(zone)
     after = with_row_ids({zone.pk: _signing(before, transfer)})[zone.pk]
@@ -107,7 +107,7 @@ def apply(
 
 
 def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
-    """Record that a primary has no newer serial. The zone is then valid for another expire time of its SOA."""
+    """Record that a primary doesn't have a newer serial. The zone is then valid for another expire time of its SOA."""
     _active(row).update(
         confirmed_at=now,
         expires_at=now + timers.expire,
@@ -117,9 +117,9 @@ def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None
 
 
 def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
-    """Store the reason for a failed turn, and set the time of the next attempt.
+    """Store the reason for a failed refresh, and set the time of the next attempt.
 
-    Alert immediately if the primary's answer is refused, and otherwise after SILENT_FOR.
+    The alert is immediate if the panel refused a primary's answer. Otherwise it starts after SILENT_FOR.
     """
     since = row.failed_since or now
     failures = row.failures + 1
@@ -134,7 +134,7 @@ def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers:
 
 
 def expire_due(*, now: datetime) -> int:
-    """Stop serving zones whose primaries have not answered for the SOA's expire time. Return the number of zones."""
+    """Stop serving up to MOST_EXPIRED zones whose SOA expire time passed without an answer. Return their number."""
     due = TransferredZone.objects.filter(expires_at__lte=now, zone__deleted_at=None).order_by("expires_at")
     zone_ids = list(due.values_list("pk", flat=True)[:MOST_EXPIRED])
 
@@ -175,16 +175,16 @@ def _note_transfer(
 
 
 def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
-    """Return the time of the next turn: `at`, or soon if a NOTIFY came after this turn began.
+    """Return the time of the next refresh: `at`, or soon if a NOTIFY arrived during the current refresh.
 
-    After such a NOTIFY, this turn possibly read older data.
+    In the second case, the current refresh may have read older data.
     """
     came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
     return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())
 
 
 def _active(row: TransferredZone) -> QuerySet[TransferredZone]:
-    """Return a query for the row, which is empty if the zone was taken over."""
+    """Return a queryset with the row, or an empty one if the zone was taken over."""
     return TransferredZone.objects.filter(pk=row.pk).exclude(zone__transferred_from="")
 
 
@@ -210,4 +210,4 @@ def _reason(source: TransferSource) -> str:
 
 
 def _nothing(zone_ids: object) -> None:
-    """Do nothing. `pause_denial` requires a function to call in its transaction."""
+    """Do nothing. `pause_denial` requires a callback in its transaction."""

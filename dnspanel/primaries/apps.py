@@ -1,10 +1,10 @@
-"""The Django app of transferred zones and their primaries."""
+"""The Django app for transferred zones and their primaries."""
 
 from django.apps import AppConfig
 
 
 class PrimariesConfig(AppConfig):
-    """The configuration of the app `primaries`."""
+    """The Django app for transferred zones and their primaries."""
 
     name = "dnspanel.primaries"
     label = "primaries"

@@ -1,4 +1,4 @@
-"""The alert conditions of zones that are transferred from primaries."""
+"""Alert conditions for zones that are transferred from primaries."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """The zones with late transfers, the reason for the first one, and the number of zones that no node serves."""
+    """The zones with late transfers, the reason of the first one, and the number of zones that no node serves."""
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -27,7 +27,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Return the zones with late transfers, the reason for the first one, and the number that no node serves."""
+    """Return the zones with late transfers, the reason of the first one, and the number that no node serves."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()
@@ -37,7 +37,7 @@ def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
 
 
 def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all zones whose transfers are late. Yield none if no zone is late."""
+    """Yield one condition for all zones whose transfers are late, or nothing if none is late."""
     if not inputs.late.count:
         return
     message = gettext("{zones}: transfers from the primaries are failing.").format(zones=inputs.late.message(now))

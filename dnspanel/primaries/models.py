@@ -1,4 +1,4 @@
-"""The models of zones whose primary is another server. `set_up_primaries` and `apply_transfer` write them.
+"""Models of zones whose primary is another server. Written by `set_up_primaries` and `apply_transfer`.
 
 Models only store and constrain data.
 """
@@ -16,7 +16,7 @@ WELL = {"failed_since": None, "failures": 0, "error": "", "alert_at": None}
 
 
 class PrimaryTerms(models.Model):
-    """The primaries of zones, and how to transfer from them."""
+    """Primaries, and how the panel transfers zones from them."""
 
     # In the order of the queries: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
     addresses = ArrayField(models.CharField(max_length=47))
@@ -47,9 +47,9 @@ TERMS = (
 
 
 class TransferredZone(PrimaryTerms):
-    """The primaries of a zone, with the results of its last transfer and the time of its next turn.
+    """A zone's primaries, the results of its last transfer, and the time of its next refresh.
 
-    A zone that was taken over keeps its primaries, so that it can be given back. It has no next turn.
+    A zone that was taken over keeps its primaries and can be given back to them. It has no next refresh.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")

@@ -1,7 +1,7 @@
-"""The conversion of transferred records to RRsets: a whole zone from AXFR, or changed RRsets from IXFR.
+"""Convert transferred records to RRsets: a whole zone from AXFR, or changed RRsets from IXFR.
 
 A transfer is accepted completely or not at all. It fails if it contains another zone, records outside the zone, records
-that break rules, or signatures that cannot be served.
+that break rules, or signatures that can't be served.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _OPTIONS = Options(existing="replace", signatures="keep")
 
 
 class DoesNotFit(Exception):
-    """The changes do not apply to the zone's content here, so the whole zone has to be transferred."""
+    """The changes don't apply to the zone's current content. The whole zone has to be transferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Transfer:
 
 
 def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Transfer:
-    """Return the changes that turn the current RRsets into the whole zone that these records contain.
+    """Return the changes from the current RRsets to the whole zone in these records.
 
-    Raise TransferFailed if the records are not exactly this zone, or cannot be served.
+    Raise TransferFailed if the records aren't exactly this zone, or can't be served.
     """
     text, size = ZoneText(zone), 0
     for record in records:
@@ -101,9 +101,9 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 
 
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
-    """Return the changes that an IXFR makes to the current RRsets. `current` must have all RRsets at the touched names.
+    """Return the changes that an IXFR makes to `current`, which must have all RRsets at the touched names.
 
-    Raise DoesNotFit if a removed record is missing, an added record exists already, or a type is of DNSSEC or LUA.
+    Raise DoesNotFit if a removed record is missing, an added record exists, or there are DNSSEC or LUA records.
     """
     values: dict[Key, _Values] = {
         key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

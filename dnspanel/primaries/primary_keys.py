@@ -1,4 +1,4 @@
-"""The TSIG keys that sign requests to primaries and the primaries' answers."""
+"""The TSIG keys for signing requests to primaries and verifying their answers."""
 
 import dns.tsig
 
@@ -9,14 +9,14 @@ from dnspanel.zones.models import Zone
 
 
 def key_for(row: TransferredZone) -> dns.tsig.Key | None:
-    """Return the TSIG key of the zone's primaries, or None without a key."""
+    """Return the TSIG key of the zone's primaries, or None if they don't use one."""
     if not row.tsig_name or row.tsig_secret is None:
         return None
     return key_of(TsigKey(row.tsig_name, row.tsig_algorithm, decrypt_secret(row.tsig_secret).decode()))
 
 
 def key_name_of(zone: Zone) -> str:
-    """Return the name of the TSIG key for transfers of the zone, or "". Make no query for a zone edited here."""
+    """Return the name of the zone's TSIG key for transfers, or "". Zones that aren't transferred need no query."""
     if not zone.transferred_from:
         return ""
     return TransferredZone.objects.filter(pk=zone.pk).values_list("tsig_name", flat=True).first() or ""

@@ -1,7 +1,7 @@
-"""TLS to primaries (RFC 9103): the settings, and the identity of each primary.
+"""TLS settings for connections to primaries (RFC 9103), and the expected identity of each primary.
 
-Either all primaries of a zone use TLS or none does. Otherwise an attacker who blocks the primary with TLS could make
-another primary send the zone in clear text.
+Either all primaries of a zone use TLS, or none of them. Otherwise an attacker could block the primary with TLS, and the
+panel would transfer the zone from another primary in clear text.
 """
 
 from collections.abc import Collection
@@ -22,12 +22,12 @@ LONGEST_PEM = 64_000  # characters
 
 
 def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
-    """Return the host and port for one of the zone's addresses. The default port is 53, or 853 over TLS."""
+    """Return the host and port of one of the zone's primaries. The default port is 53, or 853 over TLS."""
     return split_resolver(address, TLS_PORT if row.uses_tls else PORT)
 
 
 def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
-    """Return the identity that the primary at this index must prove over TLS, or None without TLS."""
+    """Return the identity that the primary at this index has to prove over TLS, or None without TLS."""
     if not row.uses_tls:
         return None
     names = row.tls_names or [""]
@@ -44,7 +44,7 @@ def own_authority(row: TransferredZone, *, now: datetime) -> str:
 
 
 def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list[str]]) -> list[str]:
-    """Return the primaries' canonical names. Add a fault for each invalid name and for a wrong number of names."""
+    """Return the primaries' names in canonical form. Add errors to `faults` for invalid names or a wrong number."""
     found = []
     for text in texts:
         try:
@@ -59,7 +59,7 @@ def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list
 
 
 def checked_certificates(text: str, faults: dict[str, list[str]]) -> str:
-    """Return the certificates in PEM, and add a fault if they are invalid or too many."""
+    """Return the certificates in PEM. Add an error to `faults` if they are invalid, or if there are too many."""
     if len(text) > LONGEST_PEM:
         faults["tls_certificates"] = [gettext("Enter at most {longest:,} characters.").format(longest=LONGEST_PEM)]
         return ""

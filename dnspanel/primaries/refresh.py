@@ -1,6 +1,6 @@
-"""The refresh of a zone: its primaries are asked one after the other for newer content (RFC 1034, section 4.3.5).
+"""Refresh a zone: query its primaries in order until one answers (RFC 1034 section 4.3.5).
 
-No transaction is open while a primary is being asked.
+No transaction is open while the panel waits for a primary.
 """
 
 import time
@@ -53,9 +53,9 @@ UPDATE primaries_transferredzone SET due_at = %(until)s WHERE zone_id = (
 
 
 def claim_due(now: datetime) -> int | None:
-    """Claim the zone that has been due for the longest time. Return its id, or None if no zone is due.
+    """Claim the zone that has been due longest. Return its id, or None if no zone is due.
 
-    The claim ends with the turn, or after CLAIM.
+    The claim ends with the refresh, or after CLAIM.
     """
     found = fetch_one(_CLAIM, {"now": now, "until": now + CLAIM})
     return None if found is None else int(found[0])
@@ -63,7 +63,7 @@ def claim_due(now: datetime) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """The state of a zone at the beginning of its turn."""
+    """A zone's state at the beginning of a refresh."""
 
     row: TransferredZone
     zone: Zone
@@ -71,14 +71,14 @@ class _Turn:
 
     @property
     def known_serial(self) -> Serial | None:
-        """The serial of the copy here, or None if the zone must be transferred regardless of its serial."""
+        """The primary's serial of the panel's copy, or None if the zone must be transferred whatever its serial is."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Update the zone from the first primary that answers. Return "axfr", "ixfr", the error, or "" if there is no news.
+    """Refresh the zone from the first primary that works. Return "axfr", "ixfr", the error, or "".
 
-    If a primary fails, the zone does not change and the next primary is asked. If all fail, the error is also stored.
+    If a primary fails, the zone stays unchanged and the next one is tried. If all fail, the error is also stored.
     """
     row = TransferredZone.objects.select_related("zone").filter(pk=zone_id).first()
     if row is None or not row.is_active or row.zone.deleted_at is not None:
@@ -109,7 +109,7 @@ def _timers_of(row: TransferredZone) -> Timers | None:
 
 
 def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
-    """Transfer the zone from the primary at this index. Return "axfr" or "ixfr", or "" if the serial is the same.
+    """Transfer the zone from the primary at this index. Return "axfr" or "ixfr", or "" if the zone is up to date.
 
     Raise TransferFailed if the primary's serial is lower or the transfer fails.
     """
@@ -171,8 +171,8 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
 def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
     """Transfer by IXFR. Return None if a full transfer is needed.
 
-    The primary can answer with changes or with the whole zone. Raise TransferFailed if the content cannot be served,
-    and the errors of `Server.all_of` if the answer is a whole zone that is cut off.
+    The primary can answer with changes or with the whole zone. Raise TransferFailed if the content can't be served. If
+    the answer is an incomplete whole zone, raise the errors of `Server.all_of`.
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
@@ -200,7 +200,7 @@ def _all(turn: _Turn, records: Iterable[Record]) -> Transfer:
 
 
 def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) -> None:
-    """Raise TransferFailed if an IXFR breaks a rule for all zones. After an AXFR, `read_all` makes this check."""
+    """Raise TransferFailed if an IXFR breaks a rule for all zones. For an AXFR, `read_all` does this check."""
     edits = [Edit(Change(*key, current.get(key), rrset)) for key, rrset in changes.items()]
     [plan] = plan_zones({zone.pk: (zone, edits)}, zone.changed_at)
     broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]
@@ -212,7 +212,7 @@ def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) 
 
 
 def _refuse_broken_below(turn: _Turn, changes: Changes) -> None:
-    """Raise TransferFailed for a DS that would break the chain of trust to a zone that is served here."""
+    """Raise TransferFailed if a DS would break the chain of trust to a child zone that is served here."""
     after = {name: rrset.served for (name, type), rrset in changes.items() if type == rdtypes.DS and rrset is not None}
     if not after:
         return

@@ -1,4 +1,4 @@
-"""Transferred zones: set up, change, refresh, take over and give back. Verbs."""
+"""Set up, change, refresh, take over and give back transferred zones. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -45,9 +45,9 @@ _OF_TLS = ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The primaries of a zone, from a form or the API. If `tsig_secret` is None, the stored secret stays.
+    """The primaries of a zone, from a form or the API. If `tsig_secret` is None, the stored secret is kept.
 
-    Over TLS, each primary is identified by a name that its certificate must have, or by the certificate itself.
+    Over TLS, each primary is identified by a name in its certificate, or by the certificate itself.
     """
 
     addresses: Collection[str]
@@ -61,13 +61,13 @@ class Terms:
 
 
 def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
-    """Return the zone's terms with other addresses. The key and the TLS settings stay."""
+    """Return the zone's terms with other addresses, and the same key and TLS settings."""
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     return Terms(addresses) if row is None else replace(terms_of(row), addresses=addresses)
 
 
 def terms_of(row: PrimaryTerms) -> Terms:
-    """Return the terms of a row without the secret, so that the stored secret stays."""
+    """Return the terms of a row without the secret. Saving them keeps the stored secret."""
     terms = replace(Terms(row.addresses), **{name: getattr(row, name) for name in _OF_TLS})
     if not row.tsig_name:
         return terms
@@ -95,10 +95,10 @@ def create_transferred_zone(
     team: Team | None = None,
     in_transaction: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
-    """Create a zone and start its first transfer. No node gets the zone before the transfer ends.
+    """Create a zone and start its first transfer. Nodes don't get the zone before the transfer is complete.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. Raise the errors of
-    `edit.create_zone`, Forbidden if the author is not allowed to make the panel read from servers, and PrimariesRefused
+    `edit.create_zone`, Forbidden if the author isn't allowed to make the panel connect to servers, and PrimariesRefused
     for invalid terms.
     """
     allowed_servers.refuse_servers(acting.author)
@@ -133,12 +133,12 @@ def set_primaries(
 ) -> TransferredZone:
     """Make these servers the zone's primaries. The zone's content stays until the first transfer.
 
-    The zone becomes read-only here. The author's draft loses its operations on the zone. Other people's operations
-    stay, in case the zone is taken over later. Another server then decides the zone's content, so all rules are checked
-    first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules` a person who is allowed to govern the
-    zone bypasses ApprovalNeeded and Frozen, with a reason. Raise the errors of `_lock_zone`, Forbidden if the author is
-    not allowed to make the panel read from servers, and PrimariesRefused for invalid terms, a producer catalog, or a
-    zone that the panel's keys sign.
+    The zone becomes read-only here. Its operations are deleted from the author's draft. Other people's drafts keep
+    them, in case the zone is taken over later. Another server then decides the zone's content, so all rules are checked
+    first: raise ApprovalNeeded, Frozen, Locked or HookRefused. With `past_rules`, a user who is allowed to govern the
+    zone bypasses ApprovalNeeded and Frozen, with a reason. Raise the errors of `_lock_zone`, and Forbidden if the
+    author isn't allowed to make the panel connect to servers. Raise PrimariesRefused for invalid terms, a producer
+    catalog, or a zone that the panel's keys sign.
     """
     allowed_servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
@@ -177,7 +177,7 @@ def set_primaries(
 
 
 def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> None:
-    """Switch IXFR on or off for a zone. Without IXFR each transfer is a whole zone.
+    """Switch IXFR on or off for a zone. Without IXFR, each transfer contains the whole zone.
 
     Raise the errors of `_lock_zone`, and NotTransferred if this panel is the primary.
     """
@@ -191,7 +191,7 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
 
 
 def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
-    """Ask the zone's primaries immediately. With `wants_all`, transfer the whole zone regardless of its serial.
+    """Make the zone due for a refresh now. With `wants_all`, transfer the whole zone regardless of its serial.
 
     Raise the errors of `_lock_zone`, and NotTransferred if this panel is the primary.
     """
@@ -207,12 +207,12 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
 
 @after_hooks
 def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Publication | None:
-    """Make this panel the primary of a transferred zone. It is then edited and served here, even if it had expired.
+    """Make this panel the primary of a transferred zone.
 
-    The terms are kept, so that `give_back` can return the zone to its primaries. Return the publication that gives the
-    zone to nodes, or None if they already have it. Raise NotTransferred if this panel is the primary, TakeOverRefused
-    if the zone is a catalog or was never transferred, and the errors of `_lock_zone` and of rules as in
-    `set_primaries`.
+    The zone becomes editable, and is served even if it had expired. The terms are kept for `give_back`. Return the
+    publication that sends the zone to the nodes, or None if they already have it. Raise NotTransferred if this panel is
+    the primary, and TakeOverRefused if the zone is a catalog or was never transferred. Also raise the errors of
+    `_lock_zone`, and the errors of rules as in `set_primaries`.
     """
     with transaction.atomic(durable=True):
         locked = _lock_zone(zone, acting.author)
@@ -251,9 +251,9 @@ def give_back(
     acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
-    """Make the old primaries of a taken-over zone its primaries again. The next transfer replaces changes made here.
+    """Give a taken-over zone back to its old primaries. The next transfer replaces changes made here.
 
-    Raise TakeOverRefused if the zone was not taken over or the panel's keys sign it. Otherwise raise errors as in
+    Raise TakeOverRefused if the zone wasn't taken over or the panel's keys sign it. Other errors are as in
     `set_primaries`.
     """
     allowed_servers.refuse_servers(acting.author)
@@ -284,9 +284,9 @@ def give_back(
 
 
 def note_notice(*, row: TransferredZone, now: datetime) -> None:
-    """Record a primary's NOTIFY. Ask the primary now, or one second after the previous NOTIFY or answer.
+    """Record a primary's NOTIFY, and make the zone due: now, or one second after the last NOTIFY or answer.
 
-    A NOTIFY during the zone's turn is not lost, because the end of the turn checks for it.
+    A NOTIFY during a refresh isn't lost, because the end of the refresh checks for it.
     """
     last = max((at for at in (row.noticed_at, row.confirmed_at) if at is not None), default=now - LEAST_GAP)
     at = max(now, min(last, now) + LEAST_GAP)
@@ -296,7 +296,7 @@ def note_notice(*, row: TransferredZone, now: datetime) -> None:
 
 
 def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) -> None:
-    """Count a NOTIFY from an address that is not a primary, at most once a second."""
+    """Count a NOTIFY from an address that isn't a primary's, at most once per second."""
     if row.notice_refused_at is None or now - row.notice_refused_at >= LEAST_GAP:
         TransferredZone.objects.filter(pk=row.pk).update(
             notices_refused=row.notices_refused + 1, notice_refused_at=now, notice_refused_from=address
@@ -304,7 +304,7 @@ def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) ->
 
 
 def row_of(zone: Zone) -> TransferredZone:
-    """Return the row with the zone's primaries. Raise NotTransferred if this panel is the primary."""
+    """Return the zone's row with its primaries. Raise NotTransferred if this panel is the primary."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None:
         raise NotTransferred(zone.name)
@@ -312,9 +312,9 @@ def row_of(zone: Zone) -> TransferredZone:
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock the zone as publications do, and return it.
+    """Lock the zone like a publication does, and return it.
 
-    Raise Unknown if it was deleted, or RightMissing if the author is not allowed to change the zone's settings.
+    Raise Unknown if it was deleted, or RightMissing if the author isn't allowed to change the zone's settings.
     """
     found = next(iter(find_zones.lock_zones([zone.pk])), None)
     if found is None:
@@ -334,7 +334,7 @@ def _forget_own_operations(zone: Zone, author: Author) -> None:
 
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """Start transferring these zones with these terms. The caller has locked or just created the zones."""
+    """Start to transfer these zones with these terms. The caller must have locked or just created the zones."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
     TransferredZone.objects.bulk_create(
@@ -352,7 +352,7 @@ def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: date
 
 
 def wake_on_commit() -> None:
-    """Wake a worker for the zones that are due, after this transaction is committed."""
+    """Wake a worker for the due zones after this transaction commits."""
     transaction.on_commit(lambda: due.send_robust(sender=TransferredZone), robust=True)
 
 
@@ -362,9 +362,9 @@ def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
 
 
 def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
-    """Return the database columns for these terms.
+    """Return the terms as database columns. Raise PrimariesRefused with the invalid fields.
 
-    Without a new secret, `row` provides the old one. Raise PrimariesRefused with the invalid fields.
+    If the terms don't contain a new secret, `row`'s secret is kept.
     """
     faults: dict[str, list[str]] = {}
     addresses = _addresses(terms, faults)
@@ -380,7 +380,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
 
 
 def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[str, Any]:
-    """Return the database columns for TLS, and add errors to `faults`, for example names without TLS."""
+    """Return the database columns for TLS. Add errors to `faults`, for example for certificate names with TLS off."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
             faults["uses_tls"] = [gettext("Names and certificates require TLS. Enable TLS, or clear them.")]
@@ -456,6 +456,6 @@ def columns_of(row: PrimaryTerms) -> dict[str, Any]:
 
 
 def columns_for_audit(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the terms for the audit log: certificates as fingerprints, without the secret."""
+    """Return the terms for the audit log, with fingerprints instead of certificates, and without the secret."""
     terms = {name: value for name, value in columns.items() if name != "tsig_secret"}
     return {**terms, "tls_certificates": sorted(fingerprints_of(columns["tls_certificates"]))}

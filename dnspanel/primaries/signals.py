@@ -1,4 +1,4 @@
-"""The signals that a transferred zone is due, or that a zone's content was transferred. They are sent on commit."""
+"""Signals for zones that are due for a refresh, and for transferred content. They are sent on commit."""
 
 from django.dispatch import Signal
 

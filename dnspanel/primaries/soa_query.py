@@ -1,4 +1,4 @@
-"""The SOA query to a primary: over UDP, then TCP if the answer does not fit (RFC 1035, RFC 8945), or only over TLS."""
+"""Query a primary's SOA: over UDP, then TCP if the answer is truncated (RFC 1035, RFC 8945), or only over TLS."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ _PASSING = (TIMEOUT, "transfer-servfail")
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """A primary's address, its TSIG key if there is one, and its identity over TLS (None: UDP and TCP without TLS)."""
+    """A primary's address, its TSIG key (if any), and its TLS identity (None: UDP and TCP without TLS)."""
 
     host: str
     port: int
@@ -41,7 +41,7 @@ class Primary:
 
 
 def serial_at(primary: Primary, zone: str) -> int:
-    """Return the primary's serial of the zone. Raise TransferFailed with a readable reason if there is none."""
+    """Return the zone's serial at the primary. Raise TransferFailed with a readable reason if the query fails."""
     where = gettext("{host} port {port}").format(host=primary.host, port=primary.port)
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)

@@ -1,7 +1,7 @@
-"""The tasks of transfers: `celery worker -Q push --pool=threads`.
+"""Celery tasks for transfers: `celery worker -Q push --pool=threads`.
 
-Tasks have no arguments. They process the zones that are due, one after another. Beat enqueues the tasks again in case a
-wake-up was lost. No publication waits for these tasks.
+The tasks have no arguments. They process the due zones one after another. Beat also enqueues them periodically, in case
+a wake-up is lost. Publications don't wait for these tasks.
 """
 
 import threading
@@ -25,7 +25,7 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 @shared_task(ignore_result=True)
 def drive_transfers_in() -> None:
-    """Stop serving expired zones and transfer zones that are due, even if a wake-up was lost."""
+    """Stop serving expired zones and transfer due zones. Beat runs this in case a wake-up is lost."""
     if not TransferredZone.objects.exists():
         return
     apply_transfer.expire_due(now=timezone.now())
@@ -34,7 +34,7 @@ def drive_transfers_in() -> None:
 
 @shared_task(ignore_result=True)
 def transfer_due() -> None:
-    """Transfer the zones that are due, one by one. The task can run twice, late or never."""
+    """Transfer the due zones, one by one. It is harmless if the task runs twice, late or never."""
     _transfer_due()
 
 

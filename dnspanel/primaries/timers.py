@@ -1,4 +1,4 @@
-"""The times when a zone is due and when it expires, from its SOA (RFC 1034 4.3.5, RFC 1035 3.3.13). Pure."""
+"""Compute when a zone is due and when it expires, from its SOA (RFC 1034 4.3.5, RFC 1035 3.3.13). Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ class Timers:
 
     @classmethod
     def of(cls, soa: RRset) -> "Timers":
-        """Return the timers from an SOA, within bounds. Primaries are asked at least twice before the zone expires."""
+        """Return the timers of a SOA, within bounds. Primaries are queried at least twice before the zone expires."""
         refresh, retry, expire = (timedelta(seconds=int(word)) for word in soa.rdata[0].split()[3:6])
         refresh = min(max(refresh, LEAST_REFRESH), MOST_REFRESH)
         retry = min(max(retry, LEAST_RETRY), MOST_RETRY, refresh)
@@ -35,11 +35,11 @@ class Timers:
 
 
 def first_retry(failures: int) -> timedelta:
-    """Return the time until the next try for a zone that was never transferred, after this number of failures."""
+    """Return the delay before the next attempt for a zone that was never transferred, after this number of failures."""
     doubled: int = 2 ** min(max(failures - 1, 0), _MOST_DOUBLED)
     return min(FIRST_RETRY * doubled, MOST_FIRST_RETRY)
 
 
 def due_after_failure(timers: Timers | None, failures: int, now: datetime) -> datetime:
-    """Return the time at which to ask a primary again after a failure."""
+    """Return the time of the next refresh after a failure."""
     return now + (first_retry(failures) if timers is None else timers.retry)

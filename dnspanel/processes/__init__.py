@@ -1,1 +1,1 @@
-"""Code for all processes of the panel: the broker, checks at startup, and operation without the broker."""
+"""Code for all of the panel's processes: the broker, checks at startup, and operation without the broker."""

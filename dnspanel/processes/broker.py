@@ -1,9 +1,9 @@
-"""Redis as the broker, without kombu's records of messages that only wake a worker.
+"""Use Redis as the broker, without kombu's bookkeeping for messages that only wake a worker.
 
 kombu records each message that it delivers to a worker in Redis, and deletes the record when the message is
-acknowledged. If a worker dies with the message, another worker gets it `visibility_timeout` seconds later. That takes
-two transactions per message, which were half of the push worker's computing time for an edit. A message in one of
-WAKING_QUEUES only means "look for work". Beat sends it again within seconds.
+acknowledged. If the worker dies, another worker gets the message `visibility_timeout` seconds later. That takes two
+transactions per message, which used half of the push worker's CPU time for an edit. A message in one of WAKING_QUEUES
+only means "look for work", and beat sends it again within seconds.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _Channel: Any = redis.Channel
 class QoS(_Noted):  # type: ignore[misc]
     """kombu's QoS, except that messages of WAKING_QUEUES are lost if their worker dies or rejects them.
 
-    These messages still count toward the number of messages that a worker can have at a time.
+    These messages still count toward the prefetch limit of a worker.
     """
 
     def append(self, message: Any, delivery_tag: str) -> None:
@@ -49,10 +49,10 @@ class QoS(_Noted):  # type: ignore[misc]
 
     @contextmanager
     def _let_go(self, delivery_tag: str) -> Iterator[None]:
-        """Stop counting the message, even if Redis does not answer.
+        """Stop counting the message, even if Redis doesn't answer.
 
-        Otherwise kombu keeps counting a message that it could not acknowledge. After Redis had hung for some seconds,
-        idle workers then took no messages. The message is delivered again after `visibility_timeout`.
+        Otherwise kombu continues to count a message that it couldn't acknowledge. After Redis had hung for some
+        seconds, idle workers then stopped taking messages. The message is delivered again after `visibility_timeout`.
         """
         try:
             yield
@@ -62,10 +62,10 @@ class QoS(_Noted):  # type: ignore[misc]
 
 
 class Channel(_Channel):  # type: ignore[misc]
-    """kombu's Channel, except that a missing connection raises an error that makes workers connect again.
+    """kombu's Channel, except that a missing connection raises an error that makes workers reconnect.
 
-    A worker that loses Redis twice within moments closes channels whose connection is already closed. kombu then reads
-    the host name of a missing connection, and the AttributeError ended the worker. The same error was reported for
+    A worker that loses Redis twice in quick succession closes channels whose connection is already closed. kombu then
+    reads the host name of a missing connection, and the AttributeError ends the worker. The same error was reported for
     older releases: celery/kombu#582, celery/kombu#970.
     """
 
@@ -82,5 +82,5 @@ def _only_wakes(message: Any | None) -> bool:
 
 
 def use() -> None:
-    """Make all new channels of this process to Redis use this module's Channel."""
+    """Make this process use this module's Channel for all new Redis channels."""
     redis.Transport.Channel = Channel

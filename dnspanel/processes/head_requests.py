@@ -1,4 +1,4 @@
-"""Answers to HEAD requests: the headers of the GET, without the body (RFC 9110 section 9.3.2)."""
+"""Answer HEAD requests with the headers of a GET, without the body (RFC 9110 section 9.3.2)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 def without_bodies_for_head(application: "WSGIApplication") -> "WSGIApplication":
-    """Wrap a WSGI application so that its answers to HEAD requests have no body.
+    """Wrap a WSGI application to drop the bodies of its answers to HEAD requests.
 
-    Django leaves this to the server. gunicorn also drops the body, but logs a warning each time, and load balancers
-    send HEAD requests as health checks every few seconds.
+    Django leaves this to the server. gunicorn also drops the body, but logs a warning each time. Load balancers send
+    HEAD requests as health checks every few seconds.
     """
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:

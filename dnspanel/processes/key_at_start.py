@@ -1,4 +1,4 @@
-"""The check that web processes, workers and beat start with the master keys that the database's secrets need."""
+"""Check that web processes, workers and beat start with the master keys that the database's secrets need."""
 
 import logging
 
@@ -11,10 +11,10 @@ logger = logging.getLogger(__name__)
 
 
 def stop_with_another_key() -> None:
-    """End this process if it lacks a master key that the database's secrets need. Log the reason.
+    """Exit this process if a master key that the database's secrets need is missing. Log the reason.
 
-    Commands of manage.py use the system check E017 for this. The connection is closed, because this process may fork
-    next.
+    Commands of manage.py use the system check E017 for this. The database connection is closed, because this process
+    may fork next.
     """
     try:
         refuse_another_key()

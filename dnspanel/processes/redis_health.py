@@ -1,4 +1,4 @@
-"""A check that Redis answers and accepts a write. A full Redis answers PING but refuses every task."""
+"""Check that Redis answers and accepts a write. A full Redis answers PING but refuses every task."""
 
 from enum import StrEnum
 from functools import cache
@@ -30,7 +30,7 @@ def redis_problem() -> RedisProblem | None:
 
 
 def explained_problem() -> tuple[RedisProblem | None, str]:
-    """Return the problem as `redis_problem` does, and the message of Redis or the connection ("" if there is none)."""
+    """Return the problem, like `redis_problem`, and the message from Redis or the connection ("" without a problem)."""
     try:
         _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:

@@ -1,8 +1,8 @@
-"""Delivery without a broker: the workers that deliver run the beat schedule of their queues themselves.
+"""Deliver without a broker: delivering workers run the beat schedule of their queues themselves.
 
-If Redis is stopped, full or unreachable, or beat hangs, no task arrives. A thread in the workers `publish` and `push`
-notices this and calls the functions that beat would otherwise trigger with messages. Each function finds its work in
-PostgreSQL, under the same advisory locks. So running it twice is harmless, even when Redis returns at that moment.
+If Redis is stopped, full or unreachable, or beat hangs, no tasks arrive. A thread in the workers `publish` and `push`
+detects this and calls the functions that beat otherwise triggers with messages. Each function finds its work in
+PostgreSQL, under the same advisory locks. Running one twice is therefore harmless, even when Redis comes back.
 """
 
 import logging
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Poller:
-    """A poller that runs the scheduled tasks of some queues while no messages arrive."""
+    """A poller that runs the scheduled tasks of some queues in this process while no messages arrive."""
 
     def __init__(self, app: Celery, queues: Iterable[str]) -> None:
         self._queues = frozenset(queues)
@@ -50,13 +50,13 @@ class Poller:
         self.is_at_work = False
 
     def start(self) -> None:
-        """Start to watch for messages in a daemon thread. While none arrive, `wake` runs tasks in this process."""
+        """Start a daemon thread that watches for messages. While none arrive, `wake` runs tasks in this process."""
         task_received.connect(self._note_message)
         wake.instead = self.run_here
         threading.Thread(target=self._watch, name="poller", daemon=True).start()
 
     def run_here(self, task: "Task[..., Any]", args: tuple[Any, ...], countdown: float) -> bool:
-        """Run the task in this process if no messages arrive. Return False if the task must be sent as a message."""
+        """Run the task in this process if no messages arrive. Return False if the task has to be sent as a message."""
         if not self.is_at_work or not self._is_ours(task):
             return False
         if countdown:
@@ -115,11 +115,11 @@ def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:
 
 
 def use() -> None:
-    """Make every delivering worker of this process start a poller."""
+    """Make every worker of this process that consumes WAKING_QUEUES start a poller."""
     celeryd_after_setup.connect(begin)
 
 
 def begin(instance: Any, **_: object) -> None:
-    """Start the poller if this worker delivers. Other workers wait for messages."""
+    """Start the poller if this worker consumes one of WAKING_QUEUES."""
     if queues := WAKING_QUEUES & set(instance.app.amqp.queues.consume_from):
         Poller(instance.app, queues).start()

@@ -1,1 +1,1 @@
-"""The publisher, which encodes the log as LMDB files and signed segments. This package has no code about nodes."""
+"""Publish: encode the log as LMDB files and signed segments. This package contains no code about nodes."""

@@ -1,4 +1,4 @@
-"""Alert conditions for publishing: it has stopped, or stored segments are damaged."""
+"""Alert conditions for stopped publishing and damaged segments."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PublishInputs:
-    """The reasons why publishing has stopped, one for each affected schema, and the number of damaged segments."""
+    """The reasons why publishing has stopped, one per affected schema, and the number of damaged segments."""
 
     stalls: tuple[str, ...] = ()
     damaged_segments: int = 0
 
 
 def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
-    """Read the reasons for stops and the number of damaged segments, in two queries."""
+    """Read the reasons why publishing has stopped, and the number of damaged segments, in two queries."""
     return PublishInputs(
         stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
         damaged_segments=Segment.objects.filter(damaged=True).count(),

@@ -1,13 +1,9 @@
 """Errors that stop the publisher, in addition to those of `replication`. Each is shown to a person.
 
-Transient (replication)
-└── StorageUnreachable    the storage of segments does not answer, or is full
-Permanent (replication)
-├── ZoneNotEncoded        a zone's content cannot be compiled
-├── ChainBroken           a zone would no longer validate
-├── SegmentsAhead         segments exist that the log lacks
-├── StoreAhead            the panel's LMDB has more than its segments
-└── BadSegment (replication)
+Transient (replication) └── StorageUnreachable    the storage of segments does not answer, or is full Permanent
+(replication) ├── ZoneNotEncoded        a zone's content cannot be compiled ├── ChainBroken           a zone would no
+longer validate ├── SegmentsAhead         segments exist that the log lacks ├── StoreAhead            the panel's LMDB
+has more than its segments └── BadSegment (replication)
     └── DamagedObject     a stored object is missing, or is not what was stored
 """
 
@@ -16,7 +12,7 @@ from replication.errors import BadSegment, Permanent, Transient
 
 
 class StorageUnreachable(Transient):
-    """The storage named `segments` failed. Publications wait until it works again."""
+    """The storage `segments` failed. Publications wait until it works again."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(
@@ -28,7 +24,7 @@ class StorageUnreachable(Transient):
 
 
 class ZoneNotEncoded(Permanent):
-    """One zone cannot be compiled. A publication that fixes the zone lets the log continue."""
+    """A zone can't be compiled. Encoding continues once a later publication fixes the zone."""
 
     def __init__(self, *, zone_name: str, reason: str) -> None:
         super().__init__(
@@ -38,7 +34,7 @@ class ZoneNotEncoded(Permanent):
 
 
 class ChainBroken(Permanent):
-    """Validating resolvers would reject all answers of a zone, and no person has accepted that."""
+    """Validating resolvers would reject all answers for a zone, and no person has accepted that."""
 
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
@@ -51,7 +47,7 @@ class ChainBroken(Permanent):
 
 
 class SegmentsAhead(Permanent):
-    """PostgreSQL was restored or altered, and would allocate sequences again that nodes already have."""
+    """PostgreSQL was restored or altered, and would assign sequences that nodes already have to other publications."""
 
     def __init__(self, *, segments: int, head: int) -> None:
         super().__init__(
@@ -63,7 +59,7 @@ class SegmentsAhead(Permanent):
 
     @property
     def reason(self) -> str:
-        """A sentence with the reason for a hold."""
+        """The reason for a hold, as a sentence."""
         return gettext("the last segment is at sequence {segments}, but the database is only at {head}.").format(
             segments=self.segments, head=self.head
         )
@@ -82,14 +78,14 @@ class StoreAhead(Permanent):
 
     @property
     def reason(self) -> str:
-        """A sentence with the reason for a hold."""
+        """The reason for a hold, as a sentence."""
         return gettext("the panel’s own LMDB is at sequence {store}, but the database ends at {segments}.").format(
             store=self.store, segments=self.segments
         )
 
 
 class DamagedObject(BadSegment):
-    """An object in the storage of segments is missing or altered."""
+    """A stored object is missing or altered."""
 
     def __init__(self, *, object_name: str, reason: str) -> None:
         super().__init__(reason=reason)
@@ -97,15 +93,15 @@ class DamagedObject(BadSegment):
 
 
 class KeyRefused(Exception):
-    """An action on the signing keys that is not possible now. The message is for the person who requested it."""
+    """An action on the signing keys isn't possible now. The message is for the user who requested it."""
 
 
 class RotationUnderWay(KeyRefused):
-    """A new key exists that is not in use yet."""
+    """A key rotation is in progress: a new key exists, but isn't in use yet."""
 
     def __init__(self) -> None:
         super().__init__(gettext("Another key rotation is in progress. Wait until its new key is in use."))
 
 
 class KeyStillNeeded(KeyRefused):
-    """Former keys cannot be retired, because nodes still need data that only they have signed."""
+    """Former keys can't be retired, because nodes still need data that is signed only with them."""

@@ -1,7 +1,7 @@
-"""Early permanent deletion of zones from the trash. Verbs.
+"""Permanently delete zones from the trash before their time is up. Verbs.
 
 This module is not in `zones`, because a zone must not be deleted permanently before the nodes' log contains its
-deletion. The log is encoded from the zone's rows. If the rows are deleted first, the deletion does not reach any node.
+deletion. The log is encoded from the zone's rows. If the rows are deleted first, the deletion doesn't reach any node.
 """
 
 from datetime import datetime
@@ -22,10 +22,10 @@ from dnspanel.zones.rights import access
 
 
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
-    """Delete the zone, its records and its history permanently, and record the actor in the audit log.
+    """Permanently delete the zone, its records and its history, and record this in the audit log.
 
-    Raise NotInTrash if it isn't in the trash, RightMissing without the right DELETE_ZONE, and StillOnItsWay while the
-    nodes' log or the audit log's chain lacks the deletion. All happens in one transaction.
+    Everything happens in one transaction. Raise NotInTrash if the zone isn't in the trash, and RightMissing without the
+    right DELETE_ZONE. Raise StillOnItsWay if the nodes' log or the audit chain lacks the deletion.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()
@@ -47,7 +47,7 @@ def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _is_known(sequence: int) -> bool:
-    """Return True if every schema's log is encoded up to this publication, and the audit log's chain contains it."""
+    """Return True if every schema's log is encoded up to this sequence, and the audit log's chain contains it."""
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     for schema in schemas_in_use():
         segments = Segment.objects.filter(schema=schema, epoch=epoch).aggregate(newest=Max("last"))["newest"]

@@ -1,4 +1,4 @@
-"""The tables of publishing, from segments and snapshots to signing keys and the keys that seal DNSSEC keys."""
+"""Models for publishing: segments, snapshots, signing keys, and the keys that seal DNSSEC keys."""
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -30,7 +30,7 @@ class SealingKey(models.Model):
 
 
 class Segment(models.Model):
-    """One sealed segment with the sequences first..last of an epoch, for one schema, in the `segments` storage."""
+    """A sealed segment with the sequences first..last of an epoch, for one schema, in the storage `segments`."""
 
     epoch = models.UUIDField()
     schema = models.SmallIntegerField()
@@ -58,7 +58,7 @@ class Segment(models.Model):
 
 
 class FirstSealing(models.Model):
-    """The time when the sequences up to `last` were first sealed for one schema. Merging segments doesn't change it."""
+    """The time when the sequences up to `last` were first sealed for one schema. It isn't changed by merges."""
 
     epoch = models.UUIDField()
     schema = models.SmallIntegerField()
@@ -83,7 +83,7 @@ class Stall(models.Model):
 
 
 class PreparedRows(models.Model):
-    """The LMDB rows of zones that a publication will create, compiled before the publication.
+    """The LMDB rows of zones that a publication creates, compiled before the publication.
 
     They are deleted once every schema has the publication in a segment.
     """
@@ -96,7 +96,7 @@ class PreparedRows(models.Model):
 
 
 class Snapshot(models.Model):
-    """A whole LMDB of one schema at one position, in chunks, in the `segments` storage.
+    """A copy of one schema's whole LMDB at one position, in chunks, in the storage `segments`.
 
     A node without data starts with the newest snapshot of the epoch. If an epoch or a schema has no segment yet, the
     publisher also continues from the newest snapshot.
@@ -119,14 +119,14 @@ class Snapshot(models.Model):
 
 
 class UsedSchema(models.Model):
-    """A PowerDNS schema that nodes use although it is not in the settings. The publisher writes segments for it."""
+    """A PowerDNS schema that nodes use although it isn't in the settings. The publisher writes segments for it."""
 
     schema = models.SmallIntegerField(primary_key=True)
     since = models.DateTimeField()
 
 
 class Garbage(models.Model):
-    """An unreferenced object in the `segments` storage. It is removed when no process can be reading it any longer."""
+    """An unreferenced object in the storage `segments`. It is deleted once all reads of it have ended."""
 
     object_name = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""The signal that a schema has new segments, so its nodes can be updated. It carries the schema's number."""
+"""Signal that a schema has new segments and its nodes can be updated. The signal contains the schema's number."""
 
 from django.dispatch import Signal
 

@@ -1,7 +1,7 @@
-"""The publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
+"""Celery tasks of the publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
 
-`encode_log` has no arguments: it encodes everything between the last segment and the head of the log. Running it twice
-or late does no harm. Celery beat runs it every two seconds, in case a wake-up was lost.
+`encode_log` has no arguments. It encodes everything between the last segment and the head of the log. Running it twice
+or late is harmless. Celery beat runs it every two seconds, in case a wake-up was lost.
 """
 
 import logging
@@ -40,7 +40,7 @@ def make_snapshot(schema: int) -> None:
 
 @shared_task(ignore_result=True)
 def encode_log() -> str:
-    """Encode until the head of the log is reached. Return a summary for the worker's log."""
+    """Encode the log up to its head. Return a summary for the worker's log."""
     position = None
     with _alone:
         while encoded := _step():
@@ -58,10 +58,10 @@ def _step() -> Position | None:
 
 
 def wake_publisher(**_: Any) -> None:
-    """Wake the publisher. If the broker is down, an edit is delayed by two seconds but never lost."""
+    """Wake the publisher. If the broker is down, an edit is delayed by two seconds, but not lost."""
     wake_soon(encode_log)
 
 
 def request_snapshot(*, schema: int) -> None:
-    """Request a snapshot soon. If the broker is down, the request is lost, and the caller repeats it if needed."""
+    """Request a snapshot. If the broker is down, the request is lost, and the caller has to repeat it."""
     wake(make_snapshot, schema, lifetime=SNAPSHOT_LIFETIME)

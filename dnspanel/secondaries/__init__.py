@@ -1,1 +1,1 @@
-"""Secondaries (RFC 9499): other operators' name servers that transfer zones from this panel."""
+"""Secondaries (RFC 9499): name servers of other operators that transfer zones from this panel."""

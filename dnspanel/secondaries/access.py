@@ -1,4 +1,4 @@
-"""Access checks: the rights to see and set up secondaries, and the zones that each secondary transfers."""
+"""Check the rights to see and set up secondaries, and the zones that each secondary can transfer."""
 
 from django.db.models import Q, QuerySet
 
@@ -34,7 +34,7 @@ def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
 
 
 def secondary_for(person: Person, pk: int) -> Secondary:
-    """Return the secondary with this id. Raise SecondaryUnknown if none, Forbidden if the person can't see nodes."""
+    """Return the secondary with this id. Raise SecondaryUnknown, or Forbidden if the person can't see nodes."""
     return first_or(secondaries_visible_to(person).filter(pk=pk), SecondaryUnknown)
 
 
@@ -47,7 +47,7 @@ def may_set_up(person: Person) -> bool:
 def require_set_up(person: Person) -> Actor:
     """Return the actor if it is allowed to set up secondaries. Raise Forbidden otherwise.
 
-    The right to read every zone is required, because a secondary can transfer every zone.
+    This requires the right to read every zone, because a secondary can transfer every zone.
     """
     actor = actor_of(person)
     if actor is None or not can(actor, Permission.NODES):
@@ -58,7 +58,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]:
-    """Return the zones of a secondary that this person is allowed to see."""
+    """Return the members (zones) of a secondary that this person is allowed to see."""
     members = Member.objects.filter(secondary=secondary, until=None)
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):
@@ -67,7 +67,7 @@ def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]
 
 
 def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
-    """Return the state of this zone at each secondary, or no rows if the person isn't allowed to see nodes."""
+    """Return the zone's state at each secondary, or no rows if the person isn't allowed to see nodes."""
     if not can(person, Permission.FLEET):
         return Member.objects.none()
     return Member.objects.filter(zone=zone, until=None).select_related("secondary")
@@ -81,17 +81,17 @@ def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the chosen zones that it can transfer: served zones and producer catalogs, except `withheld` zones."""
+    """Return the chosen zones that the secondary can transfer: served zones and producer catalogs, not `withheld`."""
     return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
 def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the chosen zones that the secondary doesn't get: nodes sign them, and no signed transfer is possible."""
+    """Return the chosen zones that are withheld, because nodes sign them and no signed transfer is possible."""
     return chosen_zones(secondary).filter(withheld())
 
 
 def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
-    """Return the zone with this canonical name. Raise TransferRefused if the secondary cannot transfer it now."""
+    """Return the zone with this canonical name. Raise TransferRefused if the secondary can't transfer it now."""
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
     if zone is None:  # a secondary that doesn't get the zone must not learn if the zone exists
         raise TransferRefused(
@@ -106,7 +106,7 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 def zone_open_to(name: str, address: str) -> Zone:
     """Return the zone with this canonical name if clients at this address can transfer it without a key.
 
-    Otherwise raise TransferRefused, with the same message for zones that aren't open and zones that don't exist.
+    Otherwise raise TransferRefused. The message is the same for zones that aren't open and zones that don't exist.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
@@ -116,7 +116,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Return the reason why no secondary gets this zone now, or "". The zone must be loaded with its signing."""
+    """Return the reason why no secondary can transfer this zone now, or "". Load the zone with its signing."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)
@@ -139,14 +139,14 @@ def certificates_in_use() -> tuple[str, ...]:
 def secondaries_at(address: str) -> list[int]:
     """Return the ids of the active secondaries that can transfer from this address.
 
-    Until a client sends a signed message, only the client's address shows which secondaries it can be.
+    Before a client's first signed message, only its address shows which secondaries it can be.
     """
     found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
     return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]
 
 
 def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str) -> None:
-    """Raise TransferRefused if the secondary must use TLS or present its certificate and this connection doesn't.
+    """Raise TransferRefused if the secondary has to use TLS or its certificate, and this connection doesn't.
 
     `certificate` is the fingerprint of the client's certificate, or "" without one.
     """

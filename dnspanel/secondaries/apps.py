@@ -1,10 +1,10 @@
-"""The Django app of secondaries."""
+"""The Django app for secondaries."""
 
 from django.apps import AppConfig
 
 
 class SecondariesConfig(AppConfig):
-    """The Django app of name servers that transfer zones from this panel."""
+    """The Django app for name servers that transfer zones from this panel."""
 
     name = "dnspanel.secondaries"
     label = "secondaries"

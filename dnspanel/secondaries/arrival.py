@@ -1,4 +1,4 @@
-"""Queries for the secondaries that don't serve the zones of a publication yet."""
+"""Find the secondaries that don't serve a publication's zones yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class Lacking:
 
     @property
     def text(self) -> str:
-        """The zones that the secondary lacks, as a text for pages and messages."""
+        """The zones that the secondary doesn't serve yet, as text for pages and messages."""
         if not self.zones:
             return gettext("{name} will be notified soon").format(name=self.name)
         if self.zones > 1:
@@ -66,7 +66,7 @@ class Lacking:
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
-    """Return the active secondaries whose DNS answers don't show the publication yet, by name, in one query.
+    """Return the active secondaries that don't answer with the publication yet, by name, in one query.
 
     Zones that a secondary doesn't transfer, such as deleted ones, don't count.
     """
@@ -77,10 +77,10 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 
 
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
-    """Return the active secondaries that don't serve the zones' given revisions yet, with reasons, by zone id.
+    """Return the active secondaries that don't serve the given revisions of zones yet, with reasons, by zone id.
 
-    This needs one query. Until the panel has processed the publication for a secondary, the result includes this
-    secondary, because the publication may add the zone to it.
+    Needs one query. A secondary is included until the panel has processed the publication for it, because the
+    publication may add the zone to it.
     """
     if not steps:
         return {}

@@ -1,4 +1,4 @@
-"""Alert conditions for secondaries that are silent, late, or answer wrongly."""
+"""Alert conditions for secondaries that are silent, late, or give wrong answers."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
 def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
     """Yield a condition for each late, silent or differing secondary.
 
-    A secondary that is both silent and late is reported only as silent, because only its answers could show progress.
+    A secondary that is both silent and late is only reported as silent, because progress shows only in its answers.
     """
     for each in inputs.late:
         key, about = f"secondary:{each.name}", (f"secondary:{each.secondary_id}",)

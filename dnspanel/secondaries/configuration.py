@@ -1,4 +1,4 @@
-"""Configuration for a secondary's operator to copy: the key, the panel's addresses, and the catalog zone.
+"""Create configurations for secondaries' operators to copy: key, addresses of the panel, and catalog zone.
 
 BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For other servers and older NSD, the
 configuration lists every zone. BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
@@ -24,7 +24,7 @@ _AUTHORITY, _CERTIFICATE, _KEY = "dnspanel-authority.pem", "dnspanel-client.pem"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the configuration: its text, and the file or section that it belongs in."""
+    """A part of the configuration, with the file or section that it belongs in."""
 
     place: str
     text: str
@@ -40,8 +40,8 @@ def parts_for(
 ) -> list[Part]:
     """Return the configuration. `gateways` are the panel's addresses with ports.
 
-    `zones` are listed if the server reads no catalog. `tls` describes transfers over TLS, and is required if the
-    secondary must use TLS: otherwise its transfers would be refused.
+    `zones` are listed if the server doesn't read catalogs. `tls` describes transfers over TLS. It is required if the
+    secondary has to use TLS, because other transfers are refused.
     """
     over_tls = tls if secondary.transport != Transport.ANY else None
     made = _Made(secondary, [host_and_port(each) for each in gateways], secret, over_tls)
@@ -83,7 +83,7 @@ class _Made:
         return self._place == _PLACES[Kind.KNOT]
 
     def _own(self, name: str, key_name: str, form: str) -> str:
-        """Return the lines that name the secondary's certificate and key files, or "" if it presents no certificate."""
+        """Return the lines that name the secondary's certificate and key files, or "" if it has no certificate."""
         if not self._shows_certificate:
             return ""
         return form.format(name, f"{self._place}/{_CERTIFICATE}") + form.format(key_name, f"{self._place}/{_KEY}")

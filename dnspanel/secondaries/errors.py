@@ -18,7 +18,7 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class SecondaryError(Exception):
-    """Base class of errors about secondaries. A person can read each message and correct the cause."""
+    """Base class of errors about secondaries. Each message is for a user who can correct the cause."""
 
 
 class SecondaryUnknown(SecondaryError, NotFound):
@@ -28,7 +28,7 @@ class SecondaryUnknown(SecondaryError, NotFound):
 
 
 class SecondaryRefused(SecondaryError, FieldsRefused):
-    """A secondary with invalid fields. `fields` maps each field to its messages."""
+    """A secondary's settings are invalid. `fields` maps each field to its messages."""
 
 
 class CertificateRefused(SecondaryError):
@@ -36,7 +36,7 @@ class CertificateRefused(SecondaryError):
 
 
 class KeylessRefused(SecondaryError):
-    """The zone can't be opened to these networks, or NOTIFY can't go to these addresses. `field` names the field."""
+    """The zone can't be opened to these networks, or NOTIFY can't be sent to these addresses (see `field`)."""
 
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message)
@@ -44,11 +44,11 @@ class KeylessRefused(SecondaryError):
 
 
 class TransferRefused(SecondaryError):
-    """The client is not allowed to transfer this zone, or not now."""
+    """The client isn't allowed to transfer this zone, or can't transfer it now."""
 
 
 class SeesTooLittle(Forbidden):
-    """The person or token is allowed to change nodes but not to read every zone in full, as a secondary could."""
+    """The person or token can change nodes, but can't read every zone in full, as a secondary could."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

@@ -1,4 +1,4 @@
-"""An exchange of signed messages with one address over one TLS connection (RFC 7858), with authenticated answers."""
+"""Exchange signed messages with one address over one TLS connection (RFC 7858), and authenticate the answers."""
 
 import socket
 import ssl
@@ -29,12 +29,12 @@ def exchange_over_tls(
 ) -> list[Answer]:
     """Send the messages over TLS and return their answers. If the address isn't allowed, all answers are errors.
 
-    Up to _WINDOW messages are sent at once, and answered within `seconds`. If `certificates` (fingerprints) are given,
-    the server must present one of them. Otherwise only the signatures on its answers prove its identity, and TLS
-    protects the questions from eavesdroppers.
+    Up to _WINDOW messages are sent at once, and must be answered within `seconds`. If `certificates` (fingerprints) are
+    given, the server must present one of them. Otherwise only the signatures on its answers prove its identity, and TLS
+    protects the queries from eavesdroppers.
 
-    If the server closes the connection, ask once more for the missing answers: NSD closes its connections whenever it
-    has loaded a zone.
+    If the server closes the connection, send the unanswered messages once more, because NSD closes its connections
+    whenever it has loaded a zone.
     """
     if not outbound.is_allowed(address[0], settings.SECONDARY_NETWORKS):
         return [not_allowed()] * len(messages)
@@ -58,7 +58,7 @@ def _on_one_connection(
     seconds: float,
     certificates: frozenset[str],
 ) -> list[Answer]:
-    """Send the messages like `exchange_over_tls`, without a second connection."""
+    """Send the messages over a single TLS connection, and return their answers as in `exchange_over_tls`."""
     if not messages:
         return []
     host, port = address
@@ -107,7 +107,7 @@ def _window(
 ) -> list[Answer]:
     """Send one window of messages and return their answers.
 
-    A message without an answer in time, or after the connection was closed, gets an answer with this error.
+    If a message isn't answered in time, or the connection was closed before, its answer is that error.
     """
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
@@ -142,7 +142,7 @@ def _next_message(stream: ssl.SSLSocket, deadline: float) -> bytes:
 
 
 def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
-    """Read exactly `length` bytes. Raise TimeoutError after the deadline, ConnectionError if the server closed."""
+    """Read exactly `length` bytes. Raise TimeoutError after the deadline, or ConnectionError if the server closes."""
     found = b""
     while len(found) < length:
         left = deadline - time.monotonic()

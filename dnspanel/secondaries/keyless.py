@@ -1,6 +1,6 @@
-"""A zone's settings for transfers without a key and for further NOTIFY addresses. Verbs.
+"""Set up a zone's transfers without a key, and its additional NOTIFY addresses. Verbs.
 
-PowerDNS has these settings as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY). API v1 sets them here.
+PowerDNS stores these settings as metadata of the zone (ALLOW-AXFR-FROM, ALSO-NOTIFY). API v1 sets them here.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class Keyless:
-    """A zone's settings for transfers without a key and for NOTIFY. Each row has its author and time."""
+    """A zone's settings for transfers without a key and for NOTIFY. Each row contains its author and time."""
 
     opened: OpenZone | None
     notified: list[NoticeAddress]  # by address
@@ -57,8 +57,8 @@ def keyless_of(zone: Zone) -> Keyless:
 def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -> None:
     """Let clients in these networks transfer the zone without a key. An empty list closes the zone.
 
-    Raise RightMissing for a person who isn't allowed to change the zone's settings, and KeylessRefused for invalid
-    networks or for a person who doesn't see the whole zone.
+    Raise RightMissing if the author isn't allowed to change the zone's settings. Raise KeylessRefused for invalid
+    networks, or if the author can't see the whole zone.
     """
     access.require_right(by, zone, Right.SETTINGS)
     if by is not None and access.visibility_of(by, zone) is not None:
@@ -79,9 +79,9 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
 
 
 def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: datetime) -> None:
-    """Set the addresses that get NOTIFY in addition to secondaries, now and after each publication of the zone.
+    """Set the zone's NOTIFY addresses other than secondaries. Notify new ones now, and all after each publication.
 
-    Raise RightMissing for a person who isn't allowed to change the zone's settings. Raise KeylessRefused for an invalid
+    Raise RightMissing if the author isn't allowed to change the zone's settings. Raise KeylessRefused for an invalid
     address, or one that the panel isn't allowed to send to.
     """
     access.require_right(by, zone, Right.SETTINGS)
@@ -117,7 +117,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 def notify_zone(*, zone: Zone, now: datetime) -> int:
     """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
 
-    The caller must check the right. NOTIFY reveals nothing that a publication doesn't reveal.
+    The caller must check the author's right. A NOTIFY doesn't reveal more than a publication.
     """
     with transaction.atomic():
         of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)
@@ -129,9 +129,9 @@ def notify_zone(*, zone: Zone, now: datetime) -> int:
 
 
 def note_publications(*, now: datetime) -> int:
-    """Queue NOTIFY to each address of a zone that was published since the last run.
+    """Queue NOTIFY to each address of zones that were published since the last run.
 
-    Return the number of addresses. A repeated call queues nothing twice.
+    Return the number of addresses. A repeated call doesn't queue anything twice.
     """
     with transaction.atomic():
         if not NoticeAddress.objects.exists():

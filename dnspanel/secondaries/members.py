@@ -1,6 +1,6 @@
-"""One row for each zone of each secondary, with pending NOTIFY and progress. Verbs.
+"""Maintain one row for each zone of each secondary, with pending NOTIFY and progress. Verbs.
 
-`access.zone_to_transfer` checks each transfer when it is requested. These rows are used for NOTIFY, for the catalog's
+`access.zone_to_transfer` checks each transfer when it is requested. The rows are used for NOTIFY, for the catalog's
 members, and for the known progress of each zone.
 """
 
@@ -80,15 +80,15 @@ def head() -> int:
 
 
 def lock_members() -> None:
-    """Lock all members until the end of the transaction. Without this, processes that change members could deadlock."""
+    """Lock all members until the end of the transaction. Otherwise processes that change members could deadlock."""
     lock_until_commit(Lock.SECONDARY, 0)
 
 
 def note_publications(*, now: datetime) -> int:
     """Queue NOTIFY for members whose zones were published since the last run. Return the number of members.
 
-    A member counts once, even if its zone has several publications. It is left out if the secondary already has the
-    zone's serial. Members are added and removed if zones were created or deleted, or if their signing changed. All
+    A member counts once, even if its zone has several publications. It is omitted if the secondary already has the
+    zone's serial. If zones were created or deleted, or their signing changed, members are added and removed. All this
     happens in one transaction. Without an active secondary, do nothing.
     """
     with transaction.atomic():
@@ -109,12 +109,12 @@ def note_publications(*, now: datetime) -> int:
 
 
 def follow(*, secondary_id: int, now: datetime) -> bool:
-    """Make the members equal to the zones that the secondary gets. Return True if the catalog's serial changed.
+    """Update the members to the zones that the secondary gets. Return True if the catalog's serial changed.
 
-    A zone that becomes a member again gets a new label, so that consumers of the catalog reset it. A zone that moves to
-    another catalog of the same server keeps its label there. The old catalog names the new catalog (`coo`, RFC 9432,
-    section 4.3.1), so that the server keeps the zone's data. The zone enters the new catalog once the server has read
-    the `coo`.
+    A zone that becomes a member again gets a new label, which makes consumers of the catalog reset the zone. A zone
+    that moves to another catalog of the same server keeps its label there. The old catalog names the new catalog
+    (`coo`, RFC 9432, section 4.3.1), and the server keeps the zone's data. The zone enters the new catalog once the
+    server has read the `coo`.
 
     Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and removes the zone when the old catalog
     does. Then it gets the whole new catalog, including the zone.
@@ -156,7 +156,7 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
 
 
 def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
-    """Lock and return the secondary and the active secondaries that share an address with it, ordered by id."""
+    """Lock and return the secondary and the active secondaries that share an address with it, in order of id."""
     addresses = Secondary.objects.filter(pk=secondary_id).values_list("addresses", flat=True).first()
     alike = Q(pk=secondary_id) | Q(active=True, addresses__overlap=addresses or [])
     return {each.pk: each for each in Secondary.objects.select_for_update().filter(alike).order_by("pk")}
@@ -176,19 +176,19 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """Return the ids of zones that move to this secondary's catalog, but whose `coo` the server hasn't read yet."""
+    """Return the ids of zones that are moving to this secondary's catalog and whose `coo` hasn't been read yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 
 
 def _given_anew(secondary: Secondary, now: datetime) -> int:
-    """Complete the moves from other catalogs whose `coo` the server has read. Return the number of members."""
+    """Complete moves from other catalogs to this one if the server has read the `coo`. Return the number of members."""
     left = Member.objects.filter(coo=catalog_name(secondary), until__isnull=False, coo_since__isnull=False)
     return Member.objects.filter(pk__in=left.filter(_is_read(now)).values("pk")).update(coo_since=None)
 
 
 def _is_read(now: datetime) -> Q:
-    """Return the condition for members whose catalog the server has read, or has had enough time to read."""
+    """Return the condition for members in a catalog that the server has read, or has had enough time to read."""
     return Q(secondary__catalog_fetched=F("secondary__catalog_serial")) | Q(coo_since__lte=now - UNTIL_READ)
 
 
@@ -205,7 +205,7 @@ def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> N
 
 
 def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
-    """Make these zones members from this serial on. Return their number. One statement, even for 100,000s of zones.
+    """Make these zones members from this serial on. Return their number. One statement inserts all of them.
 
     If there are many zones, NOTIFY is queued only for the catalog, and the zones' serials are queried gradually.
     """
@@ -223,7 +223,7 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
 
 
 def _regroup(secondary: Secondary, serial: int) -> bool:
-    """Put each member into the catalog group of its first tag. Return True if a member older than `serial` changed."""
+    """Assign each member to a catalog group by its zone's tags. Return True if a member older than `serial` changed."""
     present = Member.objects.filter(secondary=secondary, until=None)
     if not secondary.group_tags and not present.exclude(catalog_group="").exists():
         return False
@@ -247,7 +247,7 @@ def _moves_members(after: int, up_to: int) -> bool:
 
 
 def _forget_old(secondary_id: int) -> None:
-    """Delete former members, except the most recent ones, which the catalog's IXFR needs."""
+    """Delete former members except the most recent ones, which are needed for the catalog's IXFR."""
     gone = Member.objects.filter(secondary=secondary_id, until__isnull=False).order_by("-until", "-pk")
     past = gone.values_list("until", flat=True)[MOST_GONE : MOST_GONE + 1]
     for until in past:

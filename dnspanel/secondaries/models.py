@@ -1,4 +1,4 @@
-"""Secondaries and the state of their zones. These models only store and constrain data; other modules write it."""
+"""Models of secondaries and of the state of their zones. Models only store and constrain data."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -13,7 +13,7 @@ from dnspanel.zones.models import Zone
 
 
 class Kind(models.TextChoices):
-    """The server software of a secondary, which decides the form of its configuration."""
+    """The server software of a secondary. It determines the format of the configuration."""
 
     BIND = "bind", gettext_lazy("BIND 9.18 or later")
     NSD = "nsd", "NSD"
@@ -32,7 +32,7 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """The transports that a secondary can use for transfers. The secondary's key signs messages on each of them."""
+    """The transports that a secondary can use for transfers. Messages are signed with its key on each of them."""
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")
@@ -40,7 +40,7 @@ class Transport(models.TextChoices):
 
 
 class Secondary(models.Model):
-    """A name server that transfers zones from the gateway, and the key that identifies it."""
+    """A name server that transfers zones from the gateway, with the key that identifies it."""
 
     name = models.CharField(max_length=40)
     kind = models.CharField(max_length=8, choices=Kind, default=Kind.OTHER)
@@ -106,7 +106,7 @@ class Secondary(models.Model):
 class Member(models.Model):
     """A zone that a secondary transfers, with the serial that the secondary has.
 
-    The row of a former member keeps its label and its first and last catalog serial while the catalog's IXFR needs
+    The row of a former member keeps its label and its first and last catalog serial as long as the catalog's IXFR needs
     them.
     """
 
@@ -170,7 +170,7 @@ class Member(models.Model):
 
 
 class OpenZone(models.Model):
-    """A zone that clients in these networks can transfer without a key. The module `keyless` writes these rows."""
+    """A zone that clients in these networks can transfer without a key. Written by `keyless`."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
@@ -182,14 +182,14 @@ class OpenZone(models.Model):
 
 
 class KeyTransfer(models.Model):
-    """The last time that a token's key transferred a signed zone. Such a client needs renewed signatures too."""
+    """The last time that a token's key was used to transfer a signed zone. Its client needs renewed signatures too."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField()
 
 
 class NoticeAddress(models.Model):
-    """An address other than a secondary that gets unsigned NOTIFY for a zone. `keyless` writes these rows."""
+    """An address other than a secondary that gets unsigned NOTIFY for a zone. Written by `keyless`."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=47)
@@ -211,7 +211,7 @@ class NoticeAddress(models.Model):
 
 
 class NoticeMark(models.Model):
-    """A single row. NOTIFY to zones' addresses has been queued for all publications up to its sequence."""
+    """The sequence up to which NOTIFY to zones' addresses has been queued. The table has a single row."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)
@@ -221,9 +221,9 @@ class NoticeMark(models.Model):
 
 
 class ServerCertificate(models.Model):
-    """The gateway's TLS certificate from the panel's authority, used if the operator provides no certificate.
+    """The gateway's TLS certificate from the panel's authority, for operators who don't provide a certificate.
 
-    The private key of the certificate is encrypted.
+    Its private key is encrypted.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

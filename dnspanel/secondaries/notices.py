@@ -1,4 +1,4 @@
-"""The sender of waiting NOTIFY messages (RFC 1996), with growing pauses between attempts."""
+"""Send queued NOTIFY messages (RFC 1996), with increasing pauses between attempts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ Exchange = Callable[..., list[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The number of messages sent, and the number answered."""
+    """The numbers of messages sent and answered."""
 
     sent: int = 0
     answered: int = 0
 
 
 def is_somebody_told() -> bool:
-    """Return True if any secondary or address gets NOTIFY for any zone. PostgreSQL plans the query once."""
+    """Return True if any secondary or address gets NOTIFY for any zone. PostgreSQL plans the query only once."""
     with prepared_cursor() as cursor:
         cursor.execute(_IS_SOMEBODY_TOLD)
         return bool(cursor.fetchone()[0])
@@ -56,8 +56,8 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
     """Send due NOTIFY for the catalog and at most AT_ONCE zones, and record the answers. Return the zones' counts.
 
-    1. Read the waiting messages.
-    2. Send them, outside of any transaction.
+    1. Read the queued messages.
+    2. Send them, outside any transaction.
     3. Record the answers. After a crash before this step, the messages are sent again.
     """
     now = clock()
@@ -79,7 +79,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
 
 def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send at most AT_ONCE waiting NOTIFY, unsigned, to zones' addresses. Record the results like `send_due`."""
+    """Send at most AT_ONCE due NOTIFY, unsigned, to zones' addresses. Record the results like `send_due`."""
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
     by_address: dict[str, list[NoticeAddress]] = {}
@@ -100,7 +100,7 @@ def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exc
 def _notify(
     secondary: Secondary, waiting: Sequence[Member], send: Exchange
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
-    """Send NOTIFY. Return the members with an answer, and those without as {(fault, earlier attempts): members}."""
+    """Send NOTIFY. Return the answered members, and the others as {(error, earlier attempts): members}."""
     messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
     # Each attempt uses the next address of a server with several addresses.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]
@@ -116,7 +116,7 @@ def _notify(
 
 
 def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Message]:
-    """Return a NOTIFY for each of these zones (id, name) with its current SOA, in one query."""
+    """Return a NOTIFY with the current SOA for each of these zones (id, name). Needs one query."""
     at_apexes = rrsets_at_names({zone_id: (name, {name}) for zone_id, name in zones if zone_id is not None})
     return [
         udp_exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))

@@ -1,4 +1,4 @@
-"""Queries for pages and APIs: secondaries with their state, and the zones of one secondary, paged by name."""
+"""Queries for pages and APIs: secondaries with their state, and one secondary's zones, in pages sorted by name."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class SecondaryRow:
-    """A secondary in the list, with counts of its zones and the earliest `behind_since` of a zone."""
+    """A secondary in the list, with counts of its zones and the earliest `behind_since` of its zones."""
 
     secondary: Secondary
     zones: int
@@ -23,13 +23,13 @@ class SecondaryRow:
     differing: int  # number of zones whose answers differ despite an equal serial
 
     def word(self, now: datetime) -> str:
-        """Return the state as a word: off, late, behind, differs, or in sync."""
+        """Return the secondary's state: off, late, behind, differs, or in sync."""
         return _word(self.secondary, self.behind_since, now, differs=self.differing > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class LateSecondary:
-    """A secondary that has been behind with some zones, or silent, for longer than its `lag_bound`."""
+    """A secondary that has been silent, or behind with some zones, for longer than its `lag_bound`."""
 
     name: str
     zones: int
@@ -41,7 +41,7 @@ class LateSecondary:
 
 @dataclass(frozen=True, slots=True)
 class DifferingSecondary:
-    """A secondary whose answers differ from some zones although the serials are equal."""
+    """A secondary whose answers differ from some zones' content although the serials are equal."""
 
     name: str
     zones: int
@@ -79,12 +79,12 @@ ORDER BY s.name, m.differs_since, m.zone_name"""
 
 
 def differing_secondaries() -> list[DifferingSecondary]:
-    """Return the secondaries whose answers differ from at least one zone, in one query."""
+    """Return the secondaries whose answers differ from the content of at least one zone, in one query."""
     return [DifferingSecondary(*row) for row in fetch_all(_DIFFERING)]
 
 
 def gets_all_of(secondary: Secondary, zone: Zone) -> bool:
-    """Return True if the next transfer must be a full one because the secondary's answers differ from the zone."""
+    """Return True if the next transfer must be complete because the secondary's answers differ from the zone."""
     return Member.objects.filter(secondary=secondary, zone=zone, until=None, differs_since__isnull=False).exists()
 
 
@@ -94,7 +94,7 @@ def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool
 
 
 def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
-    """Return the state of the zone at the secondary as a word, and the number of seconds that the zone is behind."""
+    """Return the zone's state at the secondary, and the number of seconds that the zone has been behind."""
     word = _word(secondary, member.behind_since, now, differs=member.differs_since is not None)
     if not secondary.active or member.behind_since is None:
         return word, 0
@@ -102,7 +102,7 @@ def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, 
 
 
 def secondary_rows(person: Person) -> list[SecondaryRow]:
-    """Return all secondaries that the person can see, ordered by name. Two queries in total."""
+    """Return all secondaries that the person can see, sorted by name. Needs two queries."""
     found = list(secondaries_visible_to(person).order_by("name"))
     return _rows(found)
 
@@ -117,7 +117,7 @@ def members_page(
 ) -> list[Member]:
     """Return a page of the secondary's zones that the person can see, starting after the name `after`.
 
-    `search` is the beginning of the zones' names. `behind` selects only zones that are behind.
+    `search` is a prefix of the zones' names. `behind` selects only zones that are behind.
     """
     members = members_visible_to(person, secondary).select_related("zone").order_by("zone_name")
     if search:

@@ -1,4 +1,4 @@
-"""Records of transfers to secondaries and of refusals. Frequent refusals are counted and written together. Verbs."""
+"""Record transfers to secondaries, and refusals. Frequent refusals are counted and written together. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ _EVERY = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class CompletedTransfer:
-    """One completed transfer: the serial that the secondary got, AXFR or IXFR, and the size."""
+    """A completed transfer: the serial that the secondary got, AXFR or IXFR, the size, and whether TLS was used."""
 
     serial: int
     how: str
@@ -33,7 +33,7 @@ class CompletedTransfer:
 
 
 def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer, now: datetime) -> None:
-    """Record the transfer in the zone's row. If the serial is the current one, the zone is no longer behind."""
+    """Record the transfer in the zone's row. If the serial is the zone's current one, the zone is no longer behind."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(
         transferred_at=now,
@@ -48,7 +48,7 @@ def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer
 
 
 def note_key_transfer(*, zone_id: int, now: datetime) -> None:
-    """Record that a token's key has transferred this signed zone."""
+    """Record that a token's key was used to transfer this signed zone."""
     row = KeyTransfer(zone_id=zone_id, at=now)
     KeyTransfer.objects.bulk_create([row], update_conflicts=True, unique_fields=["zone"], update_fields=["at"])
 
@@ -61,7 +61,7 @@ def note_catalog(*, secondary_id: int, serial: int) -> None:
 
 
 def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
-    """Record that the zone couldn't be transferred to the secondary now, and queue another NOTIFY soon."""
+    """Record that the secondary couldn't transfer the zone now, and queue another NOTIFY soon."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(notify_at=now + TOLD_AGAIN_AFTER, attempts=0)
 
@@ -95,16 +95,16 @@ def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime,
 
 
 def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) -> None:
-    """Record that NOTIFY for these zones was answered. NOTIFY that was queued after `sent_at` still waits."""
+    """Record that the secondary answered NOTIFY for these zones. NOTIFY queued after `sent_at` stays queued."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(notified_at=now, notify_error="")
     members.filter(notify_at__lte=sent_at).update(notify_at=None, attempts=0)
 
 
 def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
-    """Record that NOTIFY for these zones wasn't answered, and the time of the next attempt.
+    """Record that the secondary didn't answer NOTIFY for these zones, and the time of the next attempt.
 
-    If `next_at` is None, there is no attempt before the next publication.
+    If `next_at` is None, the next attempt is after the next publication.
     """
     waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
     waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=shortened(error, 200))
@@ -113,7 +113,7 @@ def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, nex
 def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
     """Record the result of NOTIFY to a zone's address: no `error`, or an error and the time of the next attempt.
 
-    If `next_at` is None, there is no other attempt. NOTIFY that was queued after `sent_at` still waits.
+    If `next_at` is None, NOTIFY isn't attempted again. NOTIFY queued after `sent_at` stays queued.
     """
     row = NoticeAddress.objects.filter(pk=row_id)
     row.update(notify_error=shortened(error, 200), **({} if error else {"notified_at": now}))
@@ -128,9 +128,9 @@ def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: date
 
 
 def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
-    """Record the serial in the secondary's answer. The zone is behind unless this is the panel's serial.
+    """Record the serial in the secondary's answer. The zone is behind unless this is the zone's current serial.
 
-    A query that was queued after `asked_at` still waits.
+    A query that was queued after `asked_at` stays queued.
     """
     member = Member.objects.filter(pk=member_id)
     member.update(served_serial=serial, served_at=now, question_error="")
@@ -140,7 +140,7 @@ def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: dat
 
 
 def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
-    """Record a difference between the secondary's answers and the zone. If `difference` is "", there is none."""
+    """Record the difference between the secondary's answers and the zone. "" means no difference."""
     since = Coalesce("differs_since", Value(now)) if difference else None
     Member.objects.filter(pk=member_id).update(
         compared_at=now, difference=shortened(difference, 500), differs_since=since
@@ -148,19 +148,19 @@ def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
 
 
 def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
-    """Record that the secondary gave no serial. Queries that were queued after `asked_at` still wait."""
+    """Record that the secondary didn't answer with a serial. Queries queued after `asked_at` stay queued."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(question_error=shortened(error, 200))
     members.filter(question_at__lte=asked_at).update(question_at=next_at)
 
 
 def note_untold(*, member_ids: list[int], now: datetime) -> None:
-    """Queue NOTIFY for these zones, except for zones whose NOTIFY is already queued."""
+    """Queue NOTIFY for these zones, unless it is already queued."""
     Member.objects.filter(pk__in=member_ids, notify_at=None).update(notify_at=now, attempts=0)
 
 
 def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
-    """Record that the secondary is silent, or that it answers again. If it was silent before, keep the earlier time."""
+    """Record that the secondary is silent, or that it answers again. The start of a silence isn't overwritten."""
     secondary = Secondary.objects.filter(pk=secondary_id)
     if is_silent:
         secondary.filter(silent_since=None).update(silent_since=now)
@@ -169,7 +169,7 @@ def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
 
 
 class _Refusals:
-    """Counters, by secondary, of refusals that haven't been written yet."""
+    """Counters of unwritten refusals, by secondary."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Comparison of a server's answers with a zone: some RRsets, the keys, and the presence of signatures.
+"""Compare a server's answers with a zone: some RRsets, the keys, and the presence of signatures.
 
 An equal serial proves too little. A server that missed a deletion in an IXFR, or got other content under the same
 serial, looks in sync forever. Answers that depend on more than the RRset itself aren't compared: names below
@@ -59,18 +59,18 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A question and the values expected in its answer, in DNSSEC canonical form. No values mean no RRset."""
+    """A query, and the values expected in its answer, in DNSSEC canonical form. No values mean no RRset."""
 
     name: str
     type: int
     values: Values
 
     def question(self) -> dns.message.Message:
-        """Return the query message, which also requests signatures."""
+        """Return the query message. It also requests signatures."""
         return _question(self.name, self.type)
 
     def difference(self, message: dns.message.Message | None) -> str:
-        """Return the fault in the answer, or an empty string if the answer is correct or inconclusive."""
+        """Return a description of the answer's difference, or "" if the answer is correct or inconclusive."""
         found = None if message is None else _values_in(message, self.name, self.type)
         if found is None or found == self.values:
             return ""
@@ -83,10 +83,10 @@ class Expected:
 
 
 def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
-    """Return the difference between a server's answers and the zone, "" if there is none, None if unknown.
+    """Return the difference between a server's answers and the zone, "" if they agree, or None if this is unknown.
 
-    The sample starts at the label `place`. A difference is checked a second time, because one address can be several
-    servers. The result is unknown if the server's data or the zone changed in between.
+    The sample starts at the label `place`. A difference is checked a second time, because one address can belong to
+    several servers. The result is unknown if the server's data or the zone changed in between.
     """
     state = signing_of(zone)
     expected = [*_keys(zone, state), *_expected_of_sample(zone, place)]
@@ -101,7 +101,7 @@ def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
 
 
 def _differences(zone: Zone, state: SigningState, expected: Sequence[Expected], ask: Ask) -> list[str] | None:
-    """Return every difference, or None if the server doesn't have the zone's current serial."""
+    """Return all differences, or None if the server doesn't have the zone's current serial."""
     soa, *answers = ask([_question(zone.name, rdtypes.SOA), *(each.question() for each in expected)])
     if soa.message is None or _serial_in(soa.message, zone.name) != zone.serial:
         return None
@@ -160,7 +160,7 @@ def _sample(zone: Zone, place: str) -> list[Key]:
 
 
 def _around(name: str, zone: str) -> list[str]:
-    """Return the names above this one up to the zone's apex, and the wildcards that could answer for this name."""
+    """Return the names above this one up to the zone's apex, and the wildcards that can answer for this name."""
     found: list[str] = []
     above = names.parent(name) if name != zone else None
     while above is not None:

@@ -1,6 +1,6 @@
-"""Queries for the SOA of each zone at secondaries, soon after a publication and otherwise at long intervals.
+"""Query the SOA of each zone at secondaries: soon after a publication, and otherwise at long intervals.
 
-Only an answer proves that a secondary is in sync: after a transfer the secondary has the zone, but might not serve it.
+Only an answer proves that a secondary is in sync. After a transfer, the secondary has the zone, but might not serve it.
 A serial proves nothing about other records, so some of them are queried at longer intervals (`samples`).
 """
 
@@ -45,13 +45,13 @@ _LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of active secondaries that have a zone whose query is due."""
+    """Return the ids of active secondaries with a zone that is due for a query."""
     due = Member.objects.filter(secondary__active=True, question_at__lte=now, until=None)
     return sorted(due.order_by().values_list("secondary", flat=True).distinct())
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """Query the SOAs of at most AT_ONCE due zones, record and count the answers, and compare some zones in sync."""
+    """Query the SOAs of at most AT_ONCE due zones, and record the answers. Compare some of the zones in sync."""
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
@@ -95,10 +95,10 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 
 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
-    """Return True if a comparison of the zone is due.
+    """Return True if the zone is due for a comparison.
 
-    Zones are compared daily, while a difference is known, and after a transfer (at most hourly). Catalogs aren't
-    compared, because a secondary doesn't have to answer queries about them.
+    Zones are compared once a day. A zone with a known difference is compared every time, and a transferred zone at most
+    hourly. Catalogs are skipped, because a secondary doesn't have to answer queries about them.
     """
     if member.zone is None or member.zone.is_catalog:
         return False
@@ -116,7 +116,7 @@ def _longest_ago(members_: Sequence[Member]) -> list[Member]:
 def _compare(
     secondary: Secondary, chosen: Sequence[Member], address: str, send: Exchange, clock: Callable[[], datetime]
 ) -> None:
-    """Compare the secondary's answers about these zones with the zones' content, and record the differences."""
+    """Compare the secondary's answers about these zones with the zones' content, and record the result."""
     key = key_of(secondary)
     for member in chosen:
         if member.zone is None:
@@ -133,7 +133,7 @@ def _compare(
 
 
 def _exchange_of(secondary: Secondary) -> Exchange:
-    """Return the function that queries the secondary: over UDP, or over TLS if it has a TLS port."""
+    """Return the function that queries the secondary: over UDP, or over TLS if the secondary has a TLS port."""
     if secondary.tls_port is None:
         return udp_exchange.exchange
     port, certificates = secondary.tls_port, fingerprints_of(secondary.certificate)
@@ -152,7 +152,7 @@ def _address_of(secondary: Secondary, now: datetime) -> str:
 
 
 def _serial_in(message: dns.message.Message | None) -> int | None:
-    """Return the serial of the SOA in an answer, or None if the answer has no SOA."""
+    """Return the serial of the SOA in an answer, or None without a SOA."""
     for rrset in message.answer if message is not None else ():
         if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
             return int(rrset[0].serial)
@@ -171,7 +171,7 @@ def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
-    """Return the time of the next query after no answer: soon if the zone was just published or transferred.
+    """Return the time of the next query after a missing answer: soon if the zone was just published or transferred.
 
     A server that loads a zone can be silent for a moment. A server that has been silent for long gets the normal pause,
     because it would otherwise take the slots of other servers.
@@ -185,6 +185,6 @@ def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datet
 
 
 def _round_of(secondary: Secondary) -> timedelta:
-    """Return the time until the next query for a zone in sync."""
+    """Return the pause before the next query for a zone in sync."""
     count = Member.objects.filter(secondary=secondary, until=None).count()
     return max(ROUND, timedelta(seconds=count / members.PER_SECOND))

@@ -1,6 +1,6 @@
-"""Catalog zones (RFC 9432): the name of a secondary's catalog, and the records of the catalog's members.
+"""Build the catalog zone (RFC 9432) of a secondary: its name, and the records of its members.
 
-A member's record is at `<label>.zones.<catalog>`. A zone gets a new label each time it becomes a member, so that
+A member's record is at `<label>.zones.<catalog>`. A zone gets a new label each time it becomes a member, which makes
 consumers of the catalog reset the zone (RFC 9432, section 5.6).
 """
 
@@ -27,22 +27,22 @@ _MEMBER = ("label", "zone_name", "catalog_group", "coo")
 
 
 def catalog_name(secondary: Secondary) -> str:
-    """Return the name of the secondary's catalog zone, which never changes."""
+    """Return the name of the secondary's catalog zone. The name never changes."""
     return f"{_START}{secondary.pk}.{OF_SECONDARIES}"
 
 
 def is_catalog_of(secondary: Secondary, name: str) -> bool:
-    """Return True if this canonical name is the secondary's own catalog zone."""
+    """Return True if this canonical name is the name of the secondary's own catalog zone."""
     return name == catalog_name(secondary)
 
 
 def soa_of(secondary: Secondary, serial: int) -> RRset:
-    """Return the SOA of the secondary's catalog with this serial."""
+    """Return the SOA of the secondary's catalog, with this serial."""
     return catalog_soa(catalog_name(secondary), serial)
 
 
 def catalog_soa(name: str, serial: int) -> RRset:
-    """Return the SOA with this serial for the catalog zone with this name."""
+    """Return the SOA of the catalog zone with this name, with this serial."""
     return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
@@ -63,7 +63,7 @@ def member_owner(catalog: str, label: str) -> str:
 def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "", ttl: int = TTL) -> list[RRset]:
     """Return the records of a member, with its group and its `coo` (RFC 9432, section 4.3).
 
-    The TTL must never change: IXFR consumers would treat a record with another TTL as a new member.
+    The TTL must not change, because IXFR consumers would treat a record with another TTL as a new member.
     """
     owner = member_owner(catalog, label)
     found = [RRset(owner, rdtypes.PTR, ttl, (zone_name,))]
@@ -83,7 +83,7 @@ def members_of(secondary: Secondary) -> Iterator[RRset]:
 
 
 def changes_since(secondary: Secondary, serial: int, *, most: int) -> tuple[list[RRset], list[RRset]] | None:
-    """Return the member records (removed, added) since this serial, or None if they are unknown or more than `most`."""
+    """Return the member records (removed, added) since this serial. Return None if unknown or more than `most`."""
     if not secondary.catalog_floor <= serial <= secondary.catalog_serial:
         return None
     name = catalog_name(secondary)

@@ -1,4 +1,4 @@
-"""The TSIG keys of secondaries. They check messages from secondaries, and sign messages to secondaries."""
+"""The TSIG keys of secondaries, used to verify messages from secondaries and to sign messages to them."""
 
 import base64
 from datetime import datetime
@@ -16,12 +16,12 @@ def secondary_by_key_name(name: str) -> Secondary | None:
 
 
 def key_of(secondary: Secondary) -> dns.tsig.Key:
-    """Return the key that signs messages to the secondary."""
+    """Return the key for signing messages to the secondary."""
     return _key(secondary, secondary.tsig_secret)
 
 
 def good_keys_of(secondary: Secondary, now: datetime) -> list[dns.tsig.Key]:
-    """Return the keys that the secondary can sign with: the current one and, for a time after rotation, the old one."""
+    """Return the secondary's valid keys: the current one and, for a time after a rotation, the old one."""
     found = [key_of(secondary)]
     if secondary.old_secret is not None and secondary.old_secret_until is not None and secondary.old_secret_until > now:
         found.append(_key(secondary, secondary.old_secret))

@@ -1,4 +1,4 @@
-"""Parsers that convert typed-in addresses (with or without a port) and networks into their stored forms. Pure."""
+"""Convert addresses (with or without a port) and networks to their stored form. Pure."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
@@ -10,7 +10,7 @@ TLS_PORT = 853  # RFC 9103, section 6
 
 
 def canonical_address(text: str) -> str | None:
-    """Return the IP address, with or without port, in its stored form. Return None for any other text.
+    """Return the IP address, with or without a port, in its stored form. Return None for any other text.
 
     The stored form leaves out port 53.
     """
@@ -23,7 +23,7 @@ def canonical_address(text: str) -> str | None:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Return the host and port of a canonical address."""
+    """Return the host and port of an address in stored form."""
     return split_resolver(address)
 
 
@@ -33,7 +33,7 @@ def tls_host_and_port(address: str) -> tuple[str, int]:
 
 
 def canonical_network(text: str) -> str | None:
-    """Return the network in CIDR form, or None for an invalid text. A single address is a network too."""
+    """Return the network in CIDR form, or None for an invalid text. A single address is also a network."""
     try:
         return str(ip_network(text.strip()))
     except ValueError:
@@ -41,7 +41,7 @@ def canonical_network(text: str) -> str | None:
 
 
 def is_within(address: str, networks: Sequence[str], addresses: Sequence[str]) -> bool:
-    """Return True if the address is in one of the networks, or is one of the addresses if there are no networks."""
+    """Return True if the address is in one of the networks or, if there are no networks, is one of the addresses."""
     parsed = ip_address(address)
     if networks:
         return any(parsed in ip_network(network) for network in networks)

@@ -33,7 +33,7 @@ OWN_NAME = "gateway.dnspanel"
 
 @dataclass(frozen=True, slots=True)
 class TlsEndpoint:
-    """The gateway's TLS addresses, and the name, pin and authority that identify it to secondaries."""
+    """The gateway's TLS addresses, and the name, pin and authority with which secondaries verify its identity."""
 
     addresses: tuple[tuple[str, int], ...]
     name: str  # the first name in the gateway's certificate
@@ -43,7 +43,7 @@ class TlsEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """The certificate chain and key of a TLS server, both PEM."""
+    """The certificate chain and private key of a TLS server, both in PEM."""
 
     chain: str
     key: bytes
@@ -71,7 +71,7 @@ def server_identity(*, now: datetime) -> ServerIdentity:
 
 
 def ensure_own(*, now: datetime) -> ServerCertificate:
-    """Return the gateway's own certificate. Create it, or renew it with the same key if due."""
+    """Return the gateway's own certificate. Create it if it is missing, and renew it with the same key if it is due."""
     found = ServerCertificate.objects.first()
     if found is not None and not certificate_is_due(found.pem, now):
         return found
@@ -105,7 +105,7 @@ def _own_key(stored: ServerCertificate) -> ec.EllipticCurvePrivateKey:
 
 
 def _operators_chain() -> str:
-    """Return the chain in the operator's file, or "" if there is no file."""
+    """Return the chain in the operator's file, or "" if no file is configured."""
     return _read(settings.UPDATE_TLS_CERTIFICATE) if settings.UPDATE_TLS_CERTIFICATE else ""
 
 

@@ -1,4 +1,4 @@
-"""Certificates of secondaries, as pasted by a person. Pure."""
+"""Parse the certificates of secondaries, as pasted by people. Pure."""
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 

@@ -1,4 +1,4 @@
-"""Changes to secondaries by people and tokens: create, change, notify, rotate the key, delete. Verbs."""
+"""Create, change, notify and delete secondaries, and rotate their keys. Verbs."""
 
 import base64
 import secrets as chance
@@ -85,10 +85,10 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """Create a secondary, which can transfer zones immediately and gets NOTIFY. Return it with its key's secret.
+    """Create a secondary, and return it with its key's secret. It can transfer zones immediately, and gets NOTIFY.
 
-    A form sent twice creates only one. Raise Forbidden without the right to set up secondaries, and SecondaryRefused
-    with the invalid fields.
+    Submitting the same form twice creates only one. Raise Forbidden without the right to set up secondaries, and
+    SecondaryRefused with the invalid fields.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -133,7 +133,7 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """Change a secondary except its key. Raise SecondaryUnknown if it is gone, or the errors of `create_secondary`."""
+    """Change a secondary except its key. Raise SecondaryUnknown, or the errors of `create_secondary`."""
     actor = require_set_up(by)
     terms, zones = _check_terms(terms, {})
     try:
@@ -180,7 +180,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
 
 
 def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Delete the secondary and its state. The server can no longer transfer zones. A second call changes nothing."""
+    """Delete the secondary and its state. The server can no longer transfer zones. A second call does nothing."""
     actor = require_set_up(by)
     with transaction.atomic():
         if Secondary.objects.filter(pk=secondary.pk).delete()[0]:
@@ -198,14 +198,14 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
 
 
 def terms_of(secondary: Secondary) -> Terms:
-    """Return the secondary's current settings. The only query is for the names of listed zones."""
+    """Return the secondary's current settings. Only the names of listed zones need a query."""
     is_listed = secondary.choice == ZoneChoice.LIST
     zones = tuple(secondary.zones.order_by("name").values_list("name", flat=True)) if is_listed else ()
     return copy_fields(Terms, secondary, team=secondary.team_id, zones=zones)
 
 
 def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
-    """Return the terms in canonical form and the listed zones. Raise SecondaryRefused with all faults if any exist."""
+    """Return the terms in canonical form, and the listed zones. Raise SecondaryRefused with all errors at once."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
         faults["name"] = [
@@ -303,7 +303,7 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
 
 
 def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the tags whose zones form a group in the catalog, in the given order. Add errors to `faults`."""
+    """Return the canonical tags for the catalog's groups, in the given order. Add errors to `faults`."""
     if len(texts) > MOST_GROUPS:
         _add(faults, "group_tags", gettext("Enter at most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
@@ -317,7 +317,7 @@ def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> 
 
 
 def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
-    """Return the canonical certificates, checked against the transport and TLS port. Add errors to `faults`."""
+    """Return the canonical certificates. Check them, the transport and the TLS port, and add errors to `faults`."""
     found = ""
     try:
         found = canonical_certificates(terms.certificate)
@@ -388,7 +388,7 @@ def _columns(terms: Terms) -> dict[str, Any]:
 
 
 def _terms_for_audit(terms: Terms) -> dict[str, Any]:
-    """Return the terms for the audit log, with zone names and certificate fingerprints."""
+    """Return the terms for the audit log, with up to 100 zone names, and fingerprints instead of certificates."""
     certificates = sorted(fingerprints_of(terms.certificate))
     return _columns(terms) | {"zones": list(terms.zones)[:100], "certificate": certificates}
 

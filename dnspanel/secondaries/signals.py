@@ -1,4 +1,4 @@
-"""The signals that secondaries have due messages, or that one has fetched a catalog with moved members."""
+"""Signals for secondaries with due messages, and for a secondary that fetched a catalog with moved members."""
 
 from django.dispatch import Signal
 

@@ -1,7 +1,7 @@
-"""Transfers of signed zones: ring 0 signs them, and weekly publications renew the signatures. Verbs.
+"""Support transfers of signed zones: ring 0 signs them, and weekly publications renew the signatures. Verbs.
 
-Keys never leave the panel and its nodes. Ring 0's PowerDNS has the same data as every node, and signs a zone when it is
-asked to transfer the zone. The gateway forwards this transfer (docs/adr/0022).
+Keys never leave the panel and its nodes. Ring 0's PowerDNS has the same data as every node, and signs a zone whenever
+it transfers the zone. The gateway forwards this transfer (docs/adr/0022).
 """
 
 from datetime import datetime, timedelta
@@ -26,17 +26,17 @@ def signer() -> Node | None:
 
 
 def withheld() -> Q:
-    """Return the condition for signed zones that aren't transferred, because no node can transfer them signed.
+    """Return the condition for zones that are withheld, because they can't be transferred with signatures.
 
-    Without ring 0 these are all signed zones. With ring 0 these are the zones with narrow NSEC3: PowerDNS computes
-    their NSEC3 records for each query.
+    Without ring 0, these are all signed zones. With ring 0, these are the zones with narrow NSEC3, because PowerDNS
+    computes their NSEC3 records for each query.
     """
     signings = Signing.objects.filter(zone=OuterRef("pk"), is_signed=True)
     return Q(Exists(signings if signer() is None else signings.filter(state__nsec3__3=True)))
 
 
 def publish_due_signatures(*, now: datetime) -> int:
-    """Publish this week's signatures of at most AT_ONCE transferred zones. Return their number."""
+    """Publish this week's signatures for at most AT_ONCE transferred zones. Return the number of zones."""
     start = start_of_week(now)
     by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
     by_key = KeyTransfer.objects.filter(zone=OuterRef("pk"), at__gt=now - KEYS_REMEMBERED)

@@ -1,7 +1,7 @@
-"""Tasks of secondaries: `celery worker -Q push --pool=threads`.
+"""Celery tasks for secondaries: `celery worker -Q push --pool=threads`.
 
-A task gets at most a secondary's id, and does all due work that it finds. Celery beat enqueues the tasks again, in case
-a wake-up was lost. Publications do not wait for these tasks.
+A task has at most a secondary's id as argument, and does all due work that it finds. Celery beat also enqueues the
+tasks, in case a wake-up was lost. Publications don't wait for these tasks.
 """
 
 import threading
@@ -26,7 +26,7 @@ _places = threading.BoundedSemaphore(4)
 
 @shared_task(ignore_result=True)
 def follow_publications() -> None:
-    """Queue NOTIFY for publications since the last run, and wake a sender for every secondary with due NOTIFY."""
+    """Queue NOTIFY for publications since the last run, and wake a sender for each secondary with due NOTIFY."""
     if members.note_publications(now=timezone.now()):
         wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
     if keyless.note_publications(now=timezone.now()):
@@ -35,7 +35,7 @@ def follow_publications() -> None:
 
 @shared_task(ignore_result=True)
 def drive_secondaries() -> None:
-    """Repeat `follow_publications` in case a wake-up was lost, send due NOTIFY again, and start due queries."""
+    """Repeat `follow_publications` in case a wake-up was lost, resend due NOTIFY, and start due queries."""
     if Secondary.objects.filter(active=True).exists():
         members.note_publications(now=timezone.now())
         wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
@@ -47,7 +47,7 @@ def drive_secondaries() -> None:
 
 @shared_task(ignore_result=True)
 def ask_secondary(secondary_id: int) -> None:
-    """Query one secondary for the serials that are due. Late, missing or repeated runs do no harm."""
+    """Query the due serials at one secondary. Late, missing or repeated runs are harmless."""
 
     def ask() -> bool:
         return _is_full(
@@ -59,14 +59,14 @@ def ask_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def follow_members() -> None:
-    """Update the members of every secondary, even if only a zone's tag or team has changed."""
+    """Update the members of every active secondary. This also covers changes of only a zone's tag or team."""
     for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
         members.follow(secondary_id=pk, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def notify_secondary(secondary_id: int) -> None:
-    """Send due NOTIFY to one secondary. Late, missing or repeated runs do no harm."""
+    """Send due NOTIFY to one secondary. Late, missing or repeated runs are harmless."""
 
     def send() -> bool:
         return _is_full(notices.send_due(secondary_id=secondary_id, clock=timezone.now), notices.AT_ONCE)
@@ -76,13 +76,13 @@ def notify_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
-    """Publish this week's signatures of transferred zones, some hundred at a time, so that servers transfer them."""
+    """Publish this week's signatures of transferred zones, in batches. Servers then transfer these zones again."""
     _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 
 @shared_task(ignore_result=True)
 def notify_addresses() -> None:
-    """Send due NOTIFY to zones' addresses. Late, missing or repeated runs do no harm."""
+    """Send due NOTIFY to zones' addresses. Late, missing or repeated runs are harmless."""
     _take_turn(Lock.NOTICE_ADDRESSES, 0, lambda: notices.send_to_addresses(clock=timezone.now).sent > 0)
 
 
@@ -105,18 +105,18 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _is_full(sent: Sent, at_once: int) -> bool:
-    """Return True if more messages can be due: a whole window was sent, and some were answered."""
+    """Return True if more messages may be due, because a whole window was sent and some messages were answered."""
     return sent.sent >= at_once and sent.answered > 0
 
 
 def wake_after_publication(**_: Any) -> None:
-    """Wake `follow_publications` after encoding if any server gets NOTIFY. This costs the publisher one small query."""
+    """Wake `follow_publications` after encoding if any server gets NOTIFY. Needs one small query."""
     if notices.is_somebody_told():
         wake(follow_publications)
 
 
 def wake_follower(**_: Any) -> None:
-    """Wake `drive_secondaries` after a person changed a secondary."""
+    """Wake `drive_secondaries` after someone changed a secondary."""
     wake(drive_secondaries)
 
 

@@ -1,4 +1,4 @@
-"""An exchange of many messages with one address over UDP. With a key, answers are authenticated."""
+"""Exchange many messages with one address over UDP. With a key, the answers are authenticated."""
 
 import select
 import socket
@@ -54,7 +54,7 @@ def answer_of_silence() -> Answer:
 def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
     """Return a NOTIFY (RFC 1996) for a zone, with its new SOA if given.
 
-    With the SOA, the receiver knows at once whether to transfer. Without it, the receiver queries the SOA.
+    With the SOA, the receiver knows immediately whether to transfer. Without it, the receiver queries the SOA.
     """
     message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
     message.set_opcode(dns.opcode.NOTIFY)
@@ -75,9 +75,9 @@ def exchange(
 ) -> list[Answer]:
     """Send the messages and return their answers. If the address isn't allowed, all answers are errors.
 
-    Up to _WINDOW messages are sent at once, and answered within `seconds`. An answer without a valid signature counts
-    only as a server's reason to reject the message. Without a key nothing is signed, and any answer from that address
-    counts.
+    Up to _WINDOW messages are sent at once, and must be answered within `seconds`. An answer without a valid signature
+    is only used as the server's reason for rejecting the message. Without a key, messages are unsigned, and any answer
+    from that address is accepted.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
@@ -131,7 +131,7 @@ def _window(
 
 
 def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
-    """Give each message a unique id. Return the index of each message by id."""
+    """Set a unique id on each message. Return the index of each message by id."""
     found: dict[int, int] = {}
     for number, message in enumerate(messages):
         while message.id in found:
@@ -141,7 +141,7 @@ def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
 
 
 def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
-    """Parse an answer to the message. Return None if it isn't an answer to this message."""
+    """Parse an answer to this message. Return None if the data isn't an answer to this message."""
     try:
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
@@ -160,7 +160,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """Return an unsigned rejection of the message, with its reason and `proven` false, or None for any other answer."""
+    """Return an unsigned rejection of the message, with its reason and `proven` false, or None for other answers."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):

@@ -1,10 +1,10 @@
-"""The check of servers that people's imports and comparisons connect to.
+"""Check the servers that people's imports and comparisons connect to.
 
-People choose these servers, but the panel's network can have servers that people must not reach. So people's jobs only
-connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on usual ports. The verbs that create jobs check
-the server, so that a form can show the error at its server field. Each connection checks the server again and uses the
-address that was checked. Jobs that the operator creates at the command line in the panel's own name can reach any
-server: a person with a shell can do that anyway.
+People choose these servers, but the panel's network can contain servers that people must not reach. People's jobs
+therefore only connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on usual ports. The verbs that
+create jobs check the server, so a form can show the error next to its server field. Each connection checks the server
+again and uses the checked address. Jobs that the operator creates at the command line in the panel's name can reach any
+server. A person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ def refuse_servers(author: Author) -> None:
 
 
 def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) -> None:
-    """Raise Forbidden if the author must not choose servers, or ServerRefused for a server that is not allowed.
+    """Raise Forbidden if the author isn't allowed to choose servers, and ServerRefused for a forbidden server.
 
     The panel's own imports and sources without a server always pass.
     """
@@ -83,17 +83,17 @@ def refuse_dns_server(
 
 
 def addresses_for(author: Author) -> Addresses | None:
-    """Return a function that maps (host, port) to the addresses for this author's job. Return None for the panel.
+    """Return the function that maps (host, port) to addresses for this author's job, or None for the panel itself.
 
-    The function raises ServerRefused for a host that is not allowed, and SourceAway for a host without an address.
+    The function raises ServerRefused for a host that isn't allowed, and SourceAway for a host without an address.
     """
     return None if author is None else allowed_addresses
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
-    """Return all addresses of a host without checking whether they are allowed.
+    """Return all addresses of a host, including those that aren't allowed.
 
-    Raise SourceAway if the host has no address.
+    Raise SourceAway if the host doesn't have an address.
     """
     try:
         return outbound.resolve_host(host, port)
@@ -107,9 +107,9 @@ def is_allowed(address: str) -> bool:
 
 
 def allowed_addresses(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of a host that people's jobs are allowed to connect to.
+    """Return the host's addresses if people's jobs are allowed to connect to all of them.
 
-    Raise ServerRefused if none is allowed or the host is invalid, or SourceAway if the host has no address.
+    Raise ServerRefused if one isn't allowed or the host is invalid, and SourceAway if the host doesn't have an address.
     """
     try:
         name = outbound.canonical_host(host)

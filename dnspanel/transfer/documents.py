@@ -1,7 +1,7 @@
-"""The data that flows through an import: documents from a source, parsed zones, and faults. Pure.
+"""The data of an import: documents from a source, parsed zones, and faults. Pure.
 
-Every source yields zone-file text, which one parser reads. So a value from a CSV file passes the same checks as a value
-in a zone file.
+Every source yields zone-file text, and one parser reads it. A value from a CSV file therefore passes the same checks as
+a value in a zone file.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of one zone, as the source had it.
+    """The text of one zone, as in the source.
 
     `zone` is the zone's canonical name if the source knows it, or "" if the text has to contain it. `lines` maps line
     numbers of the text to line numbers of the file `path`, where they differ (CSV). Entry 0 of `lines` is for the first
@@ -43,10 +43,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SourceFault:
-    """An error, a warning or a notable fact at a place in a source.
+    """An error, a warning or a notable fact at a position in a source.
 
-    `line` and `column` count from 1; 0 means the file as a whole. `source` is the faulty text, at most 200 characters.
-    `fix` is text that could replace the whole line, or "". `code` is a stable name for this kind of fault.
+    `line` and `column` count from 1. 0 means the file as a whole. `source` is the faulty text, at most 200 characters.
+    `fix` is text that could replace the whole line, or "". `code` is a stable identifier for this kind of fault.
     """
 
     path: str
@@ -61,16 +61,16 @@ class SourceFault:
 
     @property
     def is_loss(self) -> bool:
-        """True if the fault leaves the line out of the zone.
+        """True if the faulty line isn't part of the parsed zone.
 
-        An import reports such a fault and continues; an edit must be refused.
+        An import reports such a fault and continues, but an edit must be refused.
         """
         return self.severity is Severity.ERROR or self.code == "out-of-zone" or self.code.endswith("-left-out")
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Data from a source that zones in the panel cannot hold yet.
+    """Data from a source that zones in the panel can't store yet.
 
     `kind` is a `models.KeptKind`, and `value` can be secret.
     """
@@ -85,7 +85,7 @@ class ReadyRRset(NamedTuple):
     """An RRset in canonical form, with its wire form and owner key already computed.
 
     `texts` and `wires` correspond, are sorted by wire form and have no duplicates. `disabled` is the subset of `texts`
-    that is not served. The class is a tuple because a bulk import has millions of RRsets.
+    that isn't served. The class is a tuple because a bulk import has millions of RRsets.
     """
 
     name: str
@@ -105,11 +105,11 @@ MOST_OTHER_CHAINS = 3
 
 @dataclass(frozen=True, slots=True)
 class BroughtSignatures:
-    """The signing of a zone whose source already has signatures. `entries` are the rdata of the zone's DNSKEY records.
+    """The signing of a zone that is already signed in the source. `entries` are the rdata of its DNSKEY records.
 
-    `end` is the expiration of the first signature to expire, as YYYYMMDDHHMMSS in UTC. `nsec3` is None for NSEC, and
-    also if the NSEC3 parameters are not in the records (`nsec3_elsewhere`): PowerDNS keeps them separately.
-    `other_nsec3` are the zone's other NSEC3 chains.
+    `end` is the earliest expiration of a signature, as YYYYMMDDHHMMSS in UTC. `nsec3` is None for NSEC, and also if the
+    NSEC3 parameters are not in the records (`nsec3_elsewhere`), because PowerDNS stores them separately. `other_nsec3`
+    are the zone's other NSEC3 chains.
     """
 
     nsec3: Nsec3 | None
@@ -119,7 +119,7 @@ class BroughtSignatures:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def with_chains(self, elsewhere: Sequence[Nsec3]) -> "BroughtSignatures":
-        """Return these signatures with NSEC3 parameters that the source keeps outside the records.
+        """Return these signatures with NSEC3 parameters that the source stores outside the records.
 
         The first of `elsewhere` is the served chain.
         """
@@ -130,11 +130,11 @@ class BroughtSignatures:
 
 @dataclass(slots=True)
 class ParsedZone:
-    """The zone in a document. It must only be imported if none of its faults is an error.
+    """The zone in a document. It must not be imported if one of its faults is an error.
 
-    `name` is "" if the zone's name could not be determined. `rrsets` is sorted by (key, type). `records` counts rdata,
-    and `generated` counts those that `$GENERATE` made. `signatures` is set if the RRsets include signatures. `made` has
-    the apex types (SOA, NS) that the import created because the source lacks them. An existing zone keeps its own.
+    `name` is "" if the zone's name is unknown. `rrsets` is sorted by (key, type). `records` counts rdata, and
+    `generated` those from `$GENERATE`. `signatures` is set if the RRsets include signatures. `made` contains the apex
+    types (SOA, NS) that the import created because they are missing in the source. An existing zone keeps its own.
     """
 
     name: str
@@ -157,7 +157,7 @@ SERVER_SET = "server_set"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of an import: how it reads and applies zones. A person can choose `new` and `existing` for each zone.
+    """The options for reading and applying an import's zones. `new` and `existing` can be overridden for each zone.
 
     `new` is `create` or `skip`. `existing` is `union` (add the source's values to the zone), `rrsets` (replace only the
     RRsets that the source has), `replace` (replace the whole zone) or `skip`.
@@ -165,8 +165,8 @@ class Options:
     `ttl` replaces every TTL. Without it, `ttl_least` and `ttl_most` bound the TTLs.
 
     `nameservers` and `soa` are `keep`, `ours` or `missing`. `ours` means the team's set of name servers for new zones,
-    or else the defaults in the settings. `soa="ours"` keeps the serial. `missing` means `ours`, but only for zones that
-    lack these records, as in most CSV files.
+    or else the defaults in the settings. `soa="ours"` keeps the serial. `missing` means `ours`, but only for zones
+    without these records, as in most CSV files.
 
     `signatures` is `drop` (leave out DNSSEC's own record types, with a warning) or `keep`. With `keep`, a signed zone
     is imported unchanged, and none of the options above changes its records.
@@ -193,12 +193,12 @@ class Options:
 class Source(Protocol):
     """A source of an import, such as files or a server.
 
-    A source is deterministic: it always yields the same items in the same order.
+    A source must be deterministic: every run yields the same items in the same order.
     """
 
     @property
     def total(self) -> int:
-        """The size of the source in `unit`, or 0 if unknown."""
+        """The source's size in `unit`, or 0 if unknown."""
 
     @property
     def done(self) -> int:
@@ -209,7 +209,7 @@ class Source(Protocol):
         """The unit of `total` and `done`: `bytes` or `zones`."""
 
     def items(self, skip: int = 0) -> Iterator["Item"]:
-        """Yield all items of the source except the first `skip`. Raise TransferError if reading cannot continue."""
+        """Yield all items of the source except the first `skip`. Raise TransferError if reading can't continue."""
 
 
 @runtime_checkable
@@ -217,7 +217,7 @@ class ServerSource(Source, Protocol):
     """A source that reads from another operator's server."""
 
     def cut(self) -> None:
-        """Make every read from the server fail, so that a thread that waits for the server ends."""
+        """Make every read from the server fail. A thread that waits for the server then ends."""
 
 
 Item = Document | SourceFault | Kept

@@ -1,4 +1,4 @@
-"""The limits of an import, and their names and descriptions in errors."""
+"""Limits on imports, and the texts that describe them in error messages."""
 
 from types import MappingProxyType
 

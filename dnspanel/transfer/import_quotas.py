@@ -1,4 +1,4 @@
-"""The quotas for unfinished imports and for their files, and the usage of a person or a team."""
+"""Enforce the quotas on unfinished imports and their files, and compute the usage of a person or team."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ MOST_COUNTED = 100_000
 
 
 def refuse_import(author: Author) -> None:
-    """Raise QuotaExceeded if the author or one of the author's teams has reached the quota of unfinished imports.
+    """Raise QuotaExceeded if another import exceeds the author's, or any of their teams', quota of unfinished imports.
 
     Until the transaction ends, no other import can be created for the same person or team.
     """
@@ -39,7 +39,7 @@ def refuse_import(author: Author) -> None:
 
 
 def import_count(holder: Holder, most: int) -> int:
-    """Return the number of unfinished imports of a person or a team's members, counted up to `most`."""
+    """Return the number of unfinished imports of a person or a team's members, counting at most `most`."""
     return _jobs_of(holder).exclude(state__in=ENDED_STATES)[:most].count()
 
 
@@ -58,13 +58,13 @@ def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
 
 
 def bytes_left(author: Author, *, now: datetime) -> int | None:
-    """Return the number of bytes of files that the author can still add, or None if unlimited."""
+    """Return the number of file bytes that the author can still add, or None if unlimited."""
     limited = [(holder, limit) for holder in holders_for(author) if (limit := holder.limits[Kind.BYTES]) is not None]
     return min((max(0, limit - bytes_of(holder, now)) for holder, limit in limited), default=None)
 
 
 def bytes_of(holder: Holder, now: datetime) -> int:
-    """Return the number of bytes that the imports of a person or a team's members have on the panel's disk.
+    """Return the number of bytes on the panel's disk for imports of a person or a team's members.
 
     The sizes of uploads, spool files and stage files are stored in the database. Few rows are read, because imports
     that ended long ago no longer have files.
@@ -76,12 +76,12 @@ def bytes_of(holder: Holder, now: datetime) -> int:
 
 
 def usage_of(holder: Holder, now: datetime) -> tuple[Usage, ...]:
-    """Return a person's or a team's usage and limit of every quota."""
+    """Return a person's or team's usage and limit for every quota."""
     return tuple(usage_of_kind(holder, kind, now) for kind in Kind)
 
 
 def usage_of_kind(holder: Holder, kind: Kind, now: datetime) -> Usage:
-    """Return a person's or a team's usage and limit of this quota."""
+    """Return a person's or team's usage and limit for this quota."""
     return Usage(kind, holder.limits[kind], _count_used(holder, kind, now))
 
 

@@ -1,4 +1,4 @@
-"""The rights of imports, exports and comparisons.
+"""Check the rights of imports, exports and comparisons.
 
 A job can only do what its author is allowed to do, and each step checks the author's rights again.
 """
@@ -36,7 +36,7 @@ AUTHOR_UNABLE = gettext_noop(
 class ImportRights:
     """The rights of an import.
 
-    Imports by the panel itself or by editors of all zones can do everything, and their `actor` is None.
+    `actor` is None for unrestricted imports: by the panel itself, or by authors with all rights for every zone.
     """
 
     author: Author
@@ -46,20 +46,20 @@ class ImportRights:
     rules: Rules = NO_RULES  # approval rules and freezes for all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Return {id: zone, with team loaded} for those zones that the import is allowed to see, or None for all."""
+        """Return {id: zone with its team loaded} for the zones that the import is allowed to see, or None for all."""
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
     @property
     def may_refuse_names(self) -> bool:
-        """True if rights, rules or locks can refuse names of new zones. Otherwise the names need no check."""
+        """True if rights, rules or locks can forbid names of new zones. Otherwise the names needn't be checked."""
         return self.actor is not None or bool(self.rules) or Lock.objects.exists()
 
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
         """Return {name: fault} for new zones that other people's zones or rules forbid.
 
-        Such zones are below or above other people's zones, or below a zone with rules. The number of queries does not
+        Such zones are below or above other people's zones, or below a zone with rules. The number of queries doesn't
         depend on the number of zones.
         """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
@@ -69,7 +69,7 @@ class ImportRights:
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
-        """Return a fault if rights, locks or rules forbid these changes to a zone in reach. Otherwise return None."""
+        """Return a fault if rights, locks or rules forbid these changes to a visible zone, or else None."""
         made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
             access.refuse_transferred(zone)
@@ -126,15 +126,15 @@ def may_sign(job: ImportJob) -> bool:
 
 
 def team_of_new_zones(author: Author) -> Team | None:
-    """Return the team that will own zones that this author's imports create, or None for zones without a team.
+    """Return the team that will own zones created by this author's imports, or None for zones without a team.
 
-    Raise RightMissing if the author is not allowed to create zones.
+    Raise RightMissing if the author isn't allowed to create zones.
     """
     return access.team_for_new_zone(author, None, "")
 
 
 def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
-    """Return all imports for a person who is allowed to edit every zone, else the person's own imports.
+    """Return all imports if the person is allowed to edit every zone, and otherwise only the person's own imports.
 
     A limited token sees only the imports that it created.
     """
@@ -148,7 +148,7 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """Return the comparisons that the person sees.
+    """Return the comparisons that the person is allowed to see.
 
     A person who is allowed to read every zone sees all comparisons. Without that right, a person sees only their own,
     and ended comparisons whose zones are all visible to them. An unfinished comparison can still add zones that the
@@ -203,7 +203,7 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
-    """Return the first of these zones whose keys this person is not allowed to export, or None.
+    """Return the first of these zones whose keys the person isn't allowed to export, or None.
 
     Zones in the trash are ignored.
     """
@@ -221,7 +221,7 @@ def not_yours(zone: str) -> SourceFault:
 
 
 def may_not_create(zone: str) -> SourceFault:
-    """Return the fault for a new zone whose author is not allowed to create zones."""
+    """Return the fault for a new zone if the author isn't allowed to create zones."""
     return _fault(zone, gettext("You don’t have permission to create zones."))
 
 

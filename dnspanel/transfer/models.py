@@ -1,7 +1,7 @@
-"""The tables of imports, of exports, and of comparisons with an old server.
+"""Models of imports, exports, and comparisons with an old server.
 
-They only store and constrain data. `imports.import_jobs`, `read`, `import_plan`, `apply_piece` and `undo` write
-imports.
+Models only store and constrain data. Imports are written by `imports.import_jobs`, `read`, `import_plan`, `apply_piece`
+and `undo`.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from dnspanel.zones.models import UNFINISHED_STATES, RunState
 
 
 class State(models.TextChoices):
-    """The state of an import. In ACTIVE_STATES, workers continue without a person."""
+    """The state of an import. In ACTIVE_STATES, workers continue without a person's action."""
 
     UPLOADING = "uploading", gettext_lazy("waiting for the source")
     SCANNING = "scanning", gettext_lazy("scanning")
@@ -105,7 +105,7 @@ class PieceState(models.TextChoices):
 class ImportPiece(models.Model):
     """A part of an import, with several thousand zones.
 
-    In each step of the import, workers claim one piece at a time.
+    In each step of the import, a worker claims one piece at a time.
     """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")
@@ -141,7 +141,7 @@ class ImportPiece(models.Model):
 
 
 class Action(models.TextChoices):
-    """The action that the import takes for a zone, or the reason why it takes none."""
+    """The action that the import takes for a zone, or the reason why it doesn't take one."""
 
     CREATE = "create", gettext_lazy("create")
     UNION = "union", gettext_lazy("merge")  # add the source's values
@@ -203,10 +203,7 @@ class ImportZone(models.Model):
 
 
 class ImportFault(models.Model):
-    """A stored `documents.SourceFault`.
-
-    A job keeps at most `import_limits.MOST_FAULTS`, and only counts the rest.
-    """
+    """A stored `documents.SourceFault`. A job stores at most `import_limits.MOST_FAULTS` and only counts the rest."""
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="faults")
     piece = models.IntegerField()
@@ -233,9 +230,9 @@ class KeptKind(models.TextChoices):
 
 
 class KeptItem(models.Model):
-    """Data from an import's source that a zone here cannot hold yet.
+    """Data from an import's source that zones in the panel can't store yet.
 
-    The data is kept for later, with keys encrypted.
+    The data is kept for later. Secret keys are encrypted.
     """
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="kept")
@@ -258,7 +255,7 @@ class ExportFormat(models.TextChoices):
 class ExportJob(models.Model):
     """An export to a file, which is kept for a day.
 
-    `exports.export_jobs` writes this row, and stores the file in `exports_directory`.
+    Written by `exports.export_jobs`, which stores the file in `exports_directory`.
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -301,9 +298,9 @@ class ExportJob(models.Model):
 
 
 class CutoverCheck(models.Model):
-    """A comparison of an old server's answers with those of our nodes.
+    """A comparison of an old server's answers with those of the panel's nodes.
 
-    `cutover.server_comparison` writes this row.
+    Written by `cutover.server_comparison`.
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -336,7 +333,7 @@ class CutoverCheck(models.Model):
 
 
 class CutoverZone(models.Model):
-    """A zone in a comparison, with its numbers of questions and differences, and its delegation checklist."""
+    """A zone in a comparison, with its numbers of queries and differences, and its delegation checklist."""
 
     check_run = models.ForeignKey(CutoverCheck, on_delete=models.CASCADE, related_name="compared")
     name = models.TextField(db_collation="C")
@@ -351,7 +348,7 @@ class CutoverZone(models.Model):
 
 
 class DifferenceKind(models.TextChoices):
-    """The kind of a difference. The kinds SERIAL and NAMESERVERS are expected in a cut-over."""
+    """The kind of a difference. SERIAL and NAMESERVERS are expected in a cut-over."""
 
     RCODE = "rcode", gettext_lazy("different response code")
     RECORDS = "records", gettext_lazy("different records")
@@ -365,7 +362,7 @@ EXPECTED_KINDS = (DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS)
 
 
 class CutoverDifference(models.Model):
-    """One question that the old server and one of our nodes answer differently."""
+    """A query that the old server and one of the panel's nodes answer differently."""
 
     check_run = models.ForeignKey(CutoverCheck, on_delete=models.CASCADE, related_name="found")
     zone = models.TextField(db_collation="C")

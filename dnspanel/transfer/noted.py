@@ -1,4 +1,4 @@
-"""The tags and value comments of RRsets, as comment lines in zone files that other programs ignore. Pure.
+"""Write and read RRsets' tags and value comments as zone-file comments, which other programs ignore. Pure.
 
     ;!noted www A {"tags": ["shop"], "value_comments": {"192.0.2.1": "first rack"}}
 
@@ -19,7 +19,7 @@ NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """Return the comment line for an RRset whose notes are in the form of the database, or "" without notes."""
+    """Return the comment line for an RRset whose notes are in the database's form, or "" without notes."""
     noted = notes_without_spellings(notes)
     return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 
@@ -30,7 +30,7 @@ def noted_line_of(owner: str, type: str, notes: Notes) -> str:
 
 
 def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
-    """Return (owner, type, notes) from a line that begins with NOTED. Raise ValueError if the line is invalid."""
+    """Parse a line that begins with NOTED into (owner, type, notes). Raise ValueError if the line is invalid."""
     parts = line.removeprefix(NOTED).split(None, 2)
     if len(parts) < 3:
         raise ValueError(gettext("a name, a type and an object with “tags” or “value_comments” are needed"))

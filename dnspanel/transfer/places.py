@@ -1,7 +1,7 @@
-"""The fair distribution of workers to people, rather than to jobs.
+"""Distribute workers fairly among people, not among jobs.
 
-Nothing is stored: advisory locks show which jobs have workers, and a lock ends with its worker. Celery beat retries a
-job that had to wait. Two jobs that ask for a worker at the same moment can both start, for one turn.
+Nothing is stored. Advisory locks show which jobs have workers, and a lock ends with its worker. Celery beat retries a
+job that had to wait. If two jobs are started at the same moment, both can exceed a person's share for a short time.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ Person = int | None  # id; None for the panel's own jobs
 
 
 def may_read(person: Person) -> bool:
-    """Return True if another worker can read a source or make a comparison for this person.
+    """Return True if another worker can read a source or run a comparison for this person.
 
     The number of such workers per person is limited, because they mostly wait for servers.
     """
@@ -39,21 +39,21 @@ def may_read(person: Person) -> bool:
 def may_compute(person: Person) -> bool:
     """Return True if another worker can process this person's imports and exports.
 
-    While several people wait, each person gets an equal share of the workers.
+    If several people are waiting, each person gets an equal share of the workers.
     """
     waiting = _people_waiting() | {person}
     return is_fair(_people_at_work()[person], people=len(waiting), places=settings.TRANSFER_PROCESSES)
 
 
 def is_fair(taken: int, *, people: int, places: int) -> bool:
-    """Return True if a person who has `taken` of the `places` can get another place while `people` share them."""
+    """Return True if a person with `taken` of the `places` can take another one while `people` share them."""
     return taken < max(1, ceil(places / people))
 
 
 def imports_with_work() -> "QuerySet[ImportJob]":
     """Return the imports that have work for a worker.
 
-    Paused imports, and imports whose source has not yielded anything yet, are left out.
+    Paused imports, and imports whose source hasn't yielded anything yet, are omitted.
     """
     has_spooled = Exists(ImportPiece.objects.filter(job=OuterRef("pk"), state=PieceState.SPOOLED))
     is_found = Q(state=State.SCANNING) & (Q(read_ended=True) | has_spooled)

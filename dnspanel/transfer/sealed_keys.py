@@ -1,4 +1,4 @@
-"""The sealing of private DNSSEC keys with a passphrase, so that an exported file can hold them. Pure.
+"""Seal private DNSSEC keys with a passphrase, for storage in exported files. Pure.
 
 Each key becomes one text:
 
@@ -12,10 +12,10 @@ Each key becomes one text:
     key of AES = scrypt(passphrase in UTF-8 and form NFC, salt, n = 2^15, r = 8, p = 1), 32 bytes
     additional data = the zone's name and the DNSKEY's rdata, both in wire form
 
-This protects the keys from people who have the file without the passphrase. They cannot read a key. A key that they
+This protects the keys from people who have the file without the passphrase. They can't read a key. A key that they
 changed, or moved to another zone or DNSKEY, is refused. Each guess of a passphrase costs 32 MiB and about a tenth of a
-second, so a long passphrase is safe and a poor one is not. The rest of the file is not protected: records, the choice
-of active keys, and missing keys. The keys are also not protected from the panel's operator, who has the original keys.
+second, which makes a long passphrase safe, but not a poor one. The rest of the file isn't protected: records, the
+choice of active keys, and missing keys. The panel's operator has the original keys.
 """
 
 import base64
@@ -48,7 +48,7 @@ _MOST_TEXT = 32 << 10
 
 
 class KeyLock(StrEnum):
-    """The reason why a private key cannot be used. Names of stored keys contain the enum's value."""
+    """The reason why a private key can't be used. Names of stored keys contain the enum's value."""
 
     ABSENT = "absent"
     SEALED = "sealed"
@@ -59,7 +59,7 @@ class KeyLock(StrEnum):
 
     @property
     def message(self) -> str:
-        """The reason, worded to complete a sentence about a zone's keys."""
+        """The reason, as the end of a sentence about a zone's keys."""
         return gettext(_MESSAGES[self]).format(most=MOST_SALTS)
 
 
@@ -84,7 +84,7 @@ def refuse_passphrase(passphrase: str) -> None:
 
 
 class Sealer:
-    """The encryption of all private keys in one file, with one passphrase and one salt."""
+    """An encryptor for all private keys of one file, with one passphrase and one salt."""
 
     def __init__(self, passphrase: str, *, chance: Callable[[int], bytes] = os.urandom) -> None:
         refuse_passphrase(passphrase)
@@ -93,7 +93,7 @@ class Sealer:
         self._cipher = _cipher(passphrase, self._salt)
 
     def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key as a text that only the passphrase can open.
+        """Return the private key as a text that can be opened only with the passphrase.
 
         The text is bound to the zone and to this DNSKEY (rdata).
         """
@@ -103,14 +103,14 @@ class Sealer:
 
 
 class Opener:
-    """The decryption of sealed keys from at most MOST_SALTS exports with the same passphrase."""
+    """A decryptor for sealed keys from at most MOST_SALTS exports with the same passphrase."""
 
     def __init__(self, passphrase: str) -> None:
         self._passphrase = passphrase
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key in a `Sealer.seal` text. Raise KeyLocked, with the reason, if it can't be opened."""
+        """Return the private key in a text from `Sealer.seal`. Raise KeyLocked with the reason if this fails."""
         try:
             content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
         except (binascii.Error, ValueError) as exc:
@@ -138,8 +138,8 @@ def _cipher(passphrase: str, salt: bytes) -> AESGCM:
 
 
 def _additional(zone: str, dnskey: str) -> bytes:
-    """Return the additional data of a key, which binds the key to its zone and DNSKEY.
+    """Return the additional data that binds a key to its zone and DNSKEY.
 
-    A name in wire form ends with its root label, so two different pairs never give equal bytes.
+    A name in wire form ends with its root label, so two different pairs never result in equal bytes.
     """
     return names.to_wire(zone) + rdata.to_wire(rdtypes.DNSKEY, dnskey)

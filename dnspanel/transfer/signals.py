@@ -1,4 +1,4 @@
-"""The signals that wake workers. Each has the id of the import or template run that has work.
+"""Signals that wake workers. Each contains the id of an import, export, comparison or template run with work.
 
 A lost signal only costs seconds, because Celery beat finds the work.
 """

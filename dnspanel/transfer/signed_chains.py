@@ -1,7 +1,7 @@
-"""The additional NSEC3 chains of a zone that another signer signs, computed from its records. Pure.
+"""Compute the additional NSEC3 chains of a zone that another signer signs, from the zone's records. Pure.
 
 A signer that changes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each. PowerDNS
-serves only the chain in its metadata. A transfer or export of the whole zone needs all chains: one signature covers
+serves only the chain in its metadata. A transfer or export of the whole zone needs all chains. One signature covers
 both NSEC3PARAM records, and each of these records promises that its chain is complete (RFC 5155 section 7.3).
 """
 
@@ -15,7 +15,7 @@ from replication.dns import rdata, rdtypes
 
 
 class ChainRecord(NamedTuple):
-    """A record of a chain, with its owner's relative key, its type, its TTL and its rdata as text."""
+    """A record of a chain, with its owner's relative key, its type, its TTL, and its rdata as text."""
 
     owner: bytes
     type: int
@@ -24,7 +24,7 @@ class ChainRecord(NamedTuple):
 
 
 class SignedChains:
-    """A builder of NSEC3 chains, which collects a zone's owners and types and then makes the chains' records.
+    """A builder of NSEC3 chains. It collects a zone's owners and types, and then creates the chains' records.
 
     It uses several hundred bytes per name, or none if `chains` is empty.
     """
@@ -36,7 +36,7 @@ class SignedChains:
         self._ttl_of_parameters = 0
 
     def add(self, owner: bytes, type: int) -> None:
-        """Add an RRset by its owner's relative key. RRsets that belong to a chain itself must not be added."""
+        """Add an RRset by its owner's relative key. RRsets of the chains themselves must not be added."""
         if self._chains:
             self._types.setdefault(owner, set()).add(type)
 

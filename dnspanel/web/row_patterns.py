@@ -1,9 +1,9 @@
-"""A renderer that renders one row of each shape, and only fills in the texts of the other rows. Pure.
+"""Render one row of each shape, and only fill in the texts of the other rows. Pure.
 
-A template takes 40 steps for a row of the editor, and most of them give the same result in each of a hundred rows. So a
-row declares the attributes that the template's conditions use (`SHAPED_BY`), and the texts that the template only
-writes (`FILLED_IN`). Rows with equal values for `SHAPED_BY` share a pattern: the template's output with a placeholder
-for each text.
+A template takes 40 steps for a row of the editor, and most steps give the same result in each of a hundred rows.
+Therefore a row class declares the attributes that the template's conditions use (`SHAPED_BY`), and the texts that the
+template only writes (`FILLED_IN`). Rows with equal values for `SHAPED_BY` share a pattern: the template's output with a
+placeholder for each text.
 """
 
 import html
@@ -22,11 +22,11 @@ _PLACEHOLDER = secrets.token_hex(12)
 
 
 class NotOfPattern(Exception):
-    """Raised if a template reads an attribute that the row doesn't declare. A pattern would be wrong for other rows."""
+    """A pattern would be wrong for other rows: the template tests a text or reads an undeclared attribute."""
 
 
 class PatternRow:
-    """A row that a pattern can render. Templates can use its declared attributes, and properties based on them."""
+    """A row that a pattern can render. Templates can use only its declared attributes and properties based on them."""
 
     SHAPED_BY: ClassVar[tuple[str, ...]]  # values that the template tests or writes; few different ones in a table
     FILLED_IN: ClassVar[tuple[str, ...]]  # texts and finished HTML that the template only writes
@@ -41,7 +41,7 @@ class PatternRow:
 
     @property
     def has_pattern(self) -> bool:
-        """True if the row can be rendered by a pattern. Otherwise the template renders it."""
+        """True if a pattern can render the row. Otherwise the template renders it."""
         return True
 
     @property
@@ -51,7 +51,7 @@ class PatternRow:
 
 
 class _Placeholder(str):
-    """The placeholder of a text. It records a fault if the template tests or compares the text."""
+    """A placeholder for a text. It records a fault if the template tests or compares the text."""
 
     __slots__ = ("_faults",)
     _faults: list[str]
@@ -76,7 +76,7 @@ class _Placeholder(str):
 
 
 class _Outline:
-    """A stand-in for a row, to render its pattern: real values for `SHAPED_BY`, and placeholders for `FILLED_IN`."""
+    """A stand-in for a row that renders its pattern: real values for `SHAPED_BY`, placeholders for `FILLED_IN`."""
 
     def __init__(self, row: PatternRow, faults: list[str]) -> None:
         self._row, self._faults = row, faults
@@ -99,13 +99,13 @@ class _Outline:
 
 
 class RowPatterns:
-    """The patterns of one table while it is rendered."""
+    """The patterns of one table, created while the table is rendered."""
 
     def __init__(self) -> None:
         self._patterns: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def draw_row(self, row: PatternRow, draw: Callable[[object], str]) -> SafeString:
-        """Return the HTML of this row, as `draw` would render it. Raise NotOfPattern if a pattern can't be made."""
+        """Return the same HTML for this row as `draw` would. Raise NotOfPattern if no correct pattern exists."""
         if not row.has_pattern:
             return mark_safe(draw(row))
         shape = row.shape
@@ -120,7 +120,7 @@ class RowPatterns:
 
 
 def _pattern_of(row: PatternRow, draw: Callable[[object], str]) -> tuple[str, ...]:
-    """Return the pattern: alternately HTML and the name of a text. Raise NotOfPattern if the template tests a text."""
+    """Return the row's pattern: HTML parts with names of texts between them. Raise NotOfPattern if impossible."""
     faults: list[str] = []
     drawn = draw(_Outline(row, faults))
     if faults:

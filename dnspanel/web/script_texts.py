@@ -1,4 +1,4 @@
-"""Translations for scripts. The page contains them, and `static/js/texts.js` looks them up by the English text."""
+"""Translations for scripts. They are part of the page; `static/js/texts.js` looks them up by the English text."""
 
 from django.utils import translation
 
@@ -45,7 +45,7 @@ SCRIPT_TEXTS = (
 
 
 def script_texts() -> dict[str, str]:
-    """Return the translation of each English text into the page's language, or an empty dict for English."""
+    """Return the translations into the page's language, keyed by the English text. Empty for English."""
     if translation.get_language() == "en":
         return {}
     return {text: gettext(text) for text in SCRIPT_TEXTS}

@@ -1,1 +1,1 @@
-"""Webhooks, which send signed events to other servers until they arrive, and publish hooks."""
+"""Webhooks, which send signed events to other servers until they are delivered, and publish hooks."""

@@ -1,4 +1,4 @@
-"""Access checks: the webhooks that a person can see, and the events that a webhook gets."""
+"""Access checks: the webhooks that a user can see, and the events that a webhook can receive."""
 
 from datetime import datetime
 
@@ -31,10 +31,10 @@ NEEDED = {
 
 
 def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
-    """Return a person's own webhooks, or all webhooks for a person who manages people.
+    """Return the user's own webhooks, or all webhooks for users who manage people.
 
-    A token sees only the webhooks that it created or took over by rotation. Otherwise it could change the URL of a
-    webhook whose events the token isn't allowed to see.
+    A token sees only webhooks that it created or took over by rotation, unless it can see everything that its owner
+    sees. Otherwise it could change the URL of a webhook that receives events the token isn't allowed to see.
     """
     actor = actor_of(person)
     webhooks = Webhook.objects.select_related("owner", "token")
@@ -46,19 +46,19 @@ def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
 
 
 def webhook_for(person: Person, pk: int) -> Webhook:
-    """Return the webhook with this id. Raise WebhookUnknown if the person has no access to it."""
+    """Return the webhook with this id. Raise WebhookUnknown if the user isn't allowed to see it."""
     return first_or(webhooks_visible_to(person).filter(pk=pk), WebhookUnknown)
 
 
 def delivery_for(person: Person, pk: int) -> Delivery:
-    """Return the delivery with this id. Raise WebhookUnknown as `webhook_for` does."""
+    """Return the delivery with this id. Raise WebhookUnknown if the user isn't allowed to see its webhook."""
     visible = webhooks_visible_to(person)
     found = Delivery.objects.select_related("event", "webhook__owner", "webhook__token", "replay_of")
     return first_or(found.filter(pk=pk, webhook__in=visible), lambda: WebhookUnknown(gettext("Delivery not found.")))
 
 
 def require_webhooks(person: Person) -> Actor:
-    """Return the actor if it is allowed to have webhooks, else raise Forbidden.
+    """Return the actor. Raise Forbidden if it isn't allowed to have webhooks.
 
     A token that is limited to some names or types isn't allowed to have webhooks, because an event describes a whole
     zone.
@@ -72,9 +72,9 @@ def require_webhooks(person: Person) -> Actor:
 
 
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
-    """Return the actor whose rights a webhook has: its owner, or the token that created it (or the token's successor).
+    """Return the actor whose rights a webhook has: its owner, or the token that created it (or its successor).
 
-    Raise TokenDead if the owner's account is closed or the token is dead. The error's message is for people.
+    Raise TokenDead if the owner's account is closed or the token is no longer valid. The message can be shown to users.
     """
     token = webhook.token
     if token is None:
@@ -100,7 +100,7 @@ def _sees_like_a_person(actor: Actor) -> bool:
 
 
 def _with_predecessors(token: Token) -> list[int]:
-    """Return the ids of the token and of all tokens that this token replaced by rotation."""
+    """Return the ids of the token and of all earlier tokens that were rotated into it."""
     found, newer = [token.pk], [token.pk]
     while newer:
         newer = list(Token.objects.filter(rotated_to__in=newer).values_list("pk", flat=True))

@@ -1,7 +1,7 @@
-"""Allowed destinations of webhooks: public addresses over HTTPS, and networks that the operator named.
+"""Check where webhooks are sent: public addresses over HTTPS, and networks that the operator allowed.
 
-A person enters the URL. Therefore only one parser reads it, `dnspanel.outbound` resolves its host and checks every
-address, and the connection is made to one of the checked addresses.
+Users enter the URL. Therefore only one parser reads it, `dnspanel.outbound` resolves its host and checks every address,
+and the connection is made to one of the checked addresses.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Split a URL into its parts. Raise AddressRefused with a message about the unacceptable part."""
+    """Split a URL into its parts. Raise AddressRefused with a message about the part that isn't allowed."""
     if len(url) > LONGEST_URL:
         raise AddressRefused(
             gettext("The URL can have at most {longest_url} characters.").format(longest_url=LONGEST_URL)
@@ -74,7 +74,7 @@ def parse_target(url: str) -> Target:
 def checked_addresses(
     target: Target, *, resolve: Resolve | None = None, networks: str = "OUTBOUND_NETWORKS"
 ) -> list[str]:
-    """Return the addresses of the target's host. `networks` is the name of the setting with allowed private networks.
+    """Return the addresses of the target's host. `networks` names the setting with allowed private networks.
 
     Raise AddressRefused if an address isn't allowed, and NoAnswer if the host has no address.
     """
@@ -97,7 +97,7 @@ def _scheme(parts: SplitResult) -> str:
 
 
 def _host(host: str) -> str:
-    """Return the host in canonical form. Raise AddressRefused if it is invalid."""
+    """Return the canonical form of the host. Raise AddressRefused if it is invalid."""
     try:
         return outbound.canonical_host(host)
     except outbound.BadHost as exc:

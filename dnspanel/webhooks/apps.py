@@ -1,4 +1,4 @@
-"""The Django app of webhooks."""
+"""The Django app for webhooks."""
 
 from django.apps import AppConfig
 

@@ -1,8 +1,8 @@
-"""Requests that ask publish hooks over HTTP: all hooks of a publication at the same time, each with its own time limit.
+"""Query publish hooks over HTTP: all hooks of a publication in parallel, each with its own time limit.
 
-The question is a POST that is signed like webhooks (`sign_events`). For a day after a rotation, it is signed with the
-old secret too. The answer is status 200 and a JSON object of at most 4,096 bytes. The answer is signed in the same way
-with one of the secrets, under the question's `webhook-id`, which is unique:
+The question is a POST, signed like webhooks (`sign_events`). For a day after a rotation, it is also signed with the old
+secret. The answer has status 200 and a JSON object of at most 4,096 bytes. It is signed in the same way with one of the
+secrets, under the question's `webhook-id`, which is unique:
 
     {"allow": true, "digest": "<that of the question>", "reason": "…", "ticket": "…"}
 
@@ -32,7 +32,7 @@ LONGEST_TICKET = 100
 
 
 def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
-    """Ask all hooks at the same time and return their answers in the order of the questions.
+    """Query all hooks in parallel, and return their answers in the order of the questions.
 
     Each hook has its own time limit, `seconds`.
     """
@@ -82,7 +82,7 @@ def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
 
 
 def _read(answer: Answer, digest: str) -> HookAnswer:
-    """Parse the answer. If its format is wrong, return an answer that counts as none, with the reason."""
+    """Parse the answer. If it is invalid, return an answer that counts as no answer, with the reason."""
     if len(answer.body) >= MOST_ANSWER_BYTES:
         return HookAnswer(
             None,

@@ -1,6 +1,6 @@
-"""Collection of new events: everything stored since the position of the last check. Verbs.
+"""Collect new events: everything stored since the last check. Verbs.
 
-No task carries an event, so no event is lost with Redis or a worker: the next check finds it. Events, their deliveries
+Tasks carry no events, so no event is lost if Redis or a worker fails: the next check finds it. Events, their deliveries
 and the new position are committed together.
 """
 
@@ -37,7 +37,7 @@ _COMMIT_TIME = timedelta(minutes=10)
 
 
 def open_watch(*, now: datetime) -> None:
-    """Begin to collect events from now on. Earlier events are ignored."""
+    """Start collecting events from now on. Earlier events are ignored."""
     newest = head().sequence
     defaults = {"saved": newest, "everywhere": newest, "looked_at": now}
     _, made = Watch.objects.get_or_create(id=1, defaults=defaults)
@@ -55,8 +55,8 @@ def open_watch(*, now: datetime) -> None:
 def collect_events(*, now: datetime) -> int:
     """Queue deliveries for the events since the last check. Return the number of events.
 
-    All happens in one transaction. Return 0 if another process is collecting, or if there was never a webhook. One call
-    does not always collect all events, so call it again until it returns 0.
+    Everything happens in one transaction. Return 0 if another process is collecting, or if no webhook was ever created.
+    One call doesn't always collect all events, so call it again until it returns 0.
     """
     with transaction.atomic():
         watch = Watch.objects.select_for_update(skip_locked=True).first()
@@ -82,7 +82,7 @@ def collect_events(*, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EventInput:
-    """An event that another module reports. `subject` identifies it permanently among the events of its kind."""
+    """An event that another module reports. `subject` is its permanent id among the events of its kind."""
 
     kind: EventKind
     subject: str
@@ -90,9 +90,9 @@ class EventInput:
 
 
 def tell(happened: Collection[EventInput], *, now: datetime) -> None:
-    """Queue these events for each webhook that is subscribed to them and allowed to see them.
+    """Queue these events for each webhook that subscribes to them and is allowed to see them.
 
-    Runs in the caller's transaction.
+    Events that are already stored are skipped. Runs in the caller's transaction.
     """
     webhooks = Webhook.objects.filter(active=True, events__overlap=list({each.kind for each in happened}))
     listening = list(webhooks.select_related("owner", "token").order_by("pk")) if happened else []
@@ -102,9 +102,9 @@ def tell(happened: Collection[EventInput], *, now: datetime) -> None:
 
 
 def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
-    """Queue each event for each webhook that is subscribed to it and allowed to see it.
+    """Queue each event for each webhook that subscribes to it and is allowed to see it.
 
-    `webhooks` must be sorted by id. This order prevents deadlocks between two processes.
+    `webhooks` must be sorted by id, which prevents deadlocks between processes.
     """
     deliveries = []
     for webhook in webhooks:
@@ -197,10 +197,10 @@ def _taken_back(watch: Watch) -> list[Event]:
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
-    """Return a function that maps a sequence to the time when this node first confirmed it, with one query.
+    """Return a function that maps a sequence to the time when this node first confirmed it. Makes one query.
 
-    `publications` must be consecutive. Only as many of the node's later positions are read as there are publications,
-    plus one, because these contain the first confirmation of each publication.
+    `publications` must be consecutive. The query reads at most one of the node's later positions for each publication,
+    plus one. These contain the first confirmation of each publication.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None
@@ -214,7 +214,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 
 
 def _node_states(now: datetime, *, subscribed: bool) -> list[Event]:
-    """Return events for nodes whose state has differed from the last sent state for a while."""
+    """Return events for nodes whose state has differed from the last sent state for a while. Update that state."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     events = []
@@ -251,7 +251,7 @@ def _has_left(watch: NodeWatch) -> bool:
 
 
 def _told_word(word: Word) -> str:
-    """Return the state to send. "Catching up" is sent as live, because it comes and goes with every publication."""
+    """Return the state to send. "Catching up" is sent as live, because every publication causes it briefly."""
     return Word.LIVE if word in WELL else word
 
 
@@ -288,7 +288,7 @@ def _request_event(kind: EventKind, request: PublishRequest, at: datetime) -> Ev
 
 
 def _fresh(events: Iterable[Event]) -> list[Event]:
-    """Return the given events that are not stored yet."""
+    """Return the events that aren't stored yet, without duplicates."""
     by_subject = {event.subject: event for event in events}
     known = set(Event.objects.filter(subject__in=by_subject).values_list("subject", flat=True))
     return [event for subject, event in by_subject.items() if subject not in known]

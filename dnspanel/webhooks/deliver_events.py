@@ -1,10 +1,10 @@
-"""Delivery of waiting events, with retries until an event is delivered or given up. Verbs.
+"""Deliver waiting events, with retries until an event is delivered or given up. Verbs.
 
-Delivery is at least once: an attempt is recorded after it was made. If a process dies in between, the same event is
-sent again with the same `webhook-id`.
+Events are delivered at least once: an attempt is recorded after it was made. If a process dies in between, the same
+event is sent again with the same `webhook-id`.
 
-The due deliveries of a webhook are sent one after another, the lowest number first. A failed delivery waits for its
-next attempt, and deliveries with higher numbers are sent in the meantime.
+A webhook's due deliveries are sent one after another, the lowest number first. While a failed delivery waits for its
+next attempt, deliveries with higher numbers are sent.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of an attempt. `error` is empty if it succeeded. `final` means that a retry would be useless."""
+    """The outcome of an attempt. `error` is empty after a success. `final` means that a retry is pointless."""
 
     error: str = ""
     status: int | None = None
@@ -72,19 +72,19 @@ def _not_seen() -> Attempt:
 
 
 def webhooks_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of webhooks with a delivery that is due."""
+    """Return the ids of active webhooks that have a due delivery and aren't paused after failures."""
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now, webhook__active=True)
     rested = Q(webhook__resting_until=None) | Q(webhook__resting_until__lte=now)
     return list(waiting.filter(rested).order_by().values_list("webhook", flat=True).distinct())
 
 
 def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """Attempt and record the first due delivery of this webhook. Return False if no delivery is due.
+    """Attempt this webhook's first due delivery and record the outcome. Return False if nothing is due.
 
-    1. Switch the webhook off if its listener no longer has rights.
-    2. Send what the listener is allowed to see, outside of any transaction. A program gets one event, people get all
-       waiting events in one message.
-    3. Record the outcome. A crash before this step repeats the attempt.
+    1. Switch the webhook off and return False if its owner or token is no longer valid.
+    2. Send what the listener is allowed to see, outside of any transaction. A program gets one event. People get one
+       message with up to MOST_TOGETHER events that are due now or soon.
+    3. Record the outcome. After a crash before this step, the attempt is repeated.
     """
     now = clock()
     webhook = Webhook.objects.select_related("owner", "token").filter(pk=webhook_id, active=True).first()
@@ -116,7 +116,7 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
 def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
     """End the delivery or schedule its next attempt. If the event was `sent`, also record the webhook's health.
 
-    Don't change a delivery that another process has recorded.
+    A delivery that another process has already recorded doesn't change.
     """
     attempts = delivery.attempts + 1
     over = not attempt.error or attempt.final or attempts >= MOST_ATTEMPTS
@@ -148,7 +148,7 @@ def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, no
 
 
 def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
-    """Switch the webhook off with a reason, and give up its waiting deliveries."""
+    """Switch the webhook off, store the reason, and give up the waiting deliveries."""
     with transaction.atomic():
         moved = Webhook.objects.filter(pk=webhook.pk, active=True).update(
             active=False, disabled_at=now, disabled_reason=reason
@@ -162,7 +162,7 @@ def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
 
 
 def forget_old_deliveries(*, now: datetime) -> int:
-    """Delete deliveries and events older than KEPT, except waiting ones. Return the number of deliveries."""
+    """Delete deliveries and events older than KEPT, except waiting ones. Return the number of deleted deliveries."""
     old = Delivery.objects.filter(created_at__lt=now - KEPT).exclude(state=DeliveryState.WAITING)
     gone = 0
     while pks := list(old.order_by("pk").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]):
@@ -172,7 +172,7 @@ def forget_old_deliveries(*, now: datetime) -> int:
 
 
 def secrets_of(of: Webhook | PublishHook, *, now: datetime) -> list[str]:
-    """Return the signing secrets: the newest one, and for a day after a rotation also the previous one."""
+    """Return the signing secrets: the newest one and, for a day after a rotation, the previous one."""
     found = [decrypt_secret(of.secret).decode()]
     if of.old_secret is not None and of.old_secret_until is not None and of.old_secret_until > now:
         found.append(decrypt_secret(of.old_secret).decode())
@@ -187,7 +187,7 @@ def _tell_people(
     send: Post,
     mail: Mail,
 ) -> None:
-    """Send these deliveries as one message. Leave out events that the owner is no longer allowed to see."""
+    """Send these deliveries as one message. Events that the owner is no longer allowed to see are omitted."""
     seen: list[Delivery] = []
     events: list[tuple[str, Mapping[str, Any], str]] = []
     for delivery in deliveries:
@@ -227,7 +227,7 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
 
 
 def _page_of(facts: Mapping[str, Any]) -> str:
-    """Return the URL of the publication, request or alert in these facts, or "" for other events."""
+    """Return the URL of the publication, request or alert list for these facts, or "" for other events."""
     if "severity" in facts:
         return f"{settings.PANEL_URL}{reverse('alert-list')}"
     if "sequence" in facts:
@@ -236,7 +236,7 @@ def _page_of(facts: Mapping[str, Any]) -> str:
 
 
 def _message_id(deliveries: Sequence[Delivery]) -> str:
-    """Return an id that is the same for every attempt at the same events."""
+    """Return an id that is the same in every attempt to send these events."""
     named = ",".join(str(delivery.pk) for delivery in deliveries)
     return f"told_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 
@@ -278,7 +278,7 @@ def _fault_of(status: int) -> str:
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
-    """Reset the failures after a success. After a failure, lengthen the pause or switch the webhook off."""
+    """Reset the failure count after a success. After a failure, pause the webhook for longer or switch it off."""
     stored = Webhook.objects.filter(pk=webhook.pk)
     if not attempt.error:
         stored.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)

@@ -18,11 +18,11 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class WebhookError(Exception):
-    """A problem with a webhook that a person can read and fix."""
+    """A problem with a webhook. Its message tells the user how to fix it."""
 
 
 class WebhookUnknown(WebhookError, NotFound):
-    """The webhook or delivery doesn't exist, or the person isn't allowed to see it."""
+    """The webhook or delivery doesn't exist, or the user isn't allowed to see it."""
 
     text = gettext_noop("Webhook not found.")
 
@@ -36,7 +36,7 @@ class AddressRefused(WebhookError):
 
 
 class NoAnswer(WebhookError):
-    """The receiver didn't answer in time, didn't speak HTTP, or has an invalid certificate."""
+    """The receiver didn't respond in time, didn't respond with HTTP, or has an invalid certificate."""
 
 
 class NotTold(WebhookError):
@@ -44,7 +44,7 @@ class NotTold(WebhookError):
 
 
 class TooNarrow(Forbidden):
-    """The token can see only parts of zones, but a webhook gets events about whole zones."""
+    """The token can see only parts of zones, but a webhook receives events about whole zones."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

@@ -1,7 +1,6 @@
-"""Handing over tokens, webhooks, drafts and publish hooks of a person who leaves. Verbs.
+"""Transfer a person's tokens, webhooks, drafts and publish hooks to another account. Verbs.
 
-This module is in `webhooks`, because webhooks depend on tokens and drafts, while tokens and drafts don't depend on
-webhooks.
+This module is in `webhooks`, because webhooks depend on tokens and drafts, but not the other way around.
 """
 
 from collections.abc import Collection
@@ -28,10 +27,10 @@ MOST_LISTED = 500  # of tokens, webhooks and drafts each; more are listed once t
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """The belongings of a person that can be handed over.
+    """A person's belongings that can be transferred.
 
-    These are valid tokens, webhooks that no token created and that send no mail, drafts with content, and publish hooks
-    that the person placed.
+    These are valid tokens (not SCIM or rotated ones), webhooks that no token created and that don't send mail, drafts
+    with content, and publish hooks that the person placed.
     """
 
     tokens: list[Token]
@@ -44,7 +43,7 @@ class Belongings:
 
 
 def belongings_of(person: User) -> Belongings:
-    """Return the person's current belongings that can be handed over, in four queries."""
+    """Return the person's transferable belongings, at most MOST_LISTED of each kind, in four queries."""
     alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
     own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
     return Belongings(
@@ -66,14 +65,14 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     by: Author,
     now: datetime,
 ) -> int:
-    """Give these belongings of the person to `to`, either all or none. Return their number.
+    """Transfer these belongings from `person` to `to`, either all or none. Return their number.
 
-    A token's webhooks move with the token. The token keeps its secret, so people who know the secret can use it until
-    it is rotated. `to` must be able to govern a publish hook's zones, and can then remove the hook.
+    A token's webhooks are transferred with the token. The token keeps its secret, so anyone who has the secret can use
+    it until it is rotated. `to` must be able to govern a publish hook's zones, and can then remove the hook.
 
-    Raise TokenRefused for a token that would get more rights, TokenQuotaExceeded for too many tokens, DraftRefused for
-    a draft given to a service account, and AccountRefused if `to` is closed, the same account, or can't govern a hook's
-    zones. Also raise the errors of `refuse_to_open` for both accounts.
+    Raise TokenRefused if a token would gain rights, TokenQuotaExceeded if `to` would have too many tokens, DraftRefused
+    if `to` is a service account and drafts are transferred, and AccountRefused if `to` is closed, is `person`, or can't
+    govern a hook's zones. Also raise the errors of `refuse_to_open` for both accounts.
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose an account that isn’t closed.")]})
@@ -104,7 +103,7 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
 
 
 def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
-    """Give these hooks of the person to `to` and return their ids. Raise AccountRefused if `to` can't govern all."""
+    """Transfer these hooks to `to` and return their ids. Raise AccountRefused if `to` can't govern their zones."""
     rows = PublishHook.objects.select_for_update(of=("self",)).select_related("zone", "team")
     found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
     for hook in found:

@@ -1,4 +1,4 @@
-"""Actions of people and tokens on webhooks: create, change, test, rotate secrets, delete, replay deliveries. Verbs."""
+"""Create, change, test and delete webhooks, rotate their secrets, and replay deliveries. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -52,10 +52,10 @@ OVERLAP = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class WebhookTerms:
-    """The terms of a webhook: its events, its URL and its format, from a form or the API.
+    """A webhook's settings, such as its events, URL and format, from a form or the API.
 
-    With zones, tags or teams (ids), the webhook gets a publication only if it changes one of these zones, or a zone
-    with one of these tags or teams.
+    Zones, tags and teams (ids) limit the publications that the webhook receives. A publication must change one of these
+    zones, or a zone with one of these tags or teams.
     """
 
     url: str
@@ -81,10 +81,10 @@ class NewWebhook:
 def create_webhook(
     *, terms: WebhookTerms, by: User | Actor, now: datetime, form_id: UUID | None = None, resolve: Resolve | None = None
 ) -> NewWebhook:
-    """Create a webhook that gets its events from now on. A form that is sent twice creates only one webhook.
+    """Create a webhook that receives events from now on. A form submitted twice creates only one webhook.
 
-    Raise Forbidden without the right, or WebhookRefused with the invalid fields: a URL that isn't allowed, an unknown
-    event, an event that the creator isn't allowed to see, or too many webhooks.
+    Raise Forbidden without the right. Raise WebhookRefused with the invalid fields: a URL that isn't allowed, an
+    unknown event, an event that the creator isn't allowed to see, or too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):
@@ -127,10 +127,10 @@ def change_webhook(
     resolve: Resolve | None = None,
     **given: Any,
 ) -> None:
-    """Change the given fields of the webhook's terms. Waiting deliveries keep their times.
+    """Change the given settings of a webhook. Waiting deliveries keep their times.
 
-    Switching the webhook on resets its failures. Deliveries that were given up aren't sent. Raise the errors of
-    `create_webhook`.
+    Switching the webhook off gives up its waiting deliveries. Switching it on resets its failures, but doesn't send
+    deliveries that were given up. Raise the errors of `create_webhook`, and WebhookRefused if the format changes.
     """
     actor = require_webhooks(by)
     terms = replace(copy_fields(WebhookTerms, webhook), **given)
@@ -166,14 +166,14 @@ def change_webhook(
 
 
 def delete_webhook(*, webhook: Webhook, by: Author, now: datetime) -> None:
-    """Delete the webhook and the log of its deliveries. Deleting it twice changes nothing."""
+    """Delete the webhook and its delivery log. A second call does nothing."""
     with transaction.atomic():
         if Webhook.objects.filter(pk=webhook.pk).delete()[0]:
             _record("webhook.delete", webhook, by=by, now=now)
 
 
 def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
-    """Set a new secret and return it. For a day, events are signed with the old secret too."""
+    """Set a new secret and return it. For a day, events are also signed with the old secret."""
     secret = new_secret()
     with transaction.atomic():
         locked = _lock_webhook(webhook)
@@ -185,7 +185,7 @@ def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
 
 
 def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
-    """Queue a ping and return its delivery, which later shows the outcome.
+    """Queue a ping and return its delivery. The delivery later shows the outcome.
 
     Raise WebhookRefused if the webhook is off.
     """
@@ -203,7 +203,7 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
     """Queue the same event again, with the same `webhook-id` and number. Raise WebhookRefused if the webhook is off.
 
-    The body contains only the facts that the webhook's owner is allowed to see at the time of sending.
+    The body contains only facts that the webhook's owner is allowed to see when it is sent.
     """
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(delivery.webhook))
@@ -221,12 +221,12 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
 
 
 def stop_key(webhook: Webhook) -> str:
-    """Return the key for the link in a mail that stops such mails. The key permits nothing else."""
+    """Return the key for the unsubscribe link in a mail. The key permits nothing else."""
     return _stop_signer().sign(str(webhook.pk))
 
 
 def webhook_of_stop_key(key: str) -> Webhook:
-    """Return the webhook whose mails this key stops. Raise WebhookUnknown if the key is invalid."""
+    """Return the mail webhook for an unsubscribe key. Raise WebhookUnknown if the key is invalid."""
     try:
         found = Webhook.objects.filter(pk=int(_stop_signer().unsign(key)), format=Format.MAIL).first()
     except (BadSignature, ValueError) as exc:
@@ -237,7 +237,7 @@ def webhook_of_stop_key(key: str) -> Webhook:
 
 
 def stop_mails(*, webhook: Webhook, now: datetime) -> None:
-    """Switch a mail webhook off through the link in one of its mails. The owner can switch it on again."""
+    """Switch a mail webhook off, for the unsubscribe link in its mails. The owner can switch it on again."""
     with transaction.atomic():
         locked = _lock_webhook(webhook)
         if locked.active:
@@ -252,7 +252,7 @@ def _stop_signer() -> Signer:
 
 
 def give_up_waiting(*, webhook_id: int, reason: str) -> None:
-    """Mark the waiting deliveries of this webhook as failed."""
+    """Mark this webhook's waiting deliveries as failed."""
     waiting = Delivery.objects.filter(webhook=webhook_id, state=DeliveryState.WAITING)
     waiting.update(state=DeliveryState.FAILED, next_at=None, error=reason)
 
@@ -308,9 +308,9 @@ def _faults_of_address(
 
 
 def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) -> dict[str, list[str]]:
-    """Return the errors in zones, tags and teams, by field. Values that the webhook already has (`before`) are valid.
+    """Return errors about zones, tags and teams, by field. Zones and teams that `before` has are accepted.
 
-    A zone or team that the actor isn't allowed to see is reported as missing.
+    A zone or team that the actor isn't allowed to see is reported as not found.
     """
     faults: dict[str, list[str]] = {}
     for name, values in (("zones", terms.zones), ("tags", terms.tags), ("teams", terms.teams)):
@@ -345,7 +345,7 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
 
 
 def _lock_webhook(webhook: Webhook) -> Webhook:
-    """Lock the webhook for this transaction, and return its current row. Raise WebhookUnknown if it is deleted."""
+    """Lock the webhook for this transaction and return its current row. Raise WebhookUnknown if it was deleted."""
     return first_or(Webhook.objects.select_for_update().filter(pk=webhook.pk), WebhookUnknown)
 
 
@@ -360,7 +360,7 @@ def _columns(terms: WebhookTerms) -> dict[str, Any]:
 
 
 def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
-    """Return the health columns of a webhook that a person has just switched on or off."""
+    """Return the health columns of a webhook that a user has just switched on or off."""
     well = {"failing_since": None, "failures": 0, "resting_until": None}
     if active:
         return well | {"disabled_at": None, "disabled_reason": ""}
@@ -384,7 +384,7 @@ def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **detai
 
 
 def _columns_for_audit(columns: Mapping[str, object]) -> dict[str, object]:
-    """Return the values for the audit log. Only the host of the URL is included, as in `_record`."""
+    """Return the values for the audit log. They include only the URL's host, as in `_record`."""
     return {
         name: urlsplit(str(value)).hostname if name == "url" else str(value) if isinstance(value, time) else value
         for name, value in columns.items()

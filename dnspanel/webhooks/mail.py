@@ -1,4 +1,4 @@
-"""A function that sends one mail to one address and returns the mail server's reply."""
+"""Send a mail to one address and return the mail server's reply."""
 
 import smtplib
 import time
@@ -29,9 +29,9 @@ Mail = Callable[..., Answer]  # `send_mail`, or a substitute
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send the mail and return the last reply of the mail server. Raise NotTold with the step that failed.
+    """Send the mail and return the mail server's last reply. Raise NotTold with the step that failed.
 
-    This function calls the SMTP commands itself, because Django's mail backend discards the server's replies.
+    This function issues the SMTP commands itself, because Django's mail backend discards the server's replies.
     """
     if not settings.EMAIL_HOST:
         raise NotTold(gettext("No mail server is configured. The operator can set PANEL_MAIL_HOST."))
@@ -60,7 +60,7 @@ def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Map
 
 
 def _say(reply: tuple[int, bytes]) -> tuple[int, str]:
-    """Return the status and text of a successful reply. Raise SMTPResponseException for any other reply."""
+    """Return the status and text of a successful reply. Raise SMTPResponseException for other replies."""
     status, text = reply[0], reply[1].decode("utf-8", "replace")
     if status not in (_TAKEN, 251):
         raise smtplib.SMTPResponseException(status, text)

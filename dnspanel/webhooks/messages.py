@@ -1,6 +1,6 @@
-"""Texts of events for people: one line per event, and the request bodies for chat services. Pure.
+"""Texts about events for people: one line per event, and request bodies for chat services. Pure.
 
-Names and reasons that people wrote are escaped for every chat service, so that they create no links and mention no one.
+Names and reasons that users wrote are escaped for each chat service. They can't create links or mention anyone.
 """
 
 import html
@@ -21,7 +21,7 @@ _MARKDOWN = str.maketrans({**{sign: f"\\{sign}" for sign in "\\`*_[]()#~|<>!"}, 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence about an event, and the URL of its page or ""."""
+    """A sentence about an event, and the URL of its page (can be empty)."""
 
     text: str
     url: str = ""
@@ -33,7 +33,7 @@ def line_of(kind: str, facts: Mapping[str, Any], *, url: str = "") -> Line:
 
 
 def lines_of(events: Sequence[tuple[str, Mapping[str, Any], str]]) -> list[Line]:
-    """Return the sentences for events: kind, facts and URL. Events about equal alerts are one line with a number."""
+    """Return sentences for events (kind, facts, URL). Alerts of one kind and severity become one line and a count."""
     equal: dict[object, list[tuple[str, Mapping[str, Any], str]]] = {}
     for number, (kind, facts, url) in enumerate(events):
         key = (kind, facts["kind"], facts["severity"]) if "severity" in facts else number
@@ -46,7 +46,7 @@ def lines_of(events: Sequence[tuple[str, Mapping[str, Any], str]]) -> list[Line]
 
 
 def subject_of(lines: Sequence[Line]) -> str:
-    """Return the subject of a mail with these lines."""
+    """Return the subject for a mail with these lines."""
     first = lines[0].text.partition("\n")[0]
     if len(lines) == 1:
         return f"[dnspanel] {first[:150]}"
@@ -54,7 +54,7 @@ def subject_of(lines: Sequence[Line]) -> str:
 
 
 def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str:
-    """Return the text of a mail with these lines and with links to change or stop such mails."""
+    """Return the text of a mail with these lines, plus links to its settings and to unsubscribe."""
     told = "\n\n".join(f"{line.text}\n{line.url}".rstrip() for line in lines)
     request = gettext("You subscribed to these emails: {url}").format(url=settings_url)
     stop = gettext("Stop these emails: {url}").format(url=stop_url)
@@ -103,7 +103,7 @@ def _taken_back(facts: Mapping[str, Any]) -> str:
 
 
 def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
-    """Return the sentence with its reason, if there is one."""
+    """Append the reason to the sentence, if the facts contain one."""
     if reason := facts["reason"].strip():
         cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
         return f"{sentence}: {cut}"
@@ -111,7 +111,7 @@ def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
 
 
 def _with_stop(sentence: str) -> str:
-    """Return the sentence with exactly one period at the end. A name at its end can already have a period."""
+    """End the sentence with exactly one period. A name at its end can already have a period."""
     return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 
@@ -240,7 +240,7 @@ def _mattermost(lines: Sequence[Line]) -> dict[str, Any]:
 
 
 def _teams(lines: Sequence[Line]) -> dict[str, Any]:
-    """Return an Adaptive Card, which webhooks of Teams workflows accept."""
+    """Return an Adaptive Card, the format that webhooks of Teams workflows accept."""
     blocks = [{"type": "TextBlock", "wrap": True, "text": _markdown(line)} for line in lines]
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

@@ -13,7 +13,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class EventKind(models.TextChoices):
-    """The kind of an event. Its value is the member `event` of the payload."""
+    """The kind of an event. The value is the field `event` in the payload."""
 
     SAVED = "publication.saved", gettext_lazy("Publication saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Publication on all nodes")
@@ -45,7 +45,7 @@ SUBSCRIBABLE = (
 
 
 class Format(models.TextChoices):
-    """The format in which a webhook gets events."""
+    """The format in which a webhook receives events."""
 
     EVENTS = "events", gettext_lazy("Signed events for programs")
     MAIL = "mail", gettext_lazy("Email to you")
@@ -59,9 +59,9 @@ READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format
 
 
 class Webhook(models.Model):
-    """A URL, or its owner's mail address, that gets the events that its owner is allowed to see.
+    """A URL, or the owner's mail address, that receives events that the owner is allowed to see.
 
-    A webhook that a token created gets only the events that the token is allowed to see too.
+    If a token created the webhook, the webhook receives only events that the token is also allowed to see.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
@@ -106,7 +106,7 @@ class Webhook(models.Model):
 
 
 class Event(models.Model):
-    """An event to deliver to webhooks. Its unique `subject` prevents duplicates. `uid` is the `webhook-id`."""
+    """An event to deliver to webhooks. The unique `subject` prevents duplicates. `uid` is used for the `webhook-id`."""
 
     uid = models.UUIDField(unique=True)
     kind = models.CharField(max_length=32, choices=EventKind)
@@ -116,7 +116,7 @@ class Event(models.Model):
 
     @property
     def message_id(self) -> str:
-        """The `webhook-id` of the event, the same for every attempt and replay."""
+        """The event's `webhook-id`, which is the same for every attempt and replay."""
         return f"evt_{self.uid.hex}"
 
 
@@ -152,7 +152,7 @@ class Delivery(models.Model):
 
 
 class Watch(models.Model):
-    """The position up to which events were collected. The table's only row is locked while a process collects."""
+    """The position up to which events have been collected. A process locks the table's only row while it collects."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     saved = models.BigIntegerField()  # the last sequence for which SAVED events were collected
@@ -164,7 +164,7 @@ class Watch(models.Model):
 
 
 class NodeWatch(models.Model):
-    """The state of a node that was last sent to webhooks, and the state observed since then."""
+    """The node's state that was last sent to webhooks, and the state that was observed since then."""
 
     node = models.OneToOneField("fleet.Node", on_delete=models.CASCADE, primary_key=True, related_name="+")
     told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none was sent

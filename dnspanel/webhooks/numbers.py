@@ -1,4 +1,4 @@
-"""The numbers of a webhook's deliveries (1, 2, 3 and so on), so that a receiver can detect missing events. Verbs."""
+"""Number a webhook's deliveries: 1, 2, 3 and so on. Receivers use the numbers to detect missing events. Verbs."""
 
 from django.db.models import F
 
@@ -8,8 +8,8 @@ from dnspanel.webhooks.models import Webhook
 def next_numbers(webhook_id: int, count: int) -> range:
     """Reserve and return the next `count` numbers of this webhook, in the caller's transaction.
 
-    Another process that reserves numbers waits until that transaction ends, so a higher number is never visible before
-    a lower one. Only a replay uses a reserved number again.
+    Another process that reserves numbers waits until that transaction ends. Therefore a higher number is never visible
+    before a lower one. A number is used again only for a replay.
     """
     if not count:
         return range(0)

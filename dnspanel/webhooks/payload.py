@@ -1,4 +1,4 @@
-"""The body of an event for a webhook, limited to facts that its listener is allowed to see. The JSON form is stable.
+"""The body of an event, limited to facts that the webhook's listener is allowed to see. The JSON form is stable.
 
     {"event": "publication.saved", "event_id": "evt_10f5…", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z",
      "panel": "https://panel.example.net", "data": {…}}
@@ -6,8 +6,8 @@
 `event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. URLs in `data` are
 relative to `panel`, as in the API. Actors, zones and nodes have the same form as in the API.
 
-The body is created from stored data for each attempt, so that it omits facts that the listener is no longer allowed to
-see. Otherwise every attempt has the same body.
+The body is created from stored data for each attempt, without facts that the listener is no longer allowed to see.
+Apart from that, every attempt has the same body.
 """
 
 import json
@@ -35,7 +35,7 @@ MOST_ZONES = 100
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """The actor of a webhook and the zones that it subscribes to. Without zones, tags and teams, it gets all zones."""
+    """A webhook's actor, and the zones that the webhook subscribes to (all if zones, tags and teams are empty)."""
 
     actor: Actor
     zones: Collection[str] = ()
@@ -44,24 +44,24 @@ class Listener:
 
     @property
     def hears_of_every_zone(self) -> bool:
-        """True if the listener gets the publications of all zones."""
+        """True if the listener receives the publications of all zones."""
         return not self.is_narrow and _sees_every_zone(self.actor)
 
     @property
     def is_narrow(self) -> bool:
-        """True if the listener subscribes to some zones only."""
+        """True if the listener subscribes to only some zones."""
         return bool(self.zones or self.tags or self.teams)
 
 
 def listener_of(webhook: Webhook, actor: Actor) -> Listener:
-    """Return the listener of this webhook, with the rights of `actor`."""
+    """Return the listener for this webhook, with the rights of `actor`."""
     return Listener(actor, webhook.zones, webhook.tags, webhook.teams)
 
 
 def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
-    """Return the body for this listener, or None if it isn't allowed to see any part of the event.
+    """Return the body for this listener, or None if the listener isn't allowed to see any part of the event.
 
-    `number` is the number of the delivery.
+    `number` is the delivery's number.
     """
     data = contents(event, listener)
     if data is None:
@@ -78,7 +78,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Return the given events that this listener can see and whose zones it subscribes to, in two queries at most."""
+    """Return the events about subscribed zones that this listener can see. Makes at most two queries."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -93,12 +93,12 @@ def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
 
 
 def moment(at: datetime) -> str:
-    """Return a time in the format of payloads: UTC with milliseconds."""
+    """Format a time for payloads: UTC with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
-    """Return True if the event concerns a listener that doesn't get the events of all zones."""
+    """Return True if the event concerns a listener that doesn't receive the events of all zones."""
     if event.kind == EventKind.IMPORT:  # the event has numbers of zones without names, so it is only for its author
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:
@@ -107,7 +107,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 
 
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
-    """Return the body's `data` with the facts that this listener can see, or None if it can see none of them."""
+    """Return the body's `data` with the facts that this listener can see, or None if it can't see any of them."""
     if event.kind == EventKind.PING:
         return {"message": gettext("Someone requested this test.")}
     if not told_of(listener, [event]):
@@ -152,7 +152,7 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
 
 
 def _request(event: Event, listener: Listener) -> dict[str, Any]:
-    """Return the facts with zone names instead of zone ids. Zones that the listener can't see are left out."""
+    """Return the facts with zone names instead of ids. Omit zones that aren't visible or subscribed to."""
     zone_ids = event.facts["zone_ids"]
     names = sorted(_zones_heard_of(listener, zone_ids).values())
     told = {name: value for name, value in event.facts.items() if name != "zone_ids"}
@@ -161,7 +161,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
 
 
 def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
-    """Return the names of those zones of `ids` that the listener subscribes to and can see, by id."""
+    """Return {zone id: name} for the zones in `ids` that the listener subscribes to and can see."""
     if not ids:
         return {}
     zones = Zone.objects.filter(pk__in=ids)
@@ -189,7 +189,7 @@ def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
 
 
 def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revision]":
-    """Return the revisions in these publications, of zones that the listener subscribes to and can see."""
+    """Return the revisions in these publications, for zones that the listener subscribes to and can see."""
     revisions = Revision.objects.filter(publication__in=sequences)
     if listener.is_narrow:
         revisions = revisions.filter(zone__in=_heard_of(listener, Zone.objects.all()))

@@ -1,6 +1,6 @@
-"""Addition, change, test and removal of publish hooks by people who can govern their zones. Verbs.
+"""Add, change, test and remove publish hooks, for people who can govern the hooks' zones. Verbs.
 
-A change creates a new version of the hook, so that earlier answers no longer count.
+A change creates a new version of the hook. Earlier answers then no longer count.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class HookTerms:
-    """The terms of a publish hook: its URL, its time limit, and whether to publish if the hook doesn't answer."""
+    """A publish hook's settings: its name, URL and time limit, and whether to publish if the hook doesn't answer."""
 
     url: str
     seconds: int = 5
@@ -47,7 +47,7 @@ class HookTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewHook:
-    """A new hook, and the secret that signs its questions and answers. The secret is shown only once."""
+    """A publish hook, and its new secret for signing questions and answers. The secret is shown only once."""
 
     hook: PublishHook
     secret: str
@@ -56,7 +56,7 @@ class NewHook:
 def add_hook(
     *, scope: Scope, terms: HookTerms, reason: str, author: Author, now: datetime, resolve: Resolve | None = None
 ) -> NewHook:
-    """Add a hook. From now on, each publication of its zones needs the hook's permission for exactly this publication.
+    """Add a hook. From now on, the hook must permit each publication of its zones.
 
     Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid terms or more than MOST hooks.
     """
@@ -83,10 +83,10 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     now: datetime,
     resolve: Resolve | None = None,
 ) -> PublishHook:
-    """Change the hook, starting with the next question, and return it. Its secret doesn't change.
+    """Change the hook, starting with the next question, and return it. The secret doesn't change.
 
-    The actor must be able to govern the zones before and after the change. Raise RuleUnknown if it is gone,
-    RightMissing without the right, and RuleRefused for invalid terms or if the hook has changed since `hook` was read.
+    The actor must be able to govern the zones before and after the change. Raise RuleUnknown if the hook doesn't exist,
+    RightMissing, or RuleRefused for invalid terms or if it has changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():
@@ -121,7 +121,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
 
 
 def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
-    """Set a new secret. For a day, the old secret also signs questions, and answers can use either.
+    """Set a new secret. For a day, questions are also signed with the old secret, and answers can use either one.
 
     Raise RuleUnknown if the hook doesn't exist, or RightMissing if the author can't govern its zones.
     """
@@ -151,9 +151,9 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 
 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
-    """Send an example question to hooks that weren't asked recently or didn't answer. Return their number.
+    """Send an example question to hooks that weren't queried recently or didn't answer. Return their number.
 
-    The alert for a failed hook is thus raised before a person publishes, and ends when the hook answers again.
+    The alert about a failing hook is therefore raised before someone publishes, and ends when the hook answers again.
     """
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)
@@ -172,23 +172,23 @@ def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
 
 
 def hooks(person: Person) -> list[PublishHook]:
-    """Return the hooks that this person is allowed to remove, at most MOST."""
+    """Return the hooks that this user is allowed to remove."""
     found = PublishHook.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [hook for hook in found if may_govern(person, scope_of(hook))]
 
 
 def hook_for(person: Person, hook_id: int) -> PublishHook:
-    """Return the hook with this id. Raise RuleUnknown if the person has no access to it."""
+    """Return the hook with this id. Raise RuleUnknown if the user has no access to it."""
     return publish_rules.rule_with_id(hooks(person), hook_id)
 
 
 def replies_of(hook: PublishHook) -> list[HookReply]:
-    """Return the recent answers of the hook, newest first. `hook_health` limits their number."""
+    """Return the hook's recent answers, newest first. `hook_health` limits their number."""
     return list(HookReply.objects.filter(hook=hook).order_by("-pk"))
 
 
 def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
-    """Return the columns of these terms. Raise RuleRefused if they're invalid. Don't resolve an unchanged URL again."""
+    """Return the database columns for these terms, or raise RuleRefused. An unchanged URL isn't resolved again."""
     name = " ".join(terms.name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise RuleRefused(
@@ -213,7 +213,7 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
 
 
 def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the values for the audit log. Only the host of the URL is included, because the path can be a password."""
+    """Return the values for the audit log. They include only the URL's host, because the path can be a password."""
     return {
         "host" if name == "url" else name: urlsplit(value).hostname or "" if name == "url" else value
         for name, value in columns.items()

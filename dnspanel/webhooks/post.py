@@ -1,4 +1,4 @@
-"""A POST request to an untrusted receiver: with a checked address, without redirects, limited in time and memory."""
+"""POST to an untrusted receiver: to a checked address, without redirects, limited in time and memory."""
 
 import http.client
 import socket
@@ -27,7 +27,7 @@ _MOST_ADDRESSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The receiver's response: its status, the beginning of its body, and the seconds until a requested retry."""
+    """The receiver's response: its status, the beginning of its body, and the seconds of its Retry-After header."""
 
     status: int
     text: str
@@ -50,10 +50,10 @@ def post(  # noqa: PLR0913  # the request, and its network limits
     networks: str = "OUTBOUND_NETWORKS",
     tls: ssl.SSLContext | None = None,
 ) -> Answer:
-    """Send the body to the URL's host, at a checked address. Wait at most `seconds` (default ANSWER_SECONDS).
+    """Send the body to a checked address of the URL's host. Wait at most `seconds` (default ANSWER_SECONDS).
 
-    `networks` is the name of the setting with allowed private networks. `tls` replaces the system's TLS context. Return
-    an Answer for every status. Raise AddressRefused if the address isn't allowed, and NoAnswer without an HTTP response
+    `networks` names the setting with allowed private networks. `tls` replaces the system's TLS context. Return an
+    Answer for any status. Raise AddressRefused if the address isn't allowed, and NoAnswer if no HTTP response arrives
     in time.
     """
     begun = time.monotonic()
@@ -74,7 +74,7 @@ def post(  # noqa: PLR0913  # the request, and its network limits
 
 
 def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
-    """Connect to the first address that accepts. Raise NoAnswer if none does."""
+    """Connect to the first address that accepts. Raise NoAnswer if none of them does."""
     failure: Exception | None = None
     for address in addresses:
         connection = _connection(target, address, tls)
@@ -92,7 +92,7 @@ def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) ->
 
 
 def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnection:
-    """Return an unopened connection to the address. TLS and HTTP use the host's name."""
+    """Return a connection to the address, not opened yet. TLS and HTTP use the host's name."""
     if target.scheme == "http":
         return HTTPConnection(address, target.port, timeout=CONNECT_SECONDS)
     return HTTPSConnection(address, target.port, timeout=CONNECT_SECONDS, ssl_context=tls, server_hostname=target.host)
@@ -121,7 +121,7 @@ def _request(
 
 
 def _beginning(response: BaseHTTPResponse) -> bytes:
-    """Return the beginning of the body. Ignore read errors, because the status is already known."""
+    """Read the beginning of the body. Ignore read errors, because the status is already known."""
     with suppress(HTTPError, OSError, http.client.HTTPException, ValueError):
         return response.read(MOST_ANSWER_BYTES, decode_content=False)
     return b""
@@ -147,13 +147,13 @@ def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 
 
 def _seconds(retry_after: str) -> int | None:
-    """Return the seconds of a Retry-After header, or None if it contains a date."""
+    """Return the seconds in a Retry-After header, or None if it contains a date."""
     text = retry_after.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _describe(exc: Exception | None) -> str:
-    """Return the cause of the error without the objects that urllib3 prints."""
+    """Describe the error's cause, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
     if isinstance(cause, ssl.SSLCertVerificationError):
         return gettext("the certificate isn’t valid: {reason}.").format(reason=cause.verify_message.rstrip("."))

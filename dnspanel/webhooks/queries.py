@@ -1,4 +1,4 @@
-"""Queries for views: webhooks and the log of their deliveries, which is paged by id."""
+"""Queries for views: webhooks, and their delivery logs, which are paged by id."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
 
 @dataclass(frozen=True, slots=True)
 class WebhookRow:
-    """A webhook in a list, with its last delivery and its numbers of waiting, delivered and failed deliveries."""
+    """A webhook in a list, with its last delivery and the counts of waiting, delivered and failed deliveries."""
 
     webhook: Webhook
     waiting: int
@@ -55,7 +55,7 @@ def deliveries_page(
 ) -> list[Delivery]:
     """Return a webhook's newest deliveries with ids below `before`, with their events.
 
-    `state` and `kind` limit the deliveries.
+    `state` and `kind` filter the deliveries.
     """
     found = Delivery.objects.filter(webhook=webhook).select_related("event", "replay_of").order_by("-pk")
     if state:

@@ -1,4 +1,4 @@
-"""The sending time of events. Programs get them at once, people after a gathering time and outside of quiet hours."""
+"""Compute when to send an event: to programs immediately, to people after a gathering time, not in quiet hours."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -19,7 +19,7 @@ GATHERED = {
 
 
 def due_at(webhook: Webhook, now: datetime) -> datetime:
-    """Return the time (UTC) to send this webhook an event that is collected now."""
+    """Return when (UTC) to send this webhook an event that is collected now."""
     if webhook.format not in READ_BY_PEOPLE:
         return now
     clock = time_zone_of(webhook.owner)
@@ -28,7 +28,7 @@ def due_at(webhook: Webhook, now: datetime) -> datetime:
 
 
 def _end_of_span(minutes: int, now: datetime, clock: tzinfo) -> datetime:
-    """Return the end of the gathering time that contains `now`."""
+    """Return the end of the gathering period that contains `now`."""
     if not minutes:
         return now + LEAST_GATHERED
     midnight = now.astimezone(clock).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)

@@ -1,8 +1,8 @@
-"""Signatures in the format of Standard Webhooks, so that its libraries can verify them.
+"""Sign events in the format of Standard Webhooks. Receivers can verify them with its libraries.
 
-webhook-id         the same for every attempt and replay of one event
-webhook-timestamp  the time of the attempt, in seconds since 1970
-webhook-signature  "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each valid secret
+webhook-id         the same for every attempt and replay of one event webhook-timestamp  the time of the attempt, in
+seconds since 1970 webhook-signature  "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each valid
+secret
 """
 
 import base64
@@ -17,12 +17,12 @@ TOLERANCE_SECONDS = 300
 
 
 def new_secret() -> str:
-    """Return a secret of 256 random bits, in the form of Standard Webhooks libraries."""
+    """Return a secret of 256 random bits, in the format of Standard Webhooks libraries."""
     return SECRET_START + base64.b64encode(chance.token_bytes(32)).decode()
 
 
 def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """Return the three headers that prove the sender and the time of the body."""
+    """Return the three headers that prove the body's sender and time."""
     signed = f"{message_id}.{timestamp}.".encode() + body
     return {
         "webhook-id": message_id,
@@ -32,7 +32,7 @@ def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Seq
 
 
 def is_signed(*, message_id: str, now: float, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Return True if the headers prove that the secret's owner sent this body under this id recently."""
+    """Return True if the headers prove that someone with the secret sent this body under this id recently."""
     moment = headers.get("webhook-timestamp", "")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 12 and abs(int(moment) - now) <= TOLERANCE_SECONDS):
         return False

@@ -1,7 +1,7 @@
-"""Celery tasks of webhooks: `celery worker -Q push --pool=threads`.
+"""Celery tasks for webhooks: `celery worker -Q push --pool=threads`.
 
-Tasks carry no data except a webhook's id, and find their work in the database. Beat queues the tasks regularly, in case
-a wake-up was lost.
+Tasks carry only a webhook's id, and find their work in the database. Beat queues the tasks regularly, in case a wake-up
+was lost.
 """
 
 import threading
@@ -33,7 +33,7 @@ def notice_events() -> None:
 
 @shared_task(ignore_result=True)
 def deliver_webhook(webhook_id: int) -> None:
-    """Send the due deliveries of one webhook one after another. Running twice, late or never does no harm."""
+    """Send a webhook's due deliveries one after another. Running twice, late or never does no harm."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
@@ -50,7 +50,7 @@ def forget_old_deliveries() -> str:
 
 @shared_task(ignore_result=True)
 def ask_quiet_hooks() -> None:
-    """Send example questions to hooks that weren't asked recently. Running twice, late or never does no harm."""
+    """Send example questions to hooks that weren't queried recently. Running twice, late or never does no harm."""
     place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 
@@ -60,7 +60,7 @@ def wake_sender(*, webhook_id: int, **_: Any) -> None:
 
 
 def _deliver(webhook_id: int) -> None:
-    """Send deliveries of one webhook under its lock, so that events keep their order unless a delivery fails."""
+    """Send a webhook's deliveries under its lock. Events keep their order unless a delivery fails."""
     with hold_lock(Lock.WEBHOOK, webhook_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while (

@@ -1,1 +1,1 @@
-"""Editing and publishing: zones, RRsets, drafts, revisions and the log. This package does not know that LMDB exists."""
+"""Edit and publish zones: RRsets, drafts, revisions and the log. This package doesn't depend on LMDB."""

@@ -1,4 +1,4 @@
-"""The author, channel, time and reason that all acts on zones carry. Pure."""
+"""The author, channel, time and reason of an action on zones. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """The author, channel, time and reason of an act. `form_id` detects a form that is submitted twice."""
+    """The author, channel, time and reason of an action. `form_id` detects a form that is submitted twice."""
 
     author: Author
     channel: str

@@ -1,4 +1,4 @@
-"""The alert conditions for publications, requests, hooks and zones, computed from the panel's database."""
+"""Compute alert conditions for publications, requests, hooks and zones from the panel's database."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class HookInputs:
-    """A publish hook that has not responded since `since`. `refuses` is True if it blocks publications."""
+    """A publish hook that hasn't responded since `since`. `refuses` is True if this blocks publications."""
 
     hook_id: int
     called: str
@@ -63,7 +63,7 @@ class HookInputs:
 
 @dataclass(frozen=True, slots=True)
 class LogInputs:
-    """The data that `log_conditions` needs: the state of the log, requests and hooks, and zones with problems."""
+    """The input for `log_conditions`: the state of the log, requests and hooks, and zones with problems."""
 
     head: LogHead | None = None
     hold_reason: str = ""
@@ -91,7 +91,7 @@ def read_log(now: datetime, reading: Reading) -> LogInputs:
 
 
 def log_conditions(inputs: LogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield the alert conditions of publications, hooks and zones."""
+    """Yield alert conditions for publications, requests, hooks and zones."""
     yield from _of_publishing(inputs)
     yield from _of_hooks(inputs, now)
     yield from _of_signing(inputs, now)
@@ -137,7 +137,7 @@ def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
 
 
 def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
-    """Yield one condition for each kind of signing problem, with all zones in one message."""
+    """Yield one condition for each kind of signing problem. Its message covers all affected zones."""
     if inputs.rollovers.count:
         message = gettext("{zones}: the key rollover is stuck and needs attention.").format(
             zones=inputs.rollovers.message(now)
@@ -169,7 +169,7 @@ def _failed_publications(head: int, now: datetime) -> tuple[tuple[int, str, int 
 
 
 def _requests(now: datetime) -> tuple[PublishRequest, ...]:
-    """Return requests that recently bypassed rules, and open requests whose publication was tried and refused."""
+    """Return requests that recently bypassed rules, and open requests whose publication was attempted and rejected."""
     past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
     late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
     return tuple(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])

@@ -1,4 +1,4 @@
-"""The signals of zones: notices of new log entries (without content), and questions to apps that know the nodes."""
+"""Signals about zones: notices of new log entries (without content), and requests to apps that manage the nodes."""
 
 from django.dispatch import Signal
 

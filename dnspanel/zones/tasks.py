@@ -1,4 +1,4 @@
-"""The Celery tasks of zones, scheduled or woken by signals."""
+"""Celery tasks for zones, scheduled or woken by signals."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def empty_trash() -> str:
 
 @shared_task(ignore_result=True)
 def link_acts() -> None:
-    """Link new acts to the audit log's chain, and start a check of the chain if requested. Runs every few seconds."""
+    """Add new actions to the audit log's chain, and start a check of the chain if requested. Runs every few seconds."""
     audit_links.link_new_acts()
     if audit_links.is_check_requested():
         wake(check_audit_chain, lifetime=_LONGEST_WAIT)
@@ -38,7 +38,7 @@ def link_acts() -> None:
 
 @shared_task(ignore_result=True)
 def check_audit_chain() -> None:
-    """Compare the whole audit log with its chain. Runs once a day, and on request."""
+    """Check the whole audit log against its chain. Runs once a day, and on request."""
     now = timezone.now()
     if audit_links.is_check_due(now):
         audit_links.link_new_acts()
@@ -53,34 +53,34 @@ def maintain_search_index() -> str:
 
 @shared_task(ignore_result=True)
 def follow_in_search() -> None:
-    """Update the search texts from new publications. Runs every few seconds."""
+    """Update the search texts for new publications. Runs every few seconds."""
     if texts_upkeep.catch_up(now=timezone.now()) >= texts_upkeep.ZONES_OF_A_TURN:
         wake(follow_in_search)
 
 
 @shared_task(ignore_result=True)
 def look_at_what_is_published() -> None:
-    """Check newly published RRsets and store the complaints for searches. Runs every few seconds."""
+    """Check newly published RRsets, and store the complaints for searches. Runs every few seconds."""
     if complaints_upkeep.catch_up(now=timezone.now()) >= complaints_upkeep.RRSETS_OF_A_TURN:
         wake(look_at_what_is_published)
 
 
 @shared_task(ignore_result=True)
 def resume_denial() -> None:
-    """Finish changes to NSEC or NSEC3 that a killed process left paused or half done. Runs every minute."""
+    """Complete changes to NSEC or NSEC3 that a killed process left paused or unfinished. Runs every minute."""
     paused_denial.resume_forgotten(now=timezone.now())
     due_denial.carry_out_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def publish_due() -> None:
-    """Publish requests whose scheduled time has come. Runs every ten seconds."""
+    """Publish requests that are due. Runs every ten seconds."""
     publish_requests.publish_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def remove_expired() -> None:
-    """Remove RRsets whose expiry time has come. Runs every 30 seconds."""
+    """Remove RRsets that have expired. Runs every 30 seconds."""
     expiry.remove_due(now=timezone.now())
 
 

@@ -1,10 +1,10 @@
 """The agent's command line.
 
-python -m replication.agent prepare  --config FILE              make the LMDB files, before PowerDNS starts
-python -m replication.agent pdnsconf --config FILE              print the pdns.conf for this configuration
-python -m replication.agent run      --config FILE              serve the panel until stopped
-python -m replication.agent enroll   --panel URL --code CODE --dir DIR
-python -m replication.agent join     --panel URL --code CODE [...]     enroll, configure, and write the systemd units
+python -m replication.agent prepare  --config FILE              make the LMDB files, before PowerDNS starts python -m
+replication.agent pdnsconf --config FILE              print the pdns.conf for this configuration python -m
+replication.agent run      --config FILE              serve the panel until stopped python -m replication.agent enroll
+--panel URL --code CODE --dir DIR python -m replication.agent join     --panel URL --code CODE [...]     enroll,
+configure, and write the systemd units
 """
 
 import argparse
@@ -34,7 +34,7 @@ logger = logging.getLogger("replication.agent")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command. Return 0 on success or 130 after Ctrl-C. For an expected error, print it and return 1."""
+    """Run one command. Return 0 on success and 130 after Ctrl-C. Print expected errors and return 1."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger().addHandler(RECENT_LOG)
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prepare(config: AgentConfig) -> None:
-    """Create the LMDB files in the form that PowerDNS accepts. This is safe while an agent or PowerDNS runs."""
+    """Create the LMDB files in the form that PowerDNS accepts. This is safe while an agent or PowerDNS is running."""
     open_store(config, config.identity.schema).close()
     print(f"{config.lmdb_path} is ready for PowerDNS, schema {config.identity.schema}.")
 

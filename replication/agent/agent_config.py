@@ -1,4 +1,4 @@
-"""An agent's configuration: the operator's TOML file, and the identity from the panel.
+"""Read an agent's configuration: the operator's TOML file, and the node's identity from the panel.
 
     agent.toml            every key, with its default if there is one
     ------------------    -----------------------------------------------------------------
@@ -14,12 +14,12 @@
     api_port = 8081       PowerDNS's `webserver-port`
     api_key = ""          PowerDNS's `api-key`; without it there are no live statistics
     map_size_mib = 16000  at most PowerDNS's `lmdb-map-size`
-    max_body_mib = 2048   larger pushes are refused
+    max_body_mib = 2048   larger pushes are rejected
     pdns_conf = ""        PowerDNS's pdns.conf, if the agent should rewrite it for another schema
     pdns_server = "pdns_server"  the program; its installed release determines the schema that it needs
     metrics_port = 0      port where Prometheus can get /metrics over plain HTTP; 0: none
     metrics_address = "127.0.0.1"
-    show_clients = false  true: the panel shows the networks that send most questions
+    show_clients = false  true: the panel shows the networks that send the most queries
     transfers_to = ""     comma-separated networks that are allowed to transfer zones from this PowerDNS
     caches = true         false for a private node such as ring 0: PowerDNS caches no answers, so nothing is purged
 
@@ -83,7 +83,7 @@ class BadConfig(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity of this node, which the panel assigned when the node enrolled."""
+    """A node's identity, which the panel assigned when the node enrolled."""
 
     node: str
     cluster: UUID
@@ -95,7 +95,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """An agent's configuration, checked as far as possible without the network."""
+    """An agent's configuration. Everything that can be checked without the network has been checked."""
 
     identity: Identity
     identity_dir: Path
@@ -181,7 +181,7 @@ def read_config(path: Path) -> AgentConfig:
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:
-    """Return every error in the settings that can be found without reading other files."""
+    """Return all errors in the settings that can be found without reading other files."""
     faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
     known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
     for name, value in values.items():
@@ -231,15 +231,15 @@ def _is_network(text: str) -> bool:
 
 
 def _has_type(value: Any, expected: type) -> bool:
-    """Return True if the value has exactly this type.
+    """Return True if the value has exactly this type, and not a subclass.
 
-    In Python a bool is an int, but in a configuration a bool in place of a number is a mistake.
+    In Python, a bool is an int, but a bool instead of a number in a configuration is a mistake.
     """
     return type(value) is expected
 
 
 def read_identity(directory: Path, faults: list[str]) -> Identity | None:
-    """Read the identity that `enroll` wrote. If that fails, add messages to `faults` and return None."""
+    """Read the identity that `enroll` wrote. If this fails, add messages to `faults` and return None."""
     missing = [name for name in (KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE) if not (directory / name).exists()]
     if missing:
         faults.append(f"{directory} lacks {', '.join(missing)}: run `python -m replication.agent enroll` first")
@@ -252,9 +252,9 @@ def read_identity(directory: Path, faults: list[str]) -> Identity | None:
 
 
 def parse_identity(fields: Any) -> Identity:
-    """Parse the identity in the panel's answer to an enrollment.
+    """Parse the identity in the panel's response to an enrollment.
 
-    Raise UnknownSchema if its PowerDNS schema isn't supported, and ValueError if anything else is invalid.
+    Raise UnknownSchema if its PowerDNS schema isn't supported, and ValueError for any other error.
     """
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
@@ -276,12 +276,12 @@ def role_of(identity: Identity) -> str:
 
 
 def format_toml(values: Mapping[str, str | int | bool | Sequence[str]]) -> str:
-    """Format these values as TOML. Strings, numbers and lists in JSON are also valid TOML."""
+    """Format these values as TOML. Strings, numbers and lists are written as JSON, which is also valid TOML."""
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
 
 
 def format_identity(identity: Identity) -> str:
-    """Format the identity as the text of its file. The inverse is `parse_identity`."""
+    """Format the identity as the text of its file. `parse_identity` is the inverse."""
     fields = {
         "node": identity.node,
         "cluster": str(identity.cluster),

@@ -1,4 +1,4 @@
-"""The identity of this agent: its key, its certificate and the accepted signing keys. Each can change at run time.
+"""Keep the agent's key, its certificate and the accepted signing keys. All of them can change at run time.
 
     node.key node.pem      for TLS
     ca.pem                 the panel's CA; it never changes as long as this is the same node
@@ -6,8 +6,8 @@
     next.key               a new key whose certificate has been requested
     next.pem               the new certificate with its key in one file; it commits the rotation
 
-Renaming next.pem into place commits a rotation. A process that finds next.pem at its start finishes the rotation. So
-after a crash at any moment the agent has either the old pair or the new pair, never a certificate with a wrong key.
+Renaming next.pem into place commits a rotation. A process that finds next.pem at its start finishes the rotation. After
+a crash, the agent therefore has either the old pair or the new pair, never a certificate with a wrong key.
 """
 
 import logging
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class SigningKeys(Sequence[bytes]):
-    """The signing keys that are accepted now. All users of this object see a replacement at once."""
+    """The currently accepted signing keys. All users of this object see a replacement immediately."""
 
     def __init__(self, keys: tuple[bytes, ...]) -> None:
         self._keys = keys
@@ -58,7 +58,7 @@ class SigningKeys(Sequence[bytes]):
 
 
 class Enrolled(Protocol):
-    """The interface that the configurations of nodes and fronts share: the identity, and the paths of its files."""
+    """The interface shared by the configurations of nodes and fronts: the identity, and the paths of its files."""
 
     @property
     def identity(self) -> Identity: ...
@@ -71,7 +71,7 @@ class Enrolled(Protocol):
 
 
 class IdentityKeeper:
-    """The identity of a running agent. `context` is the TLS context for the next connection."""
+    """A running agent's identity. `context` is the TLS context for the next connection."""
 
     def __init__(self, config: Enrolled) -> None:
         self._config = config
@@ -84,7 +84,7 @@ class IdentityKeeper:
         self.certificate_expires_at = _expires_at(config.certificate_path)
 
     def request(self) -> str:
-        """Return a signing request for a new key. Until `install` gets its certificate, each call uses the same key."""
+        """Return a signing request. Each call uses the same new key until `install` receives its certificate."""
         with self._lock:
             kept = self._directory / NEXT_KEY_FILE
             if not kept.exists():
@@ -92,10 +92,10 @@ class IdentityKeeper:
             return signing_request(_load_key(kept))
 
     def install(self, certificate_pem: str, ca_pem: str) -> None:
-        """Install the certificate for the next connections. A second call with the same certificate changes nothing.
+        """Install the certificate for the next connections. A repeated call with the same certificate changes nothing.
 
-        Raise BadBytes unless our CA issued the certificate for this node, it has not expired, and its key is the key in
-        use or the key that `request` made.
+        Raise BadBytes unless our CA issued the certificate for this node and it has not expired. It must also be for
+        the current key or the key created by `request`.
         """
         with self._lock:
             certificate = self._check_certificate(certificate_pem, ca_pem)
@@ -112,10 +112,10 @@ class IdentityKeeper:
         logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
 
     def take_keys(self, sealed: bytes) -> None:
-        """Replace the accepted signing keys with this sealed list. A list older than the current one changes nothing.
+        """Replace the accepted signing keys with those in this signed list.
 
-        Raise BadBytes if the list is invalid, BadSignature if no known key signed it, or WrongCluster if another panel
-        made it.
+        A list older than the current one changes nothing. Raise BadBytes if the list is invalid, BadSignature if no
+        known key signed it, or WrongCluster if it is from another panel.
         """
         with self._lock:
             keyring = decode_keyring(sealed, self.signing_keys)
@@ -127,7 +127,7 @@ class IdentityKeeper:
         logger.info("signing keys: %s", " ".join(key.hex()[:16] for key in keyring.keys))
 
     def change_schema(self, schema: int) -> None:
-        """Store a new PowerDNS schema number in the node's identity."""
+        """Store a new PowerDNS schema version in the node's identity."""
         with self._lock:
             self._write(replace(self.identity, schema=schema))
 
@@ -137,7 +137,7 @@ class IdentityKeeper:
         self.signing_keys.replace(identity.signing_keys)
 
     def _finish(self) -> None:
-        """Finish the rotation if next.pem exists. Each step can be repeated safely."""
+        """Finish the key rotation if next.pem exists. Each step can be repeated safely."""
         decided = self._directory / NEXT_FILE
         if not decided.exists():
             return
@@ -170,10 +170,10 @@ _NO_CHECK_TIME = 0x200000
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return a TLS 1.3 context that uses our certificate and accepts only clients with a certificate from our CA.
+    """Return a TLS 1.3 context with our certificate. It accepts only clients with a certificate from our CA.
 
-    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at`, so that it
-    can report a wrong clock as the reason.
+    The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at` and can then
+    report a wrong clock as the reason.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -186,20 +186,20 @@ def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
 
 
 def is_valid_at(certificate: Mapping[str, Any], now: float) -> bool:
-    """Return True if a certificate is valid at this time. The certificate is in the form that `getpeercert` returns."""
+    """Return True if the certificate, as returned by `getpeercert`, is valid at this time."""
     begin, end = (ssl.cert_time_to_seconds(str(certificate[name])) for name in ("notBefore", "notAfter"))
     return begin <= now <= end
 
 
 def signing_request(key: ec.EllipticCurvePrivateKey) -> str:
-    """Return a PEM signing request for this key. The panel decides the contents of the certificate."""
+    """Return a PEM signing request for this key. The panel decides the certificate's contents."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "node")])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM).decode("ascii")
 
 
 def format_key(key: ec.EllipticCurvePrivateKey) -> str:
-    """Format a private key as PEM without a password. Only the file's mode protects the key."""
+    """Format a private key as PEM without a password. Only the file mode protects the key."""
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return pem.decode("ascii")
 

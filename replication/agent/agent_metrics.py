@@ -1,6 +1,6 @@
-"""A node's own metrics for Prometheus, over plain HTTP, if agent.toml sets a port for them.
+"""Export a node's own metrics to Prometheus over plain HTTP, if agent.toml sets a port for them.
 
-This module only exports values. It measures nothing.
+This module measures nothing itself.
 """
 
 import logging
@@ -30,7 +30,7 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """A server for `GET /metrics` only. It doesn't authenticate clients."""
+    """An HTTP server for `GET /metrics` only. It doesn't authenticate clients."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Node(Collector):
-    """A collector of a node's metrics at one moment."""
+    """A Prometheus collector with a node's metrics at one moment."""
 
     def __init__(self, status: Status, counters: Counters | None) -> None:
         self._status, self._counters = status, counters

@@ -1,4 +1,4 @@
-"""The HTTP server that answers the panel's requests to a node (`protocol`), over the panel's `channel`."""
+"""Serve the panel's HTTP requests to a node (`protocol`), over the panel's `channel`."""
 
 import re
 import urllib.parse
@@ -62,7 +62,7 @@ class Parts:
 
 
 class AgentServer(PanelServer):
-    """The node's server for the panel. A client that hangs occupies only one thread."""
+    """The node's server for the panel. A client that hangs blocks only one thread."""
 
     def __init__(
         self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path, max_body: int
@@ -74,7 +74,7 @@ class AgentServer(PanelServer):
 
 
 class _Handler(PanelHandler):
-    """The handler of one connection from the panel to a node."""
+    """The handler for one connection from the panel to a node."""
 
     server: AgentServer
 
@@ -115,7 +115,7 @@ class _Handler(PanelHandler):
         return {}
 
     def _take_snapshot(self, size: int) -> bool:
-        """Receive a manifest or chunk of a snapshot, and answer. Return False if the request is for something else."""
+        """Receive a manifest or chunk of a snapshot, and send the response. Return False for any other request."""
         if found := _SNAPSHOT_CHUNK.fullmatch(self.path):
             name, number, limit = found[1], int(found[2]), MAX_STORED_CHUNK
         elif found := _SNAPSHOT.fullmatch(self.path):

@@ -1,7 +1,7 @@
-"""The panel's channel to an agent: HTTPS for a single client, which must present the panel's certificate.
+"""Serve the panel over HTTPS, as its channel to an agent. The client must present the panel's certificate.
 
-This module handles the requests that every agent answers: status, samples, log, new certificates and signing keys. Each
-kind of agent has its own handler for other requests: a node's is in `agent_server`, a front's in
+This module handles the requests that all agents support: status, samples, log, new certificates and signing keys. Each
+kind of agent has its own handler for other requests: for nodes in `agent_server`, for fronts in
 `replication.front.front_server`.
 """
 
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 
 class PanelServer(ThreadingHTTPServer):
-    """The agent's server for the panel. A client that hangs occupies only one thread."""
+    """The agent's server for the panel. A client that hangs blocks only one thread."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -106,7 +106,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @with_room
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Do the TLS handshake, check the certificate, and serve. Runs in the connection's own thread."""
+        """Do the TLS handshake, check the certificate, and handle the requests. Runs in the connection's own thread."""
         try:
             if self._is_panel(request, client_address[0]):
                 with self._place() as has_place:
@@ -156,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """A handler that answers every request with this server's clock time, and nothing else."""
+    """A handler that answers every request only with the time on this server's clock."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -177,7 +177,7 @@ class ClockHandler(BaseHTTPRequestHandler):
 
 
 class PanelHandler(BaseHTTPRequestHandler):
-    """The handler of one connection from the panel, which can send many requests over it."""
+    """The handler for one connection from the panel, which can send many requests over it."""
 
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
@@ -195,7 +195,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._get(target)
 
     def _answer_status(self, target: urllib.parse.SplitResult) -> None:
-        """Answer a request for the status, samples, or both. Every node gets one such request each second."""
+        """Answer a request for the status, the samples, or both. The panel sends one to each node every second."""
         query = urllib.parse.parse_qs(target.query)
         after = query.get("samples_after" if target.path == STATUS_PATH else "after", [""])[0]
         if after and not after.isdecimal():
@@ -208,7 +208,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(200, with_samples(status, samples) if samples else status)
 
     def _get(self, target: urllib.parse.SplitResult) -> None:
-        """Answer a GET request that only this kind of agent supports. The default answer is 404."""
+        """Answer a GET request that only this kind of agent supports. The default is 404."""
         self._answer(404, bad_request("no such path"))
 
     def do_POST(self) -> None:
@@ -218,11 +218,11 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._post()
 
     def _post(self) -> None:
-        """Answer a POST request that only this kind of agent supports. The default answer is 404."""
+        """Answer a POST request that only this kind of agent supports. The default is 404."""
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Pass a small body to its function in `takes`. Return False if it has no function or is large."""
+        """Pass a small body to its function in `takes` and respond. For others, return False without reading."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False
@@ -231,7 +231,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return True
 
     def _push(self, size: int, take: Callable[[bytes | BinaryIO], Mapping[str, Any]]) -> None:
-        """Read a body of any size into memory or onto disk, and answer with the result or the error of `take`."""
+        """Read a body of any size into memory or to disk, and respond with the result or error of `take`."""
         try:
             body = self._receive(size)
             try:
@@ -252,7 +252,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._answer(200, encode_message(message))
 
     def _answer_with(self, act: Callable[[], Mapping[str, Any]]) -> None:
-        """Run `act` and answer with its result, or with the error that it raises."""
+        """Run `act`, and respond with its result or its error."""
         try:
             message = act()
         except (ReplicationError, OSError) as exc:
@@ -268,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Return the body, in memory or on disk. Raise DiskFull without room, ConnectionResetError if it ends early."""
+        """Read the body to memory or disk. Raise DiskFull, or ConnectionResetError if the body ends early."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:
@@ -298,12 +298,12 @@ class PanelHandler(BaseHTTPRequestHandler):
         return file
 
     def _refuse_unread(self, status: int, message: str) -> None:
-        """Refuse a request without reading its body. Close the connection, because it can't be used again."""
+        """Reject a request without reading its body. Close the connection, because it can't be used again."""
         self.close_connection = True
         self._answer(status, bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send http.server's own errors in our format: no HTML, no server name."""
+        """Send http.server's own errors in our format, without HTML and the server's name."""
         self.request_version = self.protocol_version
         self._refuse_unread(code, message or "not a request of this protocol")
 
@@ -342,5 +342,5 @@ IDENTITY_PUTS: Mapping[str, Callable[[PanelServer, bytes], None]] = {
 
 
 def bad_request(message: str) -> bytes:
-    """Return the body of a refusal for a request outside this protocol."""
+    """Return the response body for a request that isn't valid in this protocol."""
     return encode_message({"error": "BadRequest", "message": message, "position": None})

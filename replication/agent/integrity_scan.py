@@ -1,15 +1,15 @@
-"""The agent's check of every row that PowerDNS serves: regularly, and at once if there is a reason.
+"""Check every row that PowerDNS serves: regularly, and immediately if there is a reason.
 
 A check (`store.checking`) runs in slices of a few milliseconds with pauses between them. The first check after a start
-takes about a twentieth of one core, so that even a large database is checked within minutes. Later checks, with the
-pauses between them, take 1/1,200 of one core on average. A small database is checked every minute or two, and one with
-millions of rows every few hours. A check is faster, up to about half a core, in three cases: when another process has
-committed to a file (each slice checks this), when the panel requests the check, and while a zone with many rows is read
-in one transaction. A check waits during a push. Unless it is urgent, it also waits for the next push, so that an import
-gets the processor. Pages that the check touched are released.
+uses about a twentieth of one core, so that even a large database is checked within minutes. Later checks, including the
+pauses between them, use 1/1,200 of one core on average. A small database is checked every minute or two, and one with
+millions of rows every few hours. A check is faster, up to about half a core, in three cases: another process has
+committed to a file (each slice checks this), the panel requests the check, or a zone with many rows is read in one
+transaction. A check waits during a push. Unless it is urgent, it also waits for the next push, so that an import gets
+the processor. Memory pages that the check touched are released.
 
-If a segment finds rows that the agent did not write, the segment is refused. The zones in the segment are checked
-first, so that the panel learns within a second which zones to repair.
+If the agent finds rows that it did not write while it applies a segment, it rejects the segment. The zones in the
+segment are then checked first: the panel learns within a second which zones to repair.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class IntegrityScanner:
-    """A checker of one store, in its own thread (`run`). Its attributes contain the results."""
+    """A checker for one store, in its own thread (`run`). Its attributes have the results."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class IntegrityScanner:
 
     @property
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
-        """The first MAX_LISTED_DIVERGED zones that differ from what the agent wrote, as (id, name, reason), by id."""
+        """The first MAX_LISTED_DIVERGED zones that differ from the agent's writes: (id, name, reason), by id."""
         with self._lock:
             first = sorted(self._diverged.items())[:MAX_LISTED_DIVERGED]
         return tuple((zone.zone_id, zone.name, zone.reason) for _, zone in first)
@@ -82,12 +82,12 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Request a fast check of every row. A slow check that runs is interrupted. A fast one is finished first."""
+        """Request a fast check of every row. A slow check in progress is interrupted; a fast one is finished first."""
         self._is_requested = True
         self._wake.set()
 
     def suspect(self, zone_ids: Iterable[int]) -> None:
-        """Queue these zones. The scanner checks them before anything else."""
+        """Queue these zones. The scanner checks them before any others."""
         self._suspects.extend(zone_ids)
         self._wake.set()
 
@@ -108,7 +108,7 @@ class IntegrityScanner:
         self._wake.set()
 
     def step(self, now: float) -> bool:
-        """Run the check that is due. Return False if none was due."""
+        """Run the check that is due. Return False if no check is due."""
         if self._suspects:
             suspects = list(dict.fromkeys(self._suspects.popleft() for _ in range(len(self._suspects))))
             self._drive(self._check_zones(suspects), HURRIED_SHARE)
@@ -140,7 +140,7 @@ class IntegrityScanner:
             logger.debug("checked rows=%d faults=%d s=%.1f", check.rows, len(check.diverged), time.monotonic() - began)
 
     def _check_zones(self, zone_ids: list[int]) -> Steps:
-        """Check only these zones. Results for other zones are kept."""
+        """Check only these zones. Keep the results for other zones."""
         check = self._store.check()
         yield from check.zones(zone_ids)
         if check.is_done:
@@ -149,7 +149,7 @@ class IntegrityScanner:
             self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
-        """Run the check's steps with pauses between them. Return False if more urgent work interrupted the check."""
+        """Run the steps of a check with pauses between them. Return False if more urgent work interrupts the check."""
         self._slices = 0
         while self._slice(steps):
             self._slices += 1
@@ -179,7 +179,7 @@ class IntegrityScanner:
             time.sleep(SLICE_SECONDS)
 
     def _replace(self, diverged: dict[int, DivergedZone]) -> None:
-        """Store the zones that are diverged now. Log zones that are newly diverged or no longer diverged."""
+        """Store the zones that currently differ. Log the zones that newly differ or no longer differ."""
         with self._lock:
             before, self._diverged = self._diverged, dict(diverged)
         for zone_id, zone in diverged.items():
@@ -191,9 +191,9 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """Return the share of time, at most SHARE, that a check should spend reading, if it reads for this long in total.
+    """Return the share of time, at most SHARE, that a check with this total reading time should spend on reading.
 
-    The average share over checks and the pauses between them is then AVERAGE_SHARE.
+    The average share over checks, including the pauses between them, is then AVERAGE_SHARE.
     """
     lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
     return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

@@ -1,7 +1,7 @@
-"""The sealing keys of this node, in a file that only this user can read. They decrypt its zones' DNSSEC keys.
+"""Store this node's sealing keys in a file that only this user can read. They decrypt the zones' DNSSEC keys.
 
-`<state_dir>/sealing-keys.json` contains the panel's last message. Root and PowerDNS can read the file, but they can
-also read the decrypted keys in the LMDB.
+`<state_dir>/sealing-keys.json` has the panel's last message. Root and PowerDNS can read the file, but they can also
+read the decrypted keys in the LMDB files.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class SealingKeys:
-    """The current sealing keys. All users of this object see a change at once."""
+    """The current sealing keys. All users of this object see a change immediately."""
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / SEALING_KEYS_FILE
@@ -37,7 +37,7 @@ class SealingKeys:
 
     @property
     def newest(self) -> SealingKey | None:
-        """The key to seal with, or None until the panel has sent a key."""
+        """The newest key, which is used for sealing, or None until the panel has sent a key."""
         return SealingKey(max(self._secrets), self._secrets[max(self._secrets)]) if self._secrets else None
 
     def secret(self, key_id: int) -> bytes | None:
@@ -45,7 +45,7 @@ class SealingKeys:
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Store exactly these keys, safe from a crash. Raise BadBytes for invalid keys, or OSError if writing fails."""
+        """Replace the stored keys atomically. Raise BadBytes for invalid keys, or OSError if writing fails."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

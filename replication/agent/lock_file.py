@@ -1,4 +1,4 @@
-"""A lock file that keeps a second agent from using this agent's files. The lock ends with the process."""
+"""A lock file that prevents a second agent from using this agent's files. The lock ends with the process."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from replication.errors import Busy
 def take_lock(path: Path, what: str) -> int:
     """Take the lock and return its file descriptor.
 
-    Raise Busy if another process holds the lock. `what` names the locked thing in the error.
+    Raise Busy if another process holds the lock. `what` names the locked object in the error.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -1,7 +1,7 @@
-"""An id of this machine, so that the panel notices when the same identity appears on another machine.
+"""Compute this machine's id. The panel uses it to notice when the same identity appears on another machine.
 
-An identity is a few files, and files get copied: with a disk image, a container's volume or a restored backup. So the
-id is a hash over three values that are rarely all copied together:
+An identity is a few files, and files can be copied: with a disk image, a container's volume or a restored backup. The
+id is therefore a hash of three values that are rarely all copied together:
 
     /etc/machine-id     of the operating system; new on every installation, often copied with an image
     product_uuid        of the (virtual) hardware; most hypervisors give a clone a new one; only root can read it
@@ -24,13 +24,13 @@ _PRODUCT_UUID = Path("/sys/class/dmi/id/product_uuid")
 
 
 def machine_id(state_dir: Path, *, machine: Path = _MACHINE_ID, product: Path = _PRODUCT_UUID) -> str:
-    """Return the hex SHA-256 that identifies this machine and this agent's directory on it."""
+    """Return the hex SHA-256 that identifies this machine and the agent's directory on it."""
     parts = (_text(machine), _text(product), _own_id(state_dir))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _own_id(state_dir: Path) -> str:
-    """Return the random id stored in the directory. Make a new one if the file is missing or a copy."""
+    """Return the random id stored in the directory. Write a new one if the file is missing or a copy."""
     path = state_dir / ID_FILE
     own, _, inode = _text(path).partition(" ")
     if own and inode == str(path.stat().st_ino):

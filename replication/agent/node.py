@@ -1,4 +1,4 @@
-"""The whole agent of one node: its store, applier, observer and server, and the loop that runs every second."""
+"""Run a node's whole agent: its store, applier, observer and server, and a loop with one step per second."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgentNode:
-    """A running agent, as a context manager. It holds the node's lock and listens on its port until it exits."""
+    """A running agent, as a context manager. It holds the node's locks and listens on its port until it exits."""
 
     def __init__(self, config: AgentConfig) -> None:
         self._config = config
@@ -172,18 +172,18 @@ class AgentNode:
             stop.wait(INTERVAL_SECONDS)
 
     def _read_list(self, stop: threading.Event) -> None:
-        """Make PowerDNS reload its list of zones whenever there are new zones, until the agent stops."""
+        """Make PowerDNS reload its list of zones when there are new zones, until the agent stops."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.wait_for_new_zones(INTERVAL_SECONDS)
             self.applier.read_list()
 
     def _scan(self) -> None:
-        """Check rows until the agent stops. Start only after the probe has shown that the files can be read."""
+        """Check rows until the agent stops. Start only after the probe has shown that the files are readable."""
         self.rebuild.probed.wait()
         self.scanner.run()
 
     def step(self) -> None:
-        """Take a sample (with an API key), continue interrupted snapshots, and clean up the store."""
+        """Take a sample (if there is an API key), continue interrupted snapshots, and clean up the store."""
         if self._config.api_key:
             self.observer.step()
         self.snapshots.resume()
@@ -191,7 +191,7 @@ class AgentNode:
         self._store.release_pages()
 
     def _agent_server(self, api: PdnsApi) -> AgentServer:
-        """Create the server for the panel's requests, with its port open."""
+        """Create the server for the panel's requests, and open its port."""
         top_lists = TopLists(
             api,
             rcodes=self.observer.recent_rcodes,
@@ -219,7 +219,7 @@ class AgentNode:
         )
 
     def _metrics_server(self) -> "MetricsServer | None":
-        """Return the server for Prometheus with its port open, or None if the port can't be opened."""
+        """Create the server for Prometheus metrics, and open its port. If that fails, log an error and return None."""
         # Imported here, because the library needs 2 MB of memory that most nodes can save.
         from replication.agent.agent_metrics import MetricsServer
 
@@ -231,7 +231,7 @@ class AgentNode:
             return None
 
     def status(self) -> Status:
-        """Return the status of this node, as numbers and messages."""
+        """Return this node's status, as numbers and messages."""
         health = self.applier.health
         position, main, records = self._store.position_and_digests()
         uses = self._store.use()
@@ -288,7 +288,7 @@ class AgentNode:
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
-        """Return a message about the most important problem of this node, or "in order" if there is none."""
+        """Return a message about the node's most important problem, that it is new, or "in order"."""
         health = self.applier.health
         if self.rebuild.reason:
             return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
@@ -318,7 +318,7 @@ class AgentNode:
         return "in order" if has_position else "new: nothing applied yet"
 
     def _bootstrapping(self) -> str:
-        """Return a message about the snapshot in progress, or "" if there is none."""
+        """Return a message about an unfinished snapshot, or "" without one."""
         if self._store.installing() and self.applier.is_busy():
             return "bootstrapping: writing the snapshot; zones that were there before are served on"
         if progress := self.snapshots.progress:
@@ -327,7 +327,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take and return the locks that exclude a second agent with these files. Raise Busy if one runs."""
+    """Take and return the locks that prevent a second agent with these files. Raise Busy if one is running."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

@@ -178,10 +178,7 @@ class Waiting:
         self._actions.append(_Removed(zone))
 
     def put_one_by_one(self) -> bool:
-        """Split all runs into single rows, after `Plan.write` raised NotAlone.
-
-        Return False if there are no runs.
-        """
+        """Split all runs into single rows, after `Plan.write` raised NotAlone. Return False if there are no runs."""
         runs = list(self._runs)
         for dbi in runs:
             self._take_apart(dbi)

@@ -1,7 +1,7 @@
 """The panel's settings for a front, and the front's report about the nodes behind it. Pure.
 
-PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects
-Status.front     FrontReport as a JSON object
+PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects Status.front     FrontReport as a
+JSON object
 """
 
 import hashlib

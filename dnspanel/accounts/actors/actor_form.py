@@ -1,4 +1,4 @@
-"""The JSON form of an actor, shared by the API, webhooks and publish hooks. Pure.
+"""Convert actors to the JSON form that the API, webhooks and publish hooks share. Pure.
 
 {"kind": "token", "user": "alice", "token": {"id": 7, "prefix": "dnsp_x1y2", "purpose": "platform"}}
 """
@@ -15,10 +15,10 @@ KINDS = ("user", "token", "system", "anonymous")
 def actor_form(
     username: str | None, token: Token | Mapping[str, Any] | None = None, *, is_anonymous: bool = False
 ) -> dict[str, Any]:
-    """Return the JSON form of an actor: a person, a person's token, the panel, or an anonymous visitor.
+    """Return the JSON form of an actor: a user, a user's token, the panel, or an anonymous visitor.
 
-    Without a username and a token, `is_anonymous` decides between a visitor and the panel. `token` can also be the
-    result of `token_form`.
+    Without a username and a token, the actor is an anonymous visitor if `is_anonymous` is set, or else the panel.
+    `token` can also be a dict that `token_form` returned.
     """
     if token is not None:
         kind = "token"
@@ -30,13 +30,13 @@ def actor_form(
 
 
 def actor_form_of(author: Author) -> dict[str, Any]:
-    """Return the JSON form of an author: a person, a token or the panel itself."""
+    """Return the JSON form of an author: a user, a token or the panel itself."""
     user = user_of(author)
     return actor_form(user.username if user else None, token_of(author))
 
 
 def person_form(user: User | None) -> dict[str, Any] | None:
-    """Return the JSON form of a person, without a token. Return None if the person is unknown."""
+    """Return the JSON form of a user, or None if `user` is None."""
     return None if user is None else actor_form(user.username)
 
 
@@ -46,5 +46,5 @@ def token_form(token: Token) -> dict[str, Any]:
 
 
 def token_form_of(id: int, prefix: str, purpose: str) -> dict[str, Any]:
-    """Return the JSON form of a token from three of its columns. No Token object is needed."""
+    """Return the JSON form of a token, for callers that have only these columns and no `Token` object."""
     return {"id": id, "prefix": prefix, "purpose": purpose}

@@ -1,7 +1,7 @@
-"""The actor of a request and its rights. An actor is a person, or a token on behalf of a person.
+"""Determine the actor of a request and the actor's rights. An actor is a user, or a token that acts for one.
 
-A person has the rights of their role, plus those given by teams and grants. A token has only those of its owner's
-current rights that are within the token's scope.
+A user has the rights that the user's role, teams and grants give. A token has only those of its owner's current rights
+that are also in the token's scope.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,9 +23,9 @@ ROLE_RIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person with their rights, and the token if a token acts for the person. `scope` is None without a token.
+    """A user with rights, and the token if a token acts for the user. Without a token, `scope` is None.
 
-    `teams` are the teams that give rights beyond the person's role.
+    `teams` are the teams that give rights beyond the user's role.
     """
 
     user: User
@@ -37,7 +37,7 @@ class Actor:
 
     @property
     def layers(self) -> tuple[tuple[Grant, ...], ...]:
-        """The grants of the person and, if a token acts, the token's scope. Every layer must allow an act."""
+        """The user's grants and, if a token acts, the token's scope. Every layer must allow an action."""
         return (self.grants,) if self.scope is None else (self.grants, self.scope)
 
     def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
@@ -55,7 +55,7 @@ class Actor:
         )
 
     def may_somewhere(self, right: Right) -> bool:
-        """Return True if the actor can have the right over some zone. Zones, names and types are not checked."""
+        """Return True if every layer grants the right over some zone. The layers can cover different zones."""
         return all(any(right in grant.rights for grant in layer) for layer in self.layers)
 
 
@@ -67,9 +67,9 @@ Author = User | Actor | None
 
 
 class SystemRight(StrEnum):
-    """A reason why the panel changes zones without a person. All reasons except CATALOG skip the approval rules.
+    """A reason for the panel to change zones without a user. All reasons except CATALOG skip the approval rules.
 
-    The rules apply to a consumed catalog's changes as they do to a person's act.
+    Changes from a consumed catalog follow the same rules as a user's changes.
     """
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
@@ -83,19 +83,19 @@ class SystemRight(StrEnum):
 
     @property
     def passes_rules(self) -> bool:
-        """True if the act skips approval rules, freezes, locks and publish hooks."""
+        """True if the action skips approval rules, freezes, locks and publish hooks."""
         return self is not SystemRight.CATALOG
 
 
 def passes_rules(under: SystemRight | None) -> bool:
-    """Return True if the act has a system right that skips approval rules, freezes, locks and publish hooks."""
+    """Return True if the action has a system right that skips approval rules, freezes, locks and publish hooks."""
     return under is not None and under.passes_rules
 
 
 def actor_of(person: Person) -> Actor | None:
-    """Return the actor for this person, or None for anonymous users and closed accounts.
+    """Return the actor for this user, or None for anonymous users and closed accounts.
 
-    Only the first call for a `User` object makes a query. The result is stored in the object.
+    The first call for a `User` object makes a query and caches the actor on the object until the role changes.
     """
     if isinstance(person, Actor):
         return person
@@ -109,12 +109,12 @@ def actor_of(person: Person) -> Actor | None:
 
 
 def as_if_open(user: User) -> Actor:
-    """Return the actor of this user, even if the account is closed."""
+    """Return the actor for this user, even if the account is closed."""
     return _actor(user)
 
 
 def actor_of_token(token: Token) -> Actor | None:
-    """Return the actor for a token, or None if its owner's account is closed. The caller must check the token."""
+    """Return the actor for a token, or None if the owner's account is closed. The caller must verify the token."""
     person = actor_of(token.owner)
     if person is None:
         return None
@@ -128,7 +128,7 @@ def actor_of_token(token: Token) -> Actor | None:
 
 
 def can(person: Person, permission: Permission) -> bool:
-    """Return True if this person has the permission. Closed accounts and anonymous users have no permissions."""
+    """Return True if this user has the permission. Closed accounts and anonymous users have no permissions."""
     actor = actor_of(person)
     return actor is not None and permission in actor.permissions
 
@@ -158,13 +158,13 @@ def _actor(user: User) -> Actor:
 
 
 def permissions_by_role(user: User) -> frozenset[Permission]:
-    """Return the permissions that the person's role gives, including a custom role."""
+    """Return the permissions that the user's role grants, plus those of a custom role."""
     own = user.own_role
     return PERMISSIONS[user.role] | (frozenset(map(Permission, own.permissions)) if own is not None else frozenset())
 
 
 def rights_by_role(user: User) -> frozenset[Right]:
-    """Return the rights over all zones that the person's role gives, including a custom role."""
+    """Return the rights over all zones that the user's role grants, plus those of a custom role."""
     own = user.own_role
     return ROLE_RIGHTS.get(Role(user.role), frozenset()) | (
         frozenset(map(Right, own.rights)) if own is not None else frozenset()

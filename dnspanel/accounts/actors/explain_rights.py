@@ -1,6 +1,6 @@
-"""Explanations of rights: which role, team, grant or scope gives a person a right.
+"""Explain a user's rights by the role, team, grant or scope that gives them.
 
-`actors` decides about rights, and this module explains them. `test_explain_rights.py` compares the two modules.
+`actors` decides about rights; this module only explains them. `test_explain_rights.py` checks that both agree.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -27,7 +27,7 @@ _AS_MEMBER = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A source of rights: a role, a team membership, a grant to a person or to their team, or a token's scope."""
+    """A source of rights: a role, a team membership, a grant to a user or to a team, or a token's scope."""
 
     source: str  # "role", "team", "grant" or "scope"
     description: str
@@ -37,7 +37,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The zone, or the RRset in a zone, that a right is checked for."""
+    """The zone, or the RRset in a zone, whose right is checked."""
 
     zone_id: int
     zone_name: str
@@ -48,12 +48,12 @@ class Subject:
 
 
 def reasons_of(user: User) -> tuple[Reason, ...]:
-    """Return all sources of this person's rights. A closed account has none. Needs at most three queries."""
+    """Return all sources of this user's rights, or () for a closed account. Uses at most three queries."""
     return reasons_of_people([user])[user.pk]
 
 
 def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
-    """Return all sources of these people's rights, keyed by user id. Needs at most three queries in total."""
+    """Return all sources of these users' rights, keyed by user id. Uses at most three queries in total."""
     active = [person for person in people if person.is_active]
     prefetch_related_objects([person for person in active if person.own_role_id is not None], "own_role")
     members: dict[int, list[Membership]] = {}
@@ -67,7 +67,7 @@ def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
 
 
 def scope_of(token: Token) -> tuple[Reason, ...]:
-    """Return the rights in a token's scope. These rights only count if the owner also has them (`reasons_of`)."""
+    """Return the token's scope as reasons. A right in the scope only counts if the owner also has it (`reasons_of`)."""
     return tuple(Reason("scope", gettext("Token scope"), Grant.from_json(each)) for each in token.scope)
 
 
@@ -83,7 +83,7 @@ def rights_over(reason: Reason, subject: Subject) -> frozenset[Right]:
 
 
 def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
-    """Return the reasons that give this right. If the result is empty, the person does not have the right."""
+    """Return the reasons that give this right. An empty result means that the right is missing."""
     return tuple(reason for reason in reasons if _gives(reason.grant, right, subject))
 
 

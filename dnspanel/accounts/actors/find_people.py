@@ -1,4 +1,4 @@
-"""The search for accounts by a user name or mail address that a person typed or another system sent.
+"""Find accounts by a user name or mail address that a user typed or another system sent.
 
 User names and addresses are compared by their canonical spelling, which is stored with the account. An account has no
 canonical spelling if another account has the same spelling or if the text has no canonical form. Such an account is
@@ -12,7 +12,7 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def has_username(text: str, prefix: str = "") -> Q:
-    """Return the query condition for accounts with this user name. `prefix` is a path such as `author__`."""
+    """Return the query condition for accounts with this user name. `prefix` is the path to the account (`author__`)."""
     return _has_spelling(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
 
 
@@ -22,7 +22,7 @@ def has_mail(text: str, prefix: str = "") -> Q:
 
 
 def account_named(typed: str) -> User | None:
-    """Return the account whose user name or mail address was typed into the sign-in form, or None. Needs one query."""
+    """Return the account for the user name or mail address entered in the sign-in form, or None. Uses one query."""
     found = User.objects.filter(has_username(typed) | has_mail(typed)) if typed else User.objects.none()
     return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
 
@@ -48,7 +48,7 @@ def mail_is_taken(email: str, but: int = 0) -> bool:
 
 
 def free_name(stem: str) -> str:
-    """Return this user name if it is free. Otherwise, return it with a number appended."""
+    """Return this user name if it is free. Otherwise, return it with the first free number, such as `alice-2`."""
     key = canonical_username(stem) or stem
     begun = User.objects.filter(Q(name_key__startswith=key) | Q(name_key=None)).values_list("username", flat=True)
     taken = {canonical_username(each) or each for each in begun[:10_000]}

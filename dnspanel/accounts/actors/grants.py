@@ -1,4 +1,4 @@
-"""Grants: rights over some zones, limited to some names and types. `actors` decides who has them. Pure."""
+"""Define grants: rights over some zones, limited to some names and types. `actors` decides who has them. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dnspanel.accounts.actors import name_patterns
 
 
 class Right(StrEnum):
-    """A kind of act on a zone. The value is its name on pages and in the API."""
+    """A kind of action on a zone. The value is its name on pages and in the API."""
 
     READ = "read"  # see the zone and its content
     ADD = "add"  # publish a new RRset
@@ -34,8 +34,8 @@ class Grant:
     """Rights over all zones, or over zones selected by id, tag or team.
 
     `names` (see `name_patterns`) and `types` limit which RRsets can be changed. An empty limit allows all. The limits
-    do not apply to DELETE_ZONE and SETTINGS. CREATE_ZONE together with limits gives nothing, because a new zone has all
-    names.
+    don't apply to DELETE_ZONE and SETTINGS. CREATE_ZONE has no effect in a grant with limits, because a new zone can
+    contain any name.
     """
 
     rights: frozenset[Right]
@@ -61,7 +61,7 @@ class Grant:
         )
 
     def covers_rrset(self, zone_name: str, name: str, type: int) -> bool:
-        """Return True if the grant's limits by name and type allow this RRset."""
+        """Return True if the grant's limits on names and types allow this RRset."""
         if self.types and type not in self.types:
             return False
         return not self.names or name_patterns.compile_patterns(self.names).fit(name, zone_name)
@@ -80,7 +80,7 @@ class Grant:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Grant":
-        """Create a grant from the JSON object that `to_json` made."""
+        """Create a grant from a JSON object that `to_json` returned."""
         return cls(
             rights=frozenset(map(Right, obj["rights"])),
             everywhere=obj["everywhere"],
@@ -95,7 +95,7 @@ class Grant:
 def is_part(grant: Grant, other: Grant) -> bool:
     """Return True if `other` includes everything that `grant` gives.
 
-    Only the fields are compared, so the result can be False although tags or teams select the same zones.
+    Only the fields are compared. The result can be False even if both select the same zones.
     """
     return (
         grant.rights <= other.rights

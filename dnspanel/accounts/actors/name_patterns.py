@@ -1,10 +1,10 @@
-r"""Patterns for owner names in grants and scopes. Pure.
+r"""Match owner names against the patterns in grants and scopes. Pure.
 
-A pattern that ends in a dot is compared with the whole name. Any other pattern is compared with the name relative to
-the zone, where "@" is the apex. `*` matches any characters, including dots. `\*` matches a star. Case does not matter.
+A pattern that ends in a dot is compared with the whole name. Other patterns are compared with the name relative to the
+zone, where "@" is the apex. `*` matches any characters, including dots. `\*` matches an asterisk. Case is ignored.
 
-People write their own patterns, and each changed RRset is compared with them inside the transaction that publishes it.
-Regular expressions would be too slow: for `*a*a*a…` one would try every way to split a name among the stars.
+Users write these patterns, and each changed RRset is matched inside the transaction that publishes it. Regular
+expressions could be too slow: for `*a*a*a…`, they backtrack over every way to split the name.
 """
 
 import re
@@ -21,7 +21,7 @@ _STAR = re.compile(r"(\\\*|\*+)")
 
 
 class NamePatterns:
-    """A compiled set of patterns. All patterns without a star are checked in a single look-up."""
+    """A compiled set of patterns. All patterns without a wildcard are checked in a single look-up."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         compiled = {pattern: _pieces(pattern) for pattern in patterns}
@@ -43,17 +43,17 @@ class NamePatterns:
 
 @lru_cache(maxsize=256)
 def compile_patterns(patterns: tuple[str, ...]) -> NamePatterns:
-    """Return the compiled patterns of a grant. They are cached because every changed RRset is compared with them."""
+    """Compile a grant's patterns. Cached, because every changed RRset is compared with them."""
     return NamePatterns(patterns)
 
 
 def stars(pattern: str) -> int:
-    """Count the wildcards in a pattern. Several stars in a row count once."""
+    """Count the wildcards in a pattern. Consecutive wildcards count as one."""
     return len(_pieces(pattern)) - 1
 
 
 def fault(pattern: str) -> str:
-    """Return the reason why a grant cannot have this pattern, or ""."""
+    """Return the error message if a grant can't contain this pattern, or ""."""
     if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
         return gettext(
             "{pattern!a} isn’t a valid pattern. Use a pattern such as www, *.dev or _acme-challenge*."
@@ -72,7 +72,7 @@ def fault(pattern: str) -> str:
 
 
 def _pieces(pattern: str) -> tuple[str, ...]:
-    """Split a pattern at its stars and return the parts in lowercase. A pattern without a star is one part."""
+    """Split a pattern at its wildcards and return the parts in lowercase. A pattern without a wildcard is one part."""
     pieces = [""]
     for part in _STAR.split(pattern):
         if part.startswith("*"):
@@ -85,8 +85,8 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 def _fits(pieces: tuple[str, ...], text: str) -> bool:
     """Return True if the text consists of the pieces, in order, with any characters between them.
 
-    Each piece between the first and the last is matched at its first occurrence. If the text matches at all, it matches
-    like this, so no alternatives are tried.
+    Each piece between the first and the last is matched at its first occurrence. This finds a match if one exists, so
+    backtracking isn't necessary.
     """
     first, *middle, last = pieces
     end = len(text) - len(last)

@@ -1,4 +1,4 @@
-"""The permissions and rights that each role gives. `actors` adds those that teams and grants give."""
+"""Define the permissions and rights of each role. `actors` adds those from teams and grants."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ from dnspanel.texts import gettext_noop
 
 
 class Permission(StrEnum):
-    """An act that a person can be allowed to do. The value is the description on pages."""
+    """An action that a user can be allowed to perform. The value is its description on pages."""
 
     READ = gettext_noop("see zones")
     FLEET = gettext_noop("see nodes")
@@ -38,5 +38,5 @@ def is_below(role: str, other: str) -> bool:
 
 
 def powers_of(role: str) -> frozenset[Permission]:
-    """Return a role's permissions that affect other people: all but SECRETS, which covers a person's own secrets."""
+    """Return the role's permissions that affect other users: all except SECRETS, which covers a user's own secrets."""
     return PERMISSIONS[role] - {Permission.SECRETS}

@@ -1,1 +1,1 @@
-"""The audit log of acts that are not publications."""
+"""The audit log of actions other than publications."""

@@ -1,4 +1,4 @@
-"""The writer of the audit log. Publications aren't written to it: they are their own record. Verbs."""
+"""Write actions other than publications to the audit log. Publications are their own record. Verbs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from dnspanel.texts import in_english
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a request: the sender's address, and the request id that appears in logs."""
+    """The origin of a request: the client's address, and the request id that appears in logs."""
 
     address: str | None = None
     request_id: str = ""
@@ -25,13 +25,13 @@ _origin: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
 
 
 def origin() -> Origin:
-    """Return the origin of the current request, or an empty one outside of requests."""
+    """Return the origin of the current request, or an empty origin outside of requests."""
     return _origin.get()
 
 
 @contextmanager
 def coming_from(where: Origin) -> Iterator[None]:
-    """Make `origin()` return this origin during the block."""
+    """Make `origin()` return this origin within the block."""
     reset = _origin.set(where)
     try:
         yield
@@ -40,20 +40,20 @@ def coming_from(where: Origin) -> Iterator[None]:
 
 
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
-    """Write an act to the audit log, with the origin of the current request. `details` must not contain secrets.
+    """Write an action to the audit log, with the current request's origin. `details` must not contain secrets.
 
-    Call this in the transaction of the act, so that act and entry are stored together or not at all.
+    Call this function in the action's transaction. Then the action and its entry are either both stored, or not at all.
     """
     record_each(action=action, by=by, now=now, targets={target: details})
 
 
 def record_each(*, action: str, by: Author, now: datetime, targets: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write an act on several targets to the audit log, in one query. `targets` maps each target to its details."""
+    """Write an audit entry for each target of an action, in one query. `targets` maps each target to its details."""
     record_all(action=action, by=by, now=now, entries=targets.items())
 
 
 def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Write an act on several targets to the audit log, in one query.
+    """Write several audit entries for one action, in one query.
 
     `entries` are pairs of target and details. A target can occur more than once.
     """

@@ -1,4 +1,4 @@
-"""The origin of each request, for the audit log, `X-Request-ID`, and tokens that are bound to networks."""
+"""Determine each request's id and client address for the audit log, `X-Request-ID` and network-bound tokens."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -17,11 +17,11 @@ UNIX_SOCKET = "unix"
 
 
 class RequestOriginMiddleware:
-    """Middleware that gives every request an id and sets `REMOTE_ADDR` to the client's address.
+    """Middleware that assigns an id to every request and sets `REMOTE_ADDR` to the client's address.
 
     `audit.origin()` returns the id and the address. The client's address behind reverse proxies is the last address in
-    X-Forwarded-For that is not a trusted proxy. Earlier addresses are not trusted. A client that connects through a
-    UNIX socket has no address. Such a client counts as a proxy if PANEL_TRUSTED_PROXIES contains `unix`, because the
+    X-Forwarded-For that isn't a trusted proxy. Earlier addresses aren't trusted. A client that connects through a UNIX
+    socket has no address. Such a client counts as a trusted proxy if PANEL_TRUSTED_PROXIES contains `unix`, because the
     permissions of the socket's directory decide who can connect.
     """
 
@@ -60,9 +60,9 @@ class RequestOriginMiddleware:
 
 
 def _name_host(request: HttpRequest) -> None:
-    """Set the Host header of a request that has none to the host of PANEL_URL.
+    """Set a missing Host header to the host of PANEL_URL.
 
-    HTTP/1.0, which some routers use, does not require the header. Without it, Django would use the address or socket
+    HTTP/1.0, which some routers use, doesn't require the header. Without it, Django would use the address or socket
     that the web processes listen on.
     """
     if request.META.get("HTTP_HOST"):

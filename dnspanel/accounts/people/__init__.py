@@ -1,1 +1,1 @@
-"""People and teams: invitations, roles, memberships, and each person's own settings."""
+"""Manage users and teams: invitations, roles, memberships, and each user's own settings."""

@@ -1,4 +1,4 @@
-"""Canonical spellings for accounts without one, and reports of accounts that cannot have one. Verbs."""
+"""Store missing canonical spellings of accounts, and report accounts that can't have one. Verbs."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -8,10 +8,10 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def fill_keys(people: Any) -> list[str]:
-    """Store the canonical user name and mail address of each account that lacks them. Return the problems, in English.
+    """Store the missing canonical user names and mail addresses of accounts. Return the problems, in English.
 
-    `people` is the manager of accounts in the current migration. If several accounts have the same spelling and only
-    one of them is open, that account gets the spelling. If several are open, no account gets it. Accounts without a
+    `people` is the model manager of the running migration. If several accounts have the same spelling and only one of
+    them is open, the open account gets the spelling. If several are open, no account gets it. Accounts without a
     canonical spelling are found by their exact text only.
     """
     return [

@@ -1,4 +1,4 @@
-"""Invitations: one-time links that create one account each. Verbs."""
+"""Create and accept invitations, which are one-time links for creating one account each. Verbs."""
 
 import hashlib
 import secrets
@@ -24,9 +24,9 @@ SECRET_BYTES = 32
 
 
 def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta = LIFETIME) -> str:
-    """Store an invitation and return its secret. The secret itself is not stored, so it can be shown only once.
+    """Create an invitation and return its secret. Only a hash is stored, so the secret can be shown only once.
 
-    `by` is None for an invitation made on the console. Raise GrantRefused if the role has more rights than the inviting
+    `by` is None for an invitation from the console. Raise GrantRefused if the role has more rights than the inviting
     token.
     """
     refuse_higher_role(by, role)
@@ -44,7 +44,7 @@ def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta
 
 
 def open_invitation(secret: str, now: datetime) -> Invitation:
-    """Return the unused, unexpired invitation with this secret. Raise BadInvitation if there is none."""
+    """Return the unused, unexpired invitation with this secret. Raise BadInvitation if it doesn't exist."""
     invitation = first_or(Invitation.objects.filter(secret_sha256=_sha256(secret)), InvitationUnknown)
     if invitation.used_at is not None:
         raise InvitationUsed
@@ -54,11 +54,11 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 
 
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
-    """Create the account that the invitation allows. An invitation can be used only once.
+    """Create the account for an invitation. An invitation can be used only once.
 
-    Raise BadInvitation for an unknown, used or expired invitation. Raise AccountRefused with the invalid fields; the
-    invitation stays usable. Two simultaneous calls create one account, because one conditional UPDATE claims the
-    invitation.
+    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused with the invalid fields; the
+    invitation then stays valid. A conditional UPDATE claims the invitation, so two simultaneous calls create only one
+    account.
     """
     invitation = open_invitation(secret, now)
     mail = canonical_mail(email.strip()) or email.strip()

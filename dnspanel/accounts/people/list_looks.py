@@ -1,4 +1,4 @@
-"""A person's display settings for lists and the dashboard: hidden columns or cards, and row density. Verbs."""
+"""Store a user's display settings for lists and the dashboard: hidden columns or cards, and row density. Verbs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class ListName(StrEnum):
-    """The lists and the page that have display settings."""
+    """The lists, and the dashboard, that have display settings."""
 
     ZONES = "zones"
     RECORDS = "records"
@@ -52,12 +52,12 @@ class ListLook:
 
     @property
     def columns(self) -> tuple[tuple[str, str, bool], ...]:
-        """The columns that can be hidden, as tuples of key, text, and True if the column is shown."""
+        """The columns that can be hidden, as tuples of key, label, and whether the column is shown."""
         return tuple((key, text, key not in self.hidden) for key, text in COLUMNS[self.of].items())
 
 
 def look_of(person: User, of: ListName) -> ListLook:
-    """Return the person's display settings for this list. Needs no query."""
+    """Return the user's display settings for this list. Needs no query."""
     stored = person.list_looks.get(of, {})
     return ListLook(of, frozenset(stored.get("hidden", ())) & COLUMNS[of].keys(), bool(stored.get("dense")))
 

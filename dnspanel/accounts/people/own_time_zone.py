@@ -1,4 +1,4 @@
-"""The time zone in which a person's pages show times. Verbs."""
+"""Read and set the time zone for times on a user's pages. Verbs."""
 
 from datetime import tzinfo
 from zoneinfo import ZoneInfo
@@ -8,7 +8,7 @@ from dnspanel.time_zones import UTC_NAME, UnknownTimeZone, time_zone_named
 
 
 def time_zone_of(person: User) -> tzinfo:
-    """Return the person's time zone, or UTC if this machine does not know it. Needs no query."""
+    """Return the user's time zone, or UTC if this machine doesn't have that time zone. Needs no query."""
     try:
         return time_zone_named(person.time_zone)
     except UnknownTimeZone:
@@ -16,7 +16,7 @@ def time_zone_of(person: User) -> tzinfo:
 
 
 def set_time_zone(*, person: User, name: str) -> None:
-    """Set the time zone of the person's pages. Raise UnknownTimeZone for an unknown name."""
+    """Set the time zone of the user's pages. Raise UnknownTimeZone for an unknown name."""
     time_zone_named(name)
     User.objects.filter(pk=person.pk).update(time_zone=name)
     person.time_zone = name

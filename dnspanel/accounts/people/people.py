@@ -1,7 +1,7 @@
-"""Changes to people's roles, and closing and reopening of accounts. Verbs.
+"""Change users' roles, and close and reopen accounts. Verbs.
 
-AboveYou is raised if a token with fewer rights than its owner would change a person with the owner's role or a higher
-one.
+These functions raise AboveYou if a token with fewer rights than its owner tries to change a user with the owner's role
+or a higher one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,14 +22,14 @@ from dnspanel.database.first_rows import first_or
 
 
 def person_by_id(pk: int) -> User:
-    """Return the person with this id, even if the account is closed. Raise PersonUnknown if there is none."""
+    """Return the user with this id, even if the account is closed. Raise PersonUnknown if no such user exists."""
     return first_or(User.objects.filter(pk=pk), PersonUnknown)
 
 
 def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:
-    """Change the person's role. A person who can no longer manage people loses the invitations that they created.
+    """Change the user's role. If the user can no longer manage users, the user's invitations expire.
 
-    If `own_role` is given, the person gets this custom role, and `role` must be member. Raise LastAdministrator if no
+    If `own_role` is given, the user gets this custom role, and `role` must be MEMBER. Raise LastAdministrator if no
     other administrator would be left, and GrantRefused or AboveYou for a token without the necessary rights.
     """
     role = Role(role)
@@ -46,14 +46,14 @@ def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: O
 def set_role(
     *, user: User, role: Role, by: Author, now: datetime, own_role: OwnRole | None = None, **details: str
 ) -> None:
-    """Change the role as `change_role` does, but without checking rights, in the caller's transaction."""
+    """Change the role like `change_role`, but without checking rights, inside the caller's transaction."""
     if set_roles(changes=[RoleChange(user, role, own_role)], by=by, now=now, **details):
         raise LastAdministrator(user.username)
 
 
 @dataclass(frozen=True, slots=True)
 class RoleChange:
-    """A person and their new role."""
+    """A user and the user's new role."""
 
     user: User
     role: Role
@@ -61,11 +61,11 @@ class RoleChange:
 
 
 def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **details: str) -> list[User]:
-    """Change the roles of many people and write each change to the audit log. Return the people who keep their role.
+    """Change the roles of many users and write each change to the audit log. Return the users who keep their role.
 
-    Rights are not checked, and the caller opens the transaction. The number of queries does not depend on the number of
-    people. People who are no longer administrators lose the invitations that they created. If no administrator would be
-    left, the last one of these people stays an administrator and is returned.
+    Rights aren't checked, and the caller opens the transaction. The number of queries doesn't depend on the number of
+    users. If users are no longer administrators, their invitations expire. If no administrator would be left, the last
+    one of these users stays an administrator and is returned.
     """
     wanted = {change.user.pk: change for change in changes}
     # Administrators first, as in `_keep_an_administrator`, so that all changes of roles queue for the same rows.
@@ -95,9 +95,9 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 
 
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Close the account. The person cannot sign in. Their sessions, tokens, keys and invitations end permanently.
+    """Close the account. The user's sessions, tokens, keys and invitations end permanently; publications remain.
 
-    Publications stay. Raise LastAdministrator for the last administrator, or AboveYou for a token without the rights.
+    Raise LastAdministrator for the last administrator, or AboveYou for a token without the necessary rights.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):
@@ -106,7 +106,7 @@ def deactivate(*, user: User, by: Author, now: datetime) -> None:
 
 
 def close_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
-    """Close the account as `deactivate` does, but without checking rights, in the caller's transaction."""
+    """Close the account like `deactivate`, but without checking rights, inside the caller's transaction."""
     _keep_an_administrator(without=user)
     closing = User.objects.filter(pk=user.pk, is_active=True)
     if closing.update(is_active=False, sessions_ended=F("sessions_ended") + 1):
@@ -117,7 +117,7 @@ def close_account(*, user: User, by: Author, now: datetime, **details: str) -> N
 
 
 def reactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Reopen a closed account, without its old sessions and tokens. Raise as `refuse_to_open` does."""
+    """Reopen a closed account, without its old sessions and tokens. Raise the errors of `refuse_to_open`."""
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         open_account(user=user, by=by, now=now)
@@ -125,7 +125,7 @@ def reactivate(*, user: User, by: Author, now: datetime) -> None:
 
 
 def open_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
-    """Reopen the account as `reactivate` does, but without checking rights, in the caller's transaction."""
+    """Reopen the account like `reactivate`, but without checking rights, inside the caller's transaction."""
     if User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
         audit.record(action="person.open", by=by, now=now, target=user.username, **details)
 
@@ -147,9 +147,9 @@ def _role_names(before: User, change: RoleChange) -> dict[str, str]:
 def _who_stays(
     administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
 ) -> frozenset[int]:
-    """Return the id of the person who must remain an administrator, as a set.
+    """Return a set with the id of the user who must remain an administrator.
 
-    Return an empty set if an administrator is left after these changes.
+    The set is empty if an administrator is left after these changes.
     """
     after = {change.user.pk: change.role == Role.ADMINISTRATOR for change in changes}
     leaving = [pk for pk, stays in after.items() if pk in administrators and not stays]
@@ -159,7 +159,7 @@ def _who_stays(
 
 
 def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
-    """Expire the unused invitations of these people."""
+    """Expire the unused invitations that these users created."""
     open_ones = Invitation.objects.filter(created_by__in=user_ids, used_at=None, expires_at__gt=now)
     open_ones.update(expires_at=now)
 
@@ -167,7 +167,7 @@ def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
 def _keep_an_administrator(*, without: User) -> None:
     """Raise LastAdministrator if `without` is the only administrator with an open account.
 
-    Lock the administrators, so that two of them cannot remove each other at the same moment.
+    Lock the administrators. Otherwise, two of them could remove each other at the same moment.
     """
     if list(locked_administrators().values_list("pk", flat=True)) == [without.pk]:
         raise LastAdministrator(without.username)

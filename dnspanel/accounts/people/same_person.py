@@ -1,4 +1,4 @@
-"""Links between the accounts of one person, so that no person approves their own requests. Verbs.
+"""Link the accounts of one human being, so that people can't approve their own requests. Verbs.
 
 For example, an administrator has one account for daily work and one for administration. A service account that follows
 a person's decisions is linked to that person. People who manage accounts decide which accounts are linked.
@@ -20,11 +20,11 @@ from dnspanel.texts import gettext
 
 
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
-    """Link the account to `other` and the accounts linked to `other`. None removes the account's links.
+    """Link the account to `other` and to the accounts linked to `other`. None removes the account's links.
 
-    Raise AccountRefused if both are the same account. Also raise it if the author owns accounts that would lose a link,
-    because the author could then approve their own changes. Raise OpensMore for a token with fewer rights than its
-    owner.
+    Raise AccountRefused if both are the same account. Also raise it if an existing link would be lost and the author is
+    the person behind it. Otherwise, the author could approve their own changes. Raise OpensMore for a token with fewer
+    rights than its owner.
     """
     refuse_partial_token(by, user)
     if other is not None:
@@ -52,7 +52,7 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
 
 
 def humans_of(ids: Collection[int]) -> dict[int, int]:
-    """Map each account id to the id of the person who has the account (`User.human_id`). Needs one query."""
+    """Map each account id to the id of the human being behind the account (`User.human_id`). Uses one query."""
     found = User.objects.filter(pk__in=ids).values_list("pk", Coalesce("same_person_as", "pk"))
     return dict(found)
 

@@ -1,4 +1,4 @@
-"""Teams and their members. `zones.settings` assigns zones to teams. Verbs."""
+"""Create, change and delete teams and their memberships. `zones.settings` assigns zones to teams. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ MEMBER_ROLES = (Role.READER, Role.EDITOR)
 
 
 def team_by_id(pk: int) -> Team:
-    """Return the team with this id. Raise TeamUnknown if there is none."""
+    """Return the team with this id. Raise TeamUnknown if it doesn't exist."""
     return first_or(Team.objects.filter(pk=pk), TeamUnknown)
 
 
 def create_team(*, name: str, by: Author, now: datetime) -> Team:
-    """Create a team without members. Raise TeamRefused for an invalid name, TeamNameTaken for a used one."""
+    """Create a team without members. Raise TeamRefused for an invalid name, or TeamNameTaken if the name is in use."""
     name = _check_name(name)
     try:
         with transaction.atomic():
@@ -52,7 +52,7 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 
 
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
-    """Delete a team and its grants. The team's zones then have no team. If the team is already deleted, change nothing.
+    """Delete a team and its grants. The team's zones then have no team. Do nothing if the team is already deleted.
 
     Raise GrantRefused for a token with fewer rights than the team gives, because the members lose those rights.
     """
@@ -67,10 +67,10 @@ def delete_team(*, team: Team, by: Author, now: datetime) -> None:
 
 
 def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) -> Membership:
-    """Add the person to the team, or change their role in it. `role` is "reader" or "editor".
+    """Add the user to the team, or change the user's role in it. `role` is "reader" or "editor".
 
-    Raise TeamRefused for another role, TeamUnknown for a deleted team, and GrantRefused or AboveYou for a token without
-    the necessary rights.
+    Raise TeamRefused for any other role, TeamUnknown if the team was deleted, and GrantRefused or AboveYou for a token
+    without the necessary rights.
     """
     if role not in MEMBER_ROLES:
         raise TeamRefused({"role": [gettext("A team member must be an editor or a reader.")]})
@@ -95,7 +95,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
 
 
 def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
-    """Remove the person from the team. Do nothing for non-members. Raise AboveYou for a token without the rights."""
+    """Remove the user from the team; do nothing for non-members. Raise AboveYou for a token without the rights."""
     refuse_at_or_above(by, user)
     with transaction.atomic():
         if Membership.objects.filter(team=team, user=user).delete()[0]:
@@ -104,7 +104,7 @@ def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """A person's role in a team before and after a change. None means that the person is not a member."""
+    """A user's role in a team before and after a change. None means that the user isn't a member."""
 
     team: Team
     user: User
@@ -115,7 +115,7 @@ class MemberChange:
 def change_members(*, changes: Sequence[MemberChange], by: Author, now: datetime) -> None:
     """Change many memberships and write each change to the audit log, in few queries.
 
-    Rights are not checked. The caller opens the transaction and locks the teams.
+    Rights aren't checked. The caller opens the transaction and locks the teams.
     """
     real = [change for change in changes if change.before != change.after]
     Membership.objects.bulk_create(

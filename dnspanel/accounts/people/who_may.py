@@ -1,4 +1,4 @@
-"""Queries for the people and tokens with rights over one zone. `explain_rights` returns the rights and the reasons."""
+"""Query the users and tokens with rights over one zone. `explain_rights` returns the rights and the reasons."""
 
 from datetime import datetime
 from functools import reduce
@@ -15,9 +15,9 @@ from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 
 
 def people_visible_to(actor: Actor) -> QuerySet[User]:
-    """Return a query for the people that this actor is allowed to see.
+    """Return a query for the users that this actor is allowed to see.
 
-    An actor who manages people sees everyone. Others see themselves and their team mates.
+    An actor who manages users sees everyone. Other actors see themselves and their teams' members.
     """
     if Permission.PEOPLE in actor.permissions:
         return User.objects.all()
@@ -27,7 +27,7 @@ def people_visible_to(actor: Actor) -> QuerySet[User]:
 
 
 def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
-    """Return a query for the people who have any right over the zone and are visible to the actor, sorted by name."""
+    """Return a query for open accounts with any right over the zone that the actor can see, sorted by name."""
     giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))
@@ -43,9 +43,9 @@ def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
 
 
 def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySet[Token]:
-    """Return a query for the valid tokens with the zone in their scope that the actor can see, newest first.
+    """Return a query for valid tokens that are visible to the actor and cover the zone, newest first.
 
-    `explain_rights` checks if the owner still has the rights in the scope.
+    `explain_rights` checks whether the owner still has the rights in the scope.
     """
     reaching = reduce(or_, (Q(scope__contains=[place]) for place in _places(subject)))
     alive = alive_tokens(now).filter(owner__is_active=True)
@@ -53,7 +53,7 @@ def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySe
 
 
 def _places(subject: Subject) -> list[dict[str, Any]]:
-    """Return JSON fragments for a containment query. A stored grant over the zone contains at least one of them."""
+    """Return JSON fragments for a containment query. A grant over the zone contains at least one of them."""
     places: list[dict[str, Any]] = [{"everywhere": True}, {"zones": [subject.zone_id]}]
     places += [{"tags": [tag]} for tag in subject.tags]
     if subject.team_id is not None:

@@ -1,1 +1,1 @@
-"""Sign-in with external providers (OpenID Connect, SAML and LDAP), with common rules for people and groups."""
+"""Sign-in with external providers (OpenID Connect, SAML and LDAP), with common rules for users and groups."""

@@ -1,4 +1,4 @@
-"""Sign-in rules for people from a provider: links to accounts, first sign-ins, and rules for groups. Verbs."""
+"""Admit users who sign in with a provider: find or create their accounts, and apply the provider's rules. Verbs."""
 
 import re
 from datetime import datetime
@@ -19,10 +19,10 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
 
 
 def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
-    """Return the account of a person who signs in with a provider. Apply the provider's rules to the person's groups.
+    """Return the account for a provider's verified identity. Apply the provider's rules to the identity's groups.
 
-    Raise SignInRefused if the account is closed. For a person without a link, also raise SignInRefused if the provider
-    is not allowed to create accounts or the mail address is unverified.
+    Raise SignInRefused if the account is closed. Without a link to the provider, also raise SignInRefused if the
+    provider isn't allowed to create accounts or the mail address is unverified.
     """
     outcome = outcome_of(rules_of(provider), identity.groups)
     link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)
@@ -38,7 +38,7 @@ def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> Use
 
 
 def record_refusal(*, provider: SignInProvider, reason: str, subject: str = "", mail: str = "", now: datetime) -> None:
-    """Write to the audit log that a sign-in with a provider was refused."""
+    """Record a rejected sign-in with a provider in the audit log."""
     audit.record(
         action=f"{provider.kind}.refused",
         by=None,
@@ -58,7 +58,7 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
     """Link the account with the same verified address if the provider allows it. Otherwise, create an account.
 
-    Return the link to the provider. Raise SignInRefused if neither is allowed.
+    Return the new link. Raise SignInRefused if neither is allowed.
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
@@ -135,6 +135,6 @@ def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome,
 
 
 def _free_name(identity: Identity) -> str:
-    """Return the person's name at the provider as a valid user name. Append a number if the name is taken."""
+    """Convert the user's name at the provider to a valid user name. Append a number if the name is taken."""
     typed = ascii_lower(identity.username or identity.mail.partition("@")[0])[:_LONGEST_NAME]
     return free_name(_NOT_IN_NAMES.sub("-", typed) or "person")

@@ -1,4 +1,4 @@
-"""The kinds of sign-in providers. The faces read here which settings and functions a kind has."""
+"""The kinds of sign-in providers. Pages and the API use them to find a kind's settings and functions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from dnspanel.accounts.providers.saml import saml_providers as saml
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """The settings of one kind of provider, and the functions that create and change a provider.
+    """The settings of one kind of provider, and the functions to create and change a provider.
 
-    `secret` is the functions' argument that isn't a setting. `columns` has the settings with other column names, and
-    `attributes` the default of each attribute in the setting of this name.
+    `secret` is the functions' argument that isn't a setting. `columns` has the settings whose database column has
+    another name. `attributes` has the default values for the entries of the setting `attributes`.
     """
 
     terms: type[rows.CommonTerms]

@@ -1,4 +1,4 @@
-"""Links between accounts and people at providers, and the roles and teams that providers' rules give. Verbs."""
+"""Link accounts to users at providers, and apply the roles and teams from the providers' rules. Verbs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,12 +19,12 @@ from dnspanel.texts import gettext
 
 
 def links_of(user: User) -> Sequence[ProviderLink]:
-    """Return the person's links to providers. Needs one query."""
+    """Return the user's links to providers. Uses one query."""
     return list(ProviderLink.objects.filter(user=user).select_related("provider").order_by("provider__name"))
 
 
 def session_hours_of(user: User) -> int:
-    """Return the session length in hours for a person with an LDAP password, or 1 without a link. Needs one query."""
+    """Return the shortest session length of the user's LDAP links in hours, or 1 without a link. Uses one query."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
@@ -35,17 +35,17 @@ def rules_of(provider: SignInProvider) -> list[Rule]:
 
 
 def decides_role(provider: SignInProvider) -> bool:
-    """Return True if the provider's rules decide the role of linked people. Then the role can't be set by hand."""
+    """Return True if the provider's rules decide the role of linked users. Such a role can't be set manually."""
     return any(rule.team is None for rule in rules_of(provider))
 
 
 def make_link(
     *, provider: SignInProvider, identity: Identity, user: User, by: Author, now: datetime, reason: str
 ) -> ProviderLink:
-    """Link the person at the provider to this account, inside the caller's transaction.
+    """Link the user at the provider to this account, inside the caller's transaction.
 
-    If the provider is an LDAP server, it checks the account's password from then on, and the password stored in the
-    panel is deleted. Raise SignInRefused if the account must keep its password.
+    An LDAP server then checks the account's password, and the password stored in the panel is deleted. Raise
+    SignInRefused if the account must keep its password.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)
@@ -63,7 +63,7 @@ def make_link(
 
 
 def link_own_account(*, provider: SignInProvider, identity: Identity, user: User, now: datetime) -> ProviderLink:
-    """Link the signed-in person's account to the provider. If the same link exists, change nothing.
+    """Link the signed-in user's account to the provider. Do nothing if the same link exists.
 
     Raise SignInRefused if the identity is linked to another account, or the account has another link to the provider.
     """
@@ -87,9 +87,9 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 
 
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
-    """Delete the link and everything that the provider's rules gave the person. End all the person's sessions.
+    """Delete the link and everything that the provider's rules gave the user. End all of the user's sessions.
 
-    Raise SignInRefused if people would remove their own last way to sign in, and AboveYou as `refuse_to_open` does.
+    Raise SignInRefused if users would remove their own last way to sign in, and the errors of `refuse_to_open`.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
@@ -112,10 +112,10 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
 
 
 def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
-    """Give the person the role and teams that the rules give now, and remove those that the rules no longer give.
+    """Give the user the role and teams that the rules now give, and remove those that they no longer give.
 
-    The rules' role replaces a role that a person set. The last administrator remains an administrator, which the audit
-    log records. If `signs_in` is True, store the time of the sign-in in the link.
+    The rules' role replaces a manually set role. The last administrator stays an administrator, and the audit log
+    records this. If `signs_in` is True, store the time of the sign-in in the link.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).select_related("user", "provider").get(pk=link.pk)
@@ -133,7 +133,7 @@ def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in
 
 
 def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
-    """Remove everything that the provider's rules gave the person, inside the caller's transaction."""
+    """Remove everything that the provider's rules gave the user, inside the caller's transaction."""
     apply_outcome(
         user=link.user,
         given=link.given,
@@ -146,14 +146,14 @@ def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
 
 
 def forget_ldap_password(link: ProviderLink) -> None:
-    """Leave the account without a password if the link is to an LDAP server. The caller opens the transaction."""
+    """Leave the account without a password if the link is to an LDAP server. Runs inside the caller's transaction."""
     if link.provider.kind == ProviderKind.LDAP:
         link.user.set_unusable_password()
         User.objects.filter(pk=link.user_id).update(password=link.user.password)
 
 
 def _take_ldap_password(user: User) -> None:
-    """Let the LDAP server check the password, and delete the stored one. Raise SignInRefused if it must stay."""
+    """Delete the stored password and let the LDAP server check it. Raise SignInRefused if the password must be kept."""
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

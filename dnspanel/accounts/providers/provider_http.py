@@ -1,8 +1,8 @@
-"""HTTP requests to providers, within limits of time and size.
+"""Make HTTP requests to providers, with time and size limits.
 
-The session only connects to addresses that `dnspanel.outbound` allows, and follows no redirects.
+The session only connects to addresses that `dnspanel.outbound` allows, and doesn't follow redirects.
 
-django-allauth asks its adapter for a `requests.Session` for each request to a provider. This session connects to the
+django-allauth gets a `requests.Session` from its adapter for each request to a provider. This session connects to the
 checked address, while TLS and HTTP use the host name.
 """
 
@@ -24,14 +24,14 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class ProviderAway(requests.ConnectionError):
-    """The panel cannot use the provider: the address is not allowed, or the answer is missing or invalid.
+    """The provider can't be used: its address isn't allowed, or its response is missing or invalid.
 
-    The message can be displayed.
+    The message can be shown to the user.
     """
 
 
 def provider_session() -> requests.Session:
-    """Return a session for the requests of one sign-in. The session ignores the environment (proxies, .netrc)."""
+    """Return a session for one sign-in's requests. The session ignores the environment (proxies, .netrc)."""
     session = _Session()
     session.trust_env = False
     session.mount("https://", _CheckedAddress())
@@ -47,7 +47,7 @@ class _Session(requests.Session):
 
 
 class _CheckedAddress(HTTPAdapter):
-    """A transport that connects to one checked address of the host. It belongs to one session in one thread."""
+    """A transport adapter that connects to one checked address of the host. It is used by one session in one thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class _CheckedAddress(HTTPAdapter):
 
 
 def _read(response: requests.Response) -> None:
-    """Read the response body. Raise ProviderAway if the body is too long or too slow."""
+    """Read the response body. Raise ProviderAway if it is too long or takes too long."""
     body, until = bytearray(), time.monotonic() + ANSWER_SECONDS
     try:
         while chunk := response.raw.read1(1 << 16, decode_content=True):

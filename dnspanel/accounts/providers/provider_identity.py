@@ -1,4 +1,4 @@
-"""A person's identity at a provider, and the result of the provider's rules for the person's groups. Pure."""
+"""Convert a provider's claims to an identity, and apply the provider's rules to its groups. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ _LONGEST_MAIL = 254
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person as the provider describes them. `mail` is canonical, or empty if the provider sends no valid address."""
+    """A user as described by the provider. `mail` is canonical, or empty if the provider sends no valid address."""
 
     subject: str
     mail: str
@@ -35,7 +35,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that gives a group's members a role: panel-wide, in a team, or a custom role (`own_role`)."""
+    """A rule that gives members of a group a role: panel-wide, in a team, or a custom role (`own_role`)."""
 
     group: str
     role: str
@@ -52,9 +52,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The roles that rules give a person: a panel-wide role and roles in teams.
+    """The roles that rules give a user: a panel-wide role and roles in teams.
 
-    `role` is None if no rule is about panel-wide roles.
+    `role` is None if no rule gives panel-wide roles.
     """
 
     role: str | None = None
@@ -84,10 +84,10 @@ def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: boo
 
 
 def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
-    """Return the roles that the rules give to a person in these groups.
+    """Return the roles that the rules give to a user in these groups.
 
-    The highest panel-wide role wins. If there are rules about panel-wide roles but none matches, the role is member. If
-    several custom roles match, the first one applies, and only if the person has no built-in role.
+    The highest panel-wide role wins. If there are rules for panel-wide roles but none matches, the role is MEMBER. A
+    custom role applies only if the panel-wide role is MEMBER. If several custom roles match, the first one applies.
     """
     mine = set(groups)
     matched = [rule for rule in rules if rule.group in mine]
@@ -103,12 +103,12 @@ def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
 
 
 def highest(roles: Iterable[str]) -> str:
-    """Return the highest of these roles, or member if the list is empty."""
+    """Return the highest of these roles, or MEMBER if `roles` is empty."""
     return max((Role(role) for role in roles), key=UPWARDS.index, default=Role.MEMBER)
 
 
 def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
-    """Return the groups in a claim or a path such as `realm_access.roles`. Raise SignInRefused for too many groups."""
+    """Return the groups at a claim or path (`realm_access.roles`). Raise SignInRefused if there are too many."""
     # Microsoft omits the groups if there are too many. Treating that as no groups would remove all roles.
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:

@@ -1,4 +1,4 @@
-"""Sign-in providers of all kinds: common settings, look-ups, switching on and off, and deletion. Verbs."""
+"""Manage sign-in providers of all kinds: common settings, look-ups, switching on and off, and deletion. Verbs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonTerms:
-    """The settings that providers of all kinds have."""
+    """The settings that all kinds of providers share."""
 
     name: str
     slug: str
@@ -52,28 +52,28 @@ def panel_url(name: str, slug: str) -> str:
 
 
 def providers_with_buttons() -> Sequence[SignInProvider]:
-    """Return the providers with buttons on the sign-in page, sorted by name. Needs one query.
+    """Return the providers with buttons on the sign-in page, sorted by name. Uses one query.
 
-    LDAP servers have no button, because they use the password form.
+    LDAP servers don't have a button, because they use the password form.
     """
     return [each for each in linkable() if each.kind != ProviderKind.LDAP]
 
 
 def linkable() -> Sequence[SignInProvider]:
-    """Return the active providers that accounts can be linked to, sorted by name. Needs one query."""
+    """Return the active providers that can be linked to accounts, sorted by name. Uses one query."""
     return list(
         SignInProvider.objects.filter(active=True).only("slug", "name", "kind").order_by("name")[:MOST_PROVIDERS]
     )
 
 
 def provider_rows() -> Sequence[SignInProvider]:
-    """Return all providers, with the number of linked people in the attribute `people`. Needs one query."""
+    """Return all providers, with the number of linked users in the attribute `people`. Uses one query."""
     rows = SignInProvider.objects.annotate(people=Count("links")).order_by("-active", "name")
     return list(rows[:MOST_PROVIDERS])
 
 
 def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
-    """Return the provider with this id. Raise ProviderUnknown if it does not exist or has another kind."""
+    """Return the provider with this id. Raise ProviderUnknown if it doesn't exist or is of another kind."""
     provider = SignInProvider.objects.filter(pk=pk).first()
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -81,7 +81,7 @@ def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
 
 
 def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
-    """Return the active provider of these kinds with this slug. Raise ProviderUnknown if there is none."""
+    """Return the active provider with this slug and one of these kinds. Raise ProviderUnknown if it doesn't exist."""
     provider = SignInProvider.objects.filter(slug=slug, active=True).first() if _SLUG.fullmatch(slug) else None
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -91,9 +91,9 @@ def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
 def insert(
     *, kind: ProviderKind, columns: Mapping[str, object], unlogged: Mapping[str, object], by: Author, now: datetime
 ) -> SignInProvider:
-    """Insert a provider and write it to the audit log. The audit log omits the `unlogged` columns.
+    """Insert a provider and write it to the audit log, without the `unlogged` columns.
 
-    Raise ProviderRefused if there are too many providers, or another one has the same slug.
+    Raise ProviderRefused if the limit of providers is reached or another one has the same slug.
     """
     if SignInProvider.objects.count() >= MOST_PROVIDERS:
         raise ProviderRefused(
@@ -116,7 +116,7 @@ def update(
     by: Author,
     now: datetime,
 ) -> None:
-    """Update the provider, or raise ProviderUnknown if it's gone. The audit log only names `unlogged` columns."""
+    """Update the provider. Raise ProviderUnknown if it was deleted. The audit log only names `unlogged` columns."""
     with transaction.atomic(durable=True):
         row = first_or(SignInProvider.objects.select_for_update().filter(pk=provider.pk), ProviderUnknown)
         given = {**columns, **unlogged}
@@ -146,10 +146,10 @@ def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: 
 
 
 def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> None:
-    """Delete the provider with its links, its sessions, and everything that its rules gave.
+    """Delete the provider, its links and sessions, and everything that its rules gave.
 
-    Accounts are not deleted. An account without a password can no longer sign in. If the provider is already deleted,
-    change nothing. Raise GrantRefused for a token without all rights.
+    Accounts aren't deleted. An account without a password can no longer sign in. Do nothing if the provider is already
+    deleted. Raise GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -207,7 +207,7 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
 
 
 def fault_of_url(url: str) -> str:
-    """Return the reason why this isn't a valid provider URL, or ""."""
+    """Return the error message if this isn't a valid provider URL, or ""."""
     if not url.startswith(("https://", "http://")) or len(url) > LONGEST_URL:
         return gettext("Enter an https URL of at most {longest_url} characters.").format(longest_url=LONGEST_URL)
     if not url.isascii() or not url.isprintable() or any(character in url for character in ' \\?#@"'):
@@ -256,6 +256,6 @@ def _is_domain(domain: str) -> bool:
 
 
 def links_page(provider: SignInProvider, *, after: int, limit: int) -> Sequence[ProviderLink]:
-    """Return up to `limit` of the provider's links with an id above `after`, oldest first. Needs one query."""
+    """Return up to `limit` of the provider's links with an id above `after`, oldest first. Uses one query."""
     links = ProviderLink.objects.filter(provider=provider, pk__gt=after).select_related("user")
     return list(links.order_by("pk")[:limit])

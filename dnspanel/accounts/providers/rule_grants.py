@@ -1,7 +1,7 @@
-"""Roles and teams that rules about external groups give to people, and their removal. Verbs.
+"""Give users the roles and teams from rules about external groups, and take them back. Verbs.
 
-`given` records the state before the rules, for the removal: {"role": the previous role, or null if no rule decides the
-role, "teams": {team id: the previous role in the team, or null if the person was not a member}}.
+`given` stores the state before the rules, which is restored on removal: {"role": the previous role, or null if no rule
+decides the role, "teams": {team id: the previous role in the team, or null if the user wasn't a member}}.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from dnspanel.accounts.providers.provider_identity import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A person, the state before the rules (`given`), and the current outcome of the rules."""
+    """A user, the user's state before the rules (`given`), and the rules' current outcome."""
 
     user: User
     given: Mapping[str, Any]
@@ -30,11 +30,11 @@ class Receiver:
 def apply_outcomes(
     *, receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[dict[str, Any]]:
-    """Give each person the outcome of the rules, and remove earlier outcomes. Return each person's new `given`.
+    """Give each user the rules' outcome, and remove earlier outcomes. Return each user's new `given`.
 
-    Rights are not checked, and the caller opens the transaction. `source` identifies the rules in the audit log. The
-    last administrator remains an administrator, and the audit log records that as the action `kind` plus `.kept`. The
-    number of statements does not depend on the number of people.
+    Rights aren't checked, and the caller opens the transaction. `source` identifies the rules in the audit log. The
+    last administrator stays an administrator; the audit log records this as the action `kind` plus `.kept`. The number
+    of statements doesn't depend on the number of users.
     """
     roles = _apply_roles(receivers, kind, source, by, now)
     return [{"role": role, "teams": teams} for role, teams in zip(roles, _apply_teams(receivers, by, now), strict=True)]
@@ -50,7 +50,7 @@ def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
     by: Author,
     now: datetime,
 ) -> dict[str, Any]:
-    """Apply the outcome of the rules to one person, as `apply_outcomes` does. Return the new `given`."""
+    """Apply the rules' outcome to one user, like `apply_outcomes`. Return the new `given`."""
     return apply_outcomes(receivers=[Receiver(user, given, outcome)], kind=kind, source=source, by=by, now=now)[0]
 
 
@@ -59,7 +59,7 @@ def _apply_roles(
 ) -> list[str | None]:
     """Change the roles that the rules decide.
 
-    Return for each person the role before the rules, or None if no rule decides the role.
+    Return each user's role before the rules, or None if no rule decides the role.
     """
     own_roles = OwnRole.objects.in_bulk({each.outcome.own_role for each in receivers} - {None})
     changes = [change for each in receivers if (change := _role_change(each, own_roles)) is not None]
@@ -75,10 +75,10 @@ def _apply_roles(
 
 
 def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleChange | None:
-    """Return the role change for the person, or None if they already have the role.
+    """Return the role change for the user, or None if the user already has the role.
 
-    If the rules no longer decide the role, the person gets their previous role back, unless it is higher than the
-    current one.
+    If the rules no longer decide the role, the user gets the previous role back, unless it is higher than the current
+    one.
     """
     user, role, before = receiver.user, receiver.outcome.role, receiver.given.get("role")
     target = role if role is not None else before if before and is_below(before, user.role) else user.role
@@ -88,7 +88,7 @@ def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleCh
 
 
 def _apply_teams(receivers: Sequence[Receiver], by: Author, now: datetime) -> list[dict[str, str | None]]:
-    """Change the memberships that the rules decide. Return for each person the previous roles, keyed by team id."""
+    """Change the memberships that the rules decide. Return each user's previous roles, keyed by team id."""
     named = {pk for each in receivers for pk in (*map(int, each.given.get("teams", {})), *each.outcome.teams)}
     if not named:
         return [{} for _ in receivers]

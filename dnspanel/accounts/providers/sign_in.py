@@ -1,4 +1,4 @@
-"""The last step of every sign-in with a provider: sign the person in, link the account, or show the refusal."""
+"""Complete a sign-in with a provider: sign the user in, link the account, or show why it was rejected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,9 +27,9 @@ _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 
 def comes_too_often(request: HttpRequest) -> bool:
-    """Return True if this address tried to sign in with providers too often.
+    """Return True if this address has exceeded the rate limit for sign-ins with providers.
 
-    allauth's public function does not count GET requests.
+    allauth's public function doesn't count GET requests.
     """
     return not ratelimit.consume(request, app="allauth.account", action="oidc", limit_get=True)
 
@@ -41,9 +41,9 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in the person that the provider describes, or link their account. Return the next page.
+    """Sign in the user with this identity, or link the user's account. Return the next page.
 
-    Call `note` after a sign-in. It stores facts about the provider's session in the panel's session.
+    `note` is called after a sign-in. It stores facts about the provider's session in the panel's session.
     """
     now = timezone.now()
     try:
@@ -65,7 +65,7 @@ def complete(
 def refusal_page(
     request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
 ) -> HttpResponse:
-    """Return a page with the reason for the refusal. Record the refusal unless the address sent too many requests."""
+    """Return a page that explains the rejected sign-in. Record it unless the address sent too many requests."""
     if refusal.reason != TOO_OFTEN.reason:
         _record(row, refusal, identity)
     context = {"refusal": str(refusal), "provider": row}

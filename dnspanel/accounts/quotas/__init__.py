@@ -1,1 +1,1 @@
-"""Quotas for people and teams."""
+"""Quotas for users and teams."""

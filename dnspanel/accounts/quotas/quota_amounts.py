@@ -1,4 +1,4 @@
-"""The kinds of quotas, and the text form of their amounts: `1000`, `2G`, `unlimited`. Pure."""
+"""Parse and format quota amounts (`1000`, `2G`, `unlimited`) for each kind of quota. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _AMOUNT = re.compile(r"([0-9]{1,15}) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECA
 
 
 def parse_amount(kind: Kind, text: str) -> int | None:
-    """Parse an amount. Return None for `unlimited`. Raise ValueError with a message about the valid forms."""
+    """Parse an amount. Return None for `unlimited`. Raise ValueError, with a message about valid formats."""
     word = text.strip().replace(",", "")
     if word.lower() == UNLIMITED:
         return None
@@ -55,7 +55,7 @@ def parse_amount(kind: Kind, text: str) -> int | None:
 
 
 def format_amount(kind: Kind, amount: int | None) -> str:
-    """Return the exact amount as text that `parse_amount` can parse."""
+    """Format the exact amount as text that `parse_amount` accepts."""
     if amount is None:
         return UNLIMITED
     if kind is Kind.BYTES and amount:
@@ -65,7 +65,7 @@ def format_amount(kind: Kind, amount: int | None) -> str:
 
 
 def round_amount(kind: Kind, amount: int) -> str:
-    """Format an amount for reading: `1,000`. Bytes are rounded: `2.5 GiB`."""
+    """Format an amount for display, such as `1,000`. Bytes are rounded, such as `2.5 GiB`."""
     if kind is Kind.BYTES and amount >= _UNITS["K"]:
         unit = next(unit for unit in ("T", "G", "M", "K") if amount >= _UNITS[unit])
         return f"{amount / _UNITS[unit]:,.1f} {unit}iB".replace(".0 ", " ")
@@ -73,7 +73,7 @@ def round_amount(kind: Kind, amount: int) -> str:
 
 
 def describe_amount(kind: Kind, amount: int) -> str:
-    """Format an amount with its noun: `1,000 zones`, `2 GiB of imported files`."""
+    """Format an amount with its noun, such as `1,000 zones` or `2 GiB of imported files`."""
     noun = _NOUNS[kind][amount != 1]
     return gettext("{amount} {noun}").format(amount=round_amount(kind, amount), noun=gettext(noun))
 
@@ -87,7 +87,7 @@ def noun_of(kind: Kind) -> str:
 
 
 def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, int | None]:
-    """Return the defaults, overridden by a text such as `zones=1000,bytes=2G`.
+    """Return the defaults, overridden by the quotas in a text such as `zones=1000,bytes=2G`.
 
     Raise ValueError for an unknown kind or an invalid amount.
     """

@@ -1,4 +1,4 @@
-"""Changes to the quotas of people and teams. Verbs."""
+"""Change the quotas of users and teams. Verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,10 +13,10 @@ from dnspanel.accounts.rights.grant_edit import refuse_at_or_above
 
 
 def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author, now: datetime) -> None:
-    """Set the quotas of a person or team. None means unlimited. Kinds that are missing use the panel's settings.
+    """Set the quotas of a user or team. None means unlimited. The panel's settings apply to kinds not in `quotas`.
 
-    Write the change to the audit log. If nothing differs, change nothing. Existing objects are kept, even if they
-    exceed the new quota. Raise AboveYou as `refuse_at_or_above` does.
+    Write the change to the audit log, unless nothing differs. Existing objects are kept, even if they exceed the new
+    quota. Raise the errors of `refuse_at_or_above`.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}

@@ -1,11 +1,11 @@
-"""Quotas: limits for one person or team, so that no one uses up the space and time of everyone else.
+"""Quotas: limits per user or team, so that no one can use up shared resources.
 
-A quota is stored in the row of its person or team. If none is stored, the panel's settings apply. Editors and
-administrators manage all zones. They have no limit on zones, RRsets and imports, unless their own row has a quota.
-Nothing that exists is deleted: a quota only refuses additions.
+A quota is stored in the user's or team's row. If none is stored, the panel's settings apply. Editors and administrators
+manage all zones. They have no limit on zones, RRsets and imports, unless their own row has a quota. Existing objects
+are never deleted; a quota only blocks new ones.
 
-Verbs that add objects count under a lock, so that two simultaneous requests cannot both exceed the quota. They stop
-counting at the quota, so the cost of counting is limited too.
+Functions that add objects count the existing ones under a lock. Otherwise, two simultaneous requests could together
+exceed the quota. Counting stops at the quota, which also limits its cost.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,9 +28,9 @@ _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A person or team with their limits for each kind of object. `team` is the team's name, or empty for a person.
+    """A user or team with its limit for each kind of object. `team` is the team's name, or empty for a user.
 
-    The limit None means unlimited.
+    A limit of None means unlimited.
     """
 
     pk: int
@@ -39,13 +39,13 @@ class Holder:
 
     @property
     def lock_key(self) -> int:
-        """The second part of the key of the advisory lock that is held while this holder's objects are counted."""
+        """The second part of the advisory lock's key. The lock is held while this holder's objects are counted."""
         return 2 * self.pk + bool(self.team)
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A holder's use of one quota. `used` is None if the kind has no total to count."""
+    """A holder's use of one quota. `used` is None for a kind without a total."""
 
     kind: Kind
     limit: int | None
@@ -58,14 +58,14 @@ class Usage:
 
     @property
     def percent(self) -> int:
-        """The used share of the quota in percent, at most 100. It is 0 without a limit."""
+        """The used share of the quota in percent, at most 100. It is 0 for an unlimited quota."""
         if self.used is None or self.limit is None:
             return 0
         return min(100, self.used * 100 // self.limit) if self.limit else 100
 
     @property
     def message(self) -> str:
-        """A message about the remaining amount, for people who are near the quota."""
+        """A message about the remaining amount, for holders who are near the quota."""
         limit, used = self.limit or 0, self.used or 0
         left = max(0, limit - used)
         message = gettext("{used} of {limit} used. The limit has been reached.")
@@ -79,7 +79,7 @@ class Usage:
 
 
 def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
-    """Return the limits that the panel's settings define for this person or team."""
+    """Return the limits from the panel's settings for this user or team."""
     if isinstance(of, Team):
         return dict(settings.TEAM_QUOTAS)
     looks_after_all = of.role in _LOOKS_AFTER_ALL
@@ -90,14 +90,14 @@ def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
 
 
 def holder_of(of: User | Team) -> Holder:
-    """Return the person or team with their limits: those in their own row, or else those in the settings."""
+    """Return the user or team with its limits: those in its own row, or else those in the settings."""
     return Holder(of.pk, of.name if isinstance(of, Team) else "", limits_by_settings(of) | quotas_from_json(of.quotas))
 
 
 def holders_for(author: Author) -> tuple[Holder, ...]:
-    """Return the holders whose quotas apply to the author: the person and their teams. The panel has none.
+    """Return the holders whose quotas apply to the author: the user and the user's teams. The panel has none.
 
-    Only teams that give the person rights beyond their role count.
+    A team counts only if it gives the user rights beyond the user's role.
     """
     user = user_of(author)
     if user is None or author is None:
@@ -108,7 +108,7 @@ def holders_for(author: Author) -> tuple[Holder, ...]:
 
 
 def members_bound_by(team_id: int) -> dict[str, Any]:
-    """Return a User filter for the members with a role that doesn't cover all zones. The team's quotas limit them."""
+    """Return a User filter for members whose role doesn't cover all zones. The team's quotas apply to these members."""
     return {"memberships__team": team_id, "role__in": [role for role in Role if role not in _LOOKS_AFTER_ALL]}
 
 
@@ -122,8 +122,8 @@ def refuse_beyond(
 ) -> None:
     """Raise `refusal` if the addition would exceed a holder's quota. Otherwise, lock the quota until the commit.
 
-    `count` returns the number of objects that a holder has, and stops counting at the given maximum. Holders without a
-    limit are not counted.
+    `count` returns the holder's number of objects, and stops counting at the given maximum. Holders without a limit
+    aren't counted.
     """
     for holder in holders:
         limit = holder.limits[kind]
@@ -137,14 +137,14 @@ def refuse_beyond(
 
 @dataclass(slots=True)
 class Room:
-    """A holder's quota of one kind, and the amount left, which no one else can use until the transaction ends."""
+    """A holder's quota of one kind and the amount left, which is reserved until the transaction ends."""
 
     limit: int
     left: int
 
 
 def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], int]) -> Room | None:
-    """Lock the holder's quota and return the amount left (None: unlimited). `count` works as in `refuse_beyond`."""
+    """Lock the holder's quota and return the amount left, or None if unlimited. `count` works as in `refuse_beyond`."""
     limit = holder.limits[kind]
     if limit is None:
         return None
@@ -186,5 +186,5 @@ def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added:
 
 
 def quotas_from_json(stored: Mapping[str, Any]) -> dict[Kind, int | None]:
-    """Return the quotas of a person or team from the JSON of its row."""
+    """Return the quotas of a user or team from the JSON in its row."""
     return {Kind(kind): amount for kind, amount in stored.items()}

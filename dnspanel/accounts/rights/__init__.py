@@ -1,1 +1,1 @@
-"""Changes to grants and custom roles."""
+"""Change grants and custom roles."""

@@ -1,7 +1,7 @@
-"""Grants to people and teams: giving and taking, and the check that no one gives more than they have. Verbs.
+"""Give and take grants, and check that no one gives more rights than they have. Verbs.
 
-A person who manages people can give any right that they have. A token that manages people cannot give more than its
-scope allows.
+A user who manages users can give any right that the user has. A token that manages users can't give more than its scope
+allows.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -30,14 +30,14 @@ _LARGEST_ID = 2**31 - 1
 
 
 def grant_by_id(pk: int) -> GrantRow:
-    """Return the grant with this id. Raise GrantUnknown if there is none."""
+    """Return the grant with this id. Raise GrantUnknown if it doesn't exist."""
     return first_or(GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk), GrantUnknown)
 
 
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
-    """Give the grant to the person, or to every member of the team. The caller checks that the zones exist.
+    """Give the grant to the user, or to every member of the team. The caller checks that the zones exist.
 
-    Raise GrantRefused if it is invalid or exceeds the author's rights, and AboveYou as `refuse_at_or_above` does.
+    Raise GrantRefused if the grant is invalid or exceeds the author's rights. Raise the errors of `refuse_at_or_above`.
     """
     refuse_bad_grant(grant)
     if isinstance(to, User):
@@ -53,7 +53,7 @@ def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> G
 
 
 def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
-    """Delete a grant, unless it is already deleted. Raise AboveYou as `refuse_at_or_above` does."""
+    """Delete a grant. Do nothing if it is already deleted. Raise the errors of `refuse_at_or_above`."""
     if row.user is not None:
         refuse_at_or_above(by, row.user)
     with transaction.atomic():
@@ -62,7 +62,7 @@ def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
 
 
 def receiver(row: GrantRow) -> str:
-    """Return the name of the person or team that has the grant, for display."""
+    """Return the name of the grant's user or team, for display."""
     if row.team is not None:
         return gettext("team {team}").format(team=row.team.name)
     return row.user.username if row.user else ""
@@ -108,7 +108,7 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
 
 
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
-    """Return the reasons why a token cannot have this scope, each with the grant's number and the field."""
+    """Return the errors in a token's scope, each with the grant's number and the field."""
     if len(scope) > MOST_GRANTS:
         return [gettext("A token can have at most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
     faults: list[str] = []
@@ -134,15 +134,15 @@ def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
 
 
 def refuse_more_than_own(by: Author, grant: Grant) -> None:
-    """Raise GrantRefused if the actor would give rights that they do not have, according to `grants.is_part`."""
+    """Raise GrantRefused if the grant exceeds the actor's own rights, as compared by `grants.is_part`."""
     if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
         raise GrantRefused({"rights": [gettext("You can’t grant rights that you don’t have.")]})
 
 
 def refuse_at_or_above(by: Author, user: User) -> None:
-    """Raise AboveYou if a partial token would change its owner, or a person with the owner's role or a higher one.
+    """Raise AboveYou if a partial token would change its owner, or a user with the owner's role or a higher one.
 
-    A partial token has fewer rights than its owner. Without this check, a stolen token that only manages people could
+    A partial token has fewer rights than its owner. Without this check, a stolen token that only manages users could
     take the panel from its administrators.
     """
     if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
@@ -154,8 +154,7 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 def refuse_to_open(by: Author, user: User) -> None:
     """Raise OpensMore if a token would open an account that has more rights than the token.
 
-    An account's password, second factor or token gives control over the account. Also raise AboveYou as
-    `refuse_at_or_above` does.
+    A password, second factor or token gives control over its account. Also raise the errors of `refuse_at_or_above`.
     """
     refuse_at_or_above(by, user)
     if not isinstance(by, Actor) or by.token is None:
@@ -167,7 +166,7 @@ def refuse_to_open(by: Author, user: User) -> None:
 
 
 def refuse_partial_token(by: Author, user: User) -> None:
-    """Raise OpensMore if a token with fewer rights than its owner would decide which person owns this account."""
+    """Raise OpensMore if a token with fewer rights than its owner would decide who owns this account."""
     if isinstance(by, Actor) and by.token is not None and not _may_all_that_its_owner_may(by):
         raise OpensMore(user.username)
 
@@ -178,7 +177,7 @@ def _may_all_that_its_owner_may(by: Actor) -> bool:
 
 
 def refuse_more_permissions(by: Author, permissions: Collection[Permission]) -> None:
-    """Raise GrantRefused if the actor would give permissions that they do not have. SECRETS is not checked."""
+    """Raise GrantRefused if the permissions exceed the actor's own. SECRETS isn't checked."""
     if isinstance(by, Actor) and not set(permissions) - {Permission.SECRETS} <= by.permissions:
         raise GrantRefused({"role": [gettext("You can’t assign a role with more rights than you have.")]})
 

@@ -1,7 +1,7 @@
-"""Custom roles that administrators define: permissions, and rights over all zones. Verbs.
+"""Manage custom roles, which administrators define as permissions and rights over all zones. Verbs.
 
-A person who manages accounts can give any role. So no custom role can have the permission to manage accounts: only
-administrators have this permission.
+A user who manages accounts can give any role. Custom roles therefore can't include the permission to manage accounts:
+only administrators have this permission.
 """
 
 from collections.abc import Collection, Iterator
@@ -28,7 +28,7 @@ GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 
 def role_by_id(pk: int) -> OwnRole:
-    """Return the custom role with this id. Raise RoleUnknown if there is none."""
+    """Return the custom role with this id. Raise RoleUnknown if it doesn't exist."""
     return first_or(OwnRole.objects.filter(pk=pk), RoleUnknown)
 
 
@@ -48,7 +48,7 @@ def create_role(
 def change_role(
     *, role: OwnRole, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> None:
-    """Change a custom role for everyone who has it. Raise as `create_role` does, or RoleUnknown if it was deleted."""
+    """Change a custom role for all its users. Raise RoleUnknown if it was deleted, and the errors of `create_role`."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         locked = _lock_role(role)
@@ -65,7 +65,7 @@ def change_role(
 
 
 def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
-    """Delete a custom role. Raise RoleRefused if a person has the role, and RoleUnknown if it was already deleted."""
+    """Delete a custom role. Raise RoleRefused if a user has the role, and RoleUnknown if it was already deleted."""
     with transaction.atomic():
         locked = _lock_role(role)
         if count := User.objects.filter(own_role=role).count():

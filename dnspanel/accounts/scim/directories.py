@@ -1,4 +1,4 @@
-"""External directories that manage people and groups: adding, changing, deleting, and new secrets. Verbs."""
+"""Add, change and delete external directories that manage users and groups, and renew their secrets. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -43,18 +43,18 @@ class DirectoryTerms:
 
 
 def directory_rows() -> Sequence[ScimDirectory]:
-    """Return all directories, with the number of managed people in the attribute `kept`. Needs one query."""
+    """Return all directories, with the number of managed users in the attribute `kept`. Uses one query."""
     rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
     return list(rows.order_by("name")[:MOST_DIRECTORIES])
 
 
 def directory_by_id(pk: int) -> ScimDirectory:
-    """Return the directory with this id. Raise DirectoryUnknown if there is none."""
+    """Return the directory with this id. Raise DirectoryUnknown if it doesn't exist."""
     return first_or(ScimDirectory.objects.select_related("account").filter(pk=pk), DirectoryUnknown)
 
 
 def directory_of(actor: Actor) -> ScimDirectory:
-    """Return the directory that the actor's token belongs to. Raise DirectoryUnknown if there is none."""
+    """Return the directory of the actor's token. Raise DirectoryUnknown if the token doesn't belong to a directory."""
     return first_or(ScimDirectory.objects.filter(account=actor.user), DirectoryUnknown)
 
 
@@ -65,10 +65,10 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 
 
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
-    """Create a directory. Return the directory with its secret, which it needs to manage people and groups.
+    """Create a directory. Return it with the secret that it needs to manage users and groups.
 
-    Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
-    who controls a directory can give any role that the directory's rules name.
+    Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    directory's operator can give any role that the directory's rules contain.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _check_terms(terms)
@@ -94,9 +94,9 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
 
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
-    """Change the directory and apply its rules to its people.
+    """Change the directory and apply its rules to its users.
 
-    Raise DirectoryUnknown if it was deleted, and DirectoryRefused and GrantRefused as `create_directory` does.
+    Raise DirectoryUnknown if it was deleted, and the errors of `create_directory`.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _check_terms(terms, frozenset(directory.teams))
@@ -124,7 +124,7 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
     """Replace the directory's secret and return the new one. The old one stops working immediately.
 
     Reopen the directory's service account if it is closed. Raise DirectoryUnknown if the directory was deleted, and
-    GrantRefused as `create_directory` does.
+    GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -136,10 +136,10 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 
 
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Delete the directory with its token and everything that its rules gave.
+    """Delete the directory, its token, and everything that its rules gave.
 
-    The service account is closed. People's accounts are kept, and administrators manage them afterwards. If the
-    directory is already deleted, change nothing. Raise GrantRefused as `create_directory` does.
+    The service account is closed. Users' accounts are kept; administrators then manage them. Do nothing if the
+    directory is already deleted. Raise GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -188,9 +188,9 @@ def _audit_values(terms: DirectoryTerms) -> dict[str, object]:
 
 
 def _check_terms(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
-    """Return the settings with normalized spaces in the name, and without teams that have been deleted.
+    """Return the settings with normalized spaces in the name, and without deleted teams.
 
-    `before` are the teams that the directory had. Raise DirectoryRefused if a setting is invalid.
+    `before` are the directory's current teams. Raise DirectoryRefused if a setting is invalid.
     """
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}

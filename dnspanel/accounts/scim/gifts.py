@@ -1,7 +1,7 @@
-"""The roles and teams that a directory's people get from their groups, and their removal. Verbs.
+"""Give a directory's users the roles and teams of their groups, and take them back. Verbs.
 
-As with sign-in providers, rules define the role or team of a group. A group without a rule becomes a team if the
-directory's settings say so.
+As with sign-in providers, rules define a group's role or team. A group without a rule becomes a team if the directory's
+settings allow it.
 """
 
 import json
@@ -34,10 +34,10 @@ def gives_anything(directory: ScimDirectory, group: ScimGroup) -> bool:
 
 
 def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by: Author, now: datetime) -> None:
-    """Give these people the roles and teams of their groups, and remove those that groups gave before.
+    """Give these users the roles and teams of their groups, and remove those that groups no longer give.
 
-    The caller opens the transaction and locks the directory. The number of queries does not depend on the number of
-    people.
+    The caller opens the transaction and locks the directory. The number of queries doesn't depend on the number of
+    users.
     """
     rules, groups = rules_of(directory), _groups_of(people)
     outcomes = [(person, _outcome(directory, rules, groups.get(person.pk, []))) for person in people]
@@ -53,13 +53,13 @@ def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by
 
 
 def take_back(people: Sequence[ScimPerson], *, source: Mapping[str, str], by: Author, now: datetime) -> None:
-    """Remove everything that the directory's rules gave these people, inside the caller's transaction."""
+    """Remove everything that the directory's rules gave these users, inside the caller's transaction."""
     receivers = [Receiver(person.user, person.given, Outcome()) for person in people]
     _set_given(people, apply_outcomes(receivers=receivers, kind="scim", source=source, by=by, now=now))
 
 
 def _set_given(people: Sequence[ScimPerson], given: Sequence[dict[str, Any]]) -> None:
-    """Store each person's `given` in one statement. `bulk_update` would write a CASE with thousands of branches."""
+    """Store each user's `given` in one statement. `bulk_update` would write a CASE with thousands of branches."""
     for person, each in zip(people, given, strict=True):
         person.given = each
     if people:
@@ -77,13 +77,13 @@ def _outcome(directory: ScimDirectory, rules: Sequence[Rule], groups: Collection
 
 
 def _is_given(person: ScimPerson, outcome: Outcome) -> bool:
-    """Return True if the person needs no update: the groups give nothing and gave nothing before."""
+    """Return True if the user needs no update, because groups give nothing now and gave nothing before."""
     was_given = person.given.get("role") is not None or person.given.get("teams")
     return not was_given and outcome.role is None and not outcome.teams
 
 
 def _groups_of(people: Sequence[ScimPerson]) -> dict[int, list[ScimGroup]]:
-    """Return the groups of each person, keyed by the id of the ScimPerson."""
+    """Return each user's groups, keyed by ScimPerson id."""
     found: dict[int, list[ScimGroup]] = defaultdict(list)
     ids = [person.pk for person in people]
     through = ScimGroup.people.through.objects.select_related("scimgroup")

@@ -1,4 +1,4 @@
-"""The row lock of SCIM directories, and limits on the people that a directory is allowed to change."""
+"""Lock SCIM directories, and check which users a directory is allowed to change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,16 +16,16 @@ def locked_directory(directory: ScimDirectory) -> ScimDirectory:
 
 
 def refuse_out_of_reach(person: ScimPerson) -> None:
-    """Raise OutOfReach for an administrator whose role the directory's rules did not give."""
+    """Raise OutOfReach for an administrator whose role didn't come from the directory's rules."""
     if person.user.role == Role.ADMINISTRATOR and person.given.get("role") is None:
         raise OutOfReach(person.user.username)
 
 
 def refuse_new_address(person: ScimPerson) -> None:
-    """Raise AddressKept if the account has rights that rules did not give, or can sign in without a provider.
+    """Raise AddressKept if the account has rights that no rule gave, or can sign in without a provider.
 
-    A person who controls the mail address could open the account, through a provider that links by mail or through a
-    forgotten password.
+    Control over the mail address can give access to the account, through a provider that links by mail or through a
+    password reset.
     """
     user = person.user
     passkeys = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)
@@ -36,7 +36,7 @@ def refuse_new_address(person: ScimPerson) -> None:
 
 
 def _has_role_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
-    """Return True if the account has, or would get back, a role that rules did not give."""
+    """Return True if the account has a role that no rule gave, or would get such a role back."""
     before = [given["role"] for given in gifts if given.get("role") is not None]
     if before:
         return any(role != Role.MEMBER for role in before)
@@ -44,7 +44,7 @@ def _has_role_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
 
 
 def _has_rights_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
-    """Return True if the account has a grant, or a team membership that rules did not give."""
+    """Return True if the account has a grant, or a team membership that no rule gave."""
     given = {int(pk) for each in gifts for pk, role in each.get("teams", {}).items() if role is None}
     others = Membership.objects.filter(user=user).exclude(team_id__in=given)
     return others.exists() or GrantRow.objects.filter(user=user).exists()

@@ -1,4 +1,4 @@
-"""Audit entries about refused SCIM requests: only for the 1st, 10th, 100th, … refusal within an hour. Verbs."""
+"""Record rejected SCIM requests in the audit log: the 1st, 10th, 100th, … rejection within an hour. Verbs."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ def is_listed(count: int) -> bool:
 def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
     *, count: int, status: int, kind: str, method: str, path: str, detail: str, by: Actor | None, now: datetime
 ) -> None:
-    """Write a refused request to the audit log, with its count within the hour, if `is_listed` allows the count.
+    """Write a rejected request to the audit log, with its count within the hour, if `is_listed(count)`.
 
     `by` is the directory whose token was used, or None if the token is unknown. The entry has the current request's
     origin.

@@ -1,4 +1,4 @@
-"""The groups of a directory: creating, changing and deleting them, and the roles and teams of their members. Verbs."""
+"""Create, change and delete a directory's groups, and update their members' roles and teams. Verbs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class GroupTerms:
-    """A group as the directory describes it. `members` are account ids."""
+    """A group as described by the directory. `members` are account ids."""
 
     name: str
     external_id: str = ""
@@ -40,7 +40,7 @@ def groups_of(directory: ScimDirectory) -> "QuerySet[ScimGroup]":
 
 
 def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
-    """Return the directory's group with this id. Raise GroupUnknown if there is none."""
+    """Return the directory's group with this id. Raise GroupUnknown if it doesn't exist."""
     group = groups_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
     if group is None:
         raise GroupUnknown
@@ -48,15 +48,15 @@ def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
 
 
 def members_of(group: ScimGroup) -> frozenset[int]:
-    """Return the ids of the accounts in the group. Needs one query."""
+    """Return the ids of the group's accounts. Uses one query."""
     return frozenset(group.people.values_list("user_id", flat=True))
 
 
 def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
     """Create a group and give its members the group's roles and teams.
 
-    Raise AccountRefused or TeamRefused for an invalid name, Taken for a name in use, DirectoryFull at a limit,
-    PersonUnknown or OutOfReach for a member, and DirectoryUnknown for a deleted directory.
+    Raise AccountRefused or TeamRefused if the name is invalid, Taken if it is in use, and DirectoryFull at a limit.
+    Raise PersonUnknown or OutOfReach for a member, and DirectoryUnknown if the directory was deleted.
     """
     _refuse(terms)
     try:
@@ -108,7 +108,7 @@ def change_group(
 def delete_group(
     *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
 ) -> None:
-    """Delete a group and take back the roles and teams that it gave. `check` can raise an error to prevent that.
+    """Delete a group and take back the roles and teams that it gave. `check` can raise an error to prevent this.
 
     The group's own team is kept, because zones can belong to it. Raise GroupUnknown if the group doesn't exist.
     """
@@ -122,10 +122,10 @@ def delete_group(
 
 
 def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Set the team of each group after a change to the directory's settings.
+    """Update each group's team after the directory's settings changed.
 
-    If the directory's groups become teams, each group without a rule gets a team. A group loses its team if an
-    administrator no longer selects the team and the directory did not create it. The caller opens the transaction and
+    If the directory's groups become teams, each group without a rule gets a team. A group loses its team if no
+    administrator selects the team any longer and the directory didn't create it. The caller opens the transaction and
     locks the directory.
     """
     for group in groups_of(directory).select_related("team").order_by("pk"):
@@ -136,7 +136,7 @@ def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
 
 
 def teams_not_selected(directory: ScimDirectory) -> list[Team]:
-    """Return teams that have the name of one of the directory's groups but that no administrator has selected."""
+    """Return teams with the same name as a group of the directory that no administrator has selected."""
     if not directory.team_role:
         return []
     ruled = {rule.group for rule in rules_of(directory)}
@@ -148,7 +148,7 @@ def teams_not_selected(directory: ScimDirectory) -> list[Team]:
 def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
     """Rename the group and apply the rules for its new name. If no rule names the group, also rename its team.
 
-    A team that the directory did not create keeps its name, because other people use it too.
+    A team keeps its name if the directory didn't create it, because other users rely on that team.
     """
     before, group.name = group.name, name
     ruled = {rule.group for rule in rules_of(directory)}
@@ -168,7 +168,7 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
 def _set_members(
     directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
 ) -> None:
-    """Set the group's members. Give the group's roles and teams to new members, and take them back from former ones."""
+    """Set the group's members. Give the group's roles and teams to new members, and take them back from old ones."""
     added, removed = after - before, before - after
     if not added and not removed:
         return
@@ -187,10 +187,10 @@ def _set_members(
 
 
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
-    """Return the group's team, and create the team if necessary.
+    """Return the group's team. Create the team if necessary.
 
-    Return None if groups are not teams here, if a rule names the group, or if no administrator selected an existing
-    team.
+    Return None if the directory's groups don't become teams, or if a rule names the group. Also return None if a team
+    with this name exists but no administrator selected it.
     """
     if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
         return None

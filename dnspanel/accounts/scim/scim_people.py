@@ -1,8 +1,8 @@
-"""The people of a directory: creating, changing, closing and deleting them. Verbs.
+"""Create, change, close and delete a directory's users. Verbs.
 
-A directory can change the people that it created. If an administrator allows it, a directory can also take over other
-people, except administrators. If a directory deletes a person, the account is closed and hidden from the directory.
-History still names the person.
+A directory can change the users that it created. If an administrator allows it, a directory can also take over other
+users, except administrators. If a directory deletes a user, the account is closed and hidden from the directory.
+History still shows the user's name.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -31,7 +31,7 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class PersonTerms:
-    """A person as the directory describes them."""
+    """A user as described by the directory."""
 
     username: str
     email: str
@@ -43,9 +43,9 @@ class PersonTerms:
 
 
 def people_of(directory: ScimDirectory) -> "QuerySet[User]":
-    """Return a query for accounts that the directory is allowed to see.
+    """Return a query for the accounts that are visible to the directory.
 
-    `scim_person` is set for people that the directory manages.
+    `scim_person` is set for users that the directory manages.
     """
     own = Q(scim_person__directory=directory, scim_person__deleted_at=None)
     if directory.takes_over:
@@ -54,7 +54,7 @@ def people_of(directory: ScimDirectory) -> "QuerySet[User]":
 
 
 def person_of(directory: ScimDirectory, pk: int) -> User:
-    """Return the account with this id. Raise PersonUnknown if the directory is not allowed to see it."""
+    """Return the account with this id. Raise PersonUnknown if it isn't visible to the directory."""
     user = people_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
     if user is None:
         raise PersonUnknown
@@ -62,23 +62,23 @@ def person_of(directory: ScimDirectory, pk: int) -> User:
 
 
 def people_count(directory: ScimDirectory) -> int:
-    """Count the people that the directory manages now."""
+    """Count the users that the directory currently manages."""
     return ScimPerson.objects.filter(directory=directory, deleted_at=None).count()
 
 
 def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
-    """Return the directory's people with closed accounts, most recently changed first, at most MOST_CLOSED.
+    """Return the directory's users with closed accounts, most recently changed first, at most MOST_CLOSED.
 
-    The tokens and zones of these people may need a new owner.
+    This includes users that the directory has deleted. The tokens and zones of these users may need a new owner.
     """
     closed = ScimPerson.objects.filter(directory=directory, user__is_active=False).select_related("user")
     return list(closed.order_by("-changed_at", "-pk")[:MOST_CLOSED])
 
 
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
-    """Create an account without a password, or reopen the account that the directory deleted before.
+    """Create an account without a password, or reopen an account that the directory deleted before.
 
-    Raise AccountRefused or Taken for invalid or used values, DirectoryFull at the limit, DirectoryUnknown if it's gone.
+    Raise AccountRefused or Taken for invalid or used values, DirectoryFull at the limit, or DirectoryUnknown.
     """
     try:
         with transaction.atomic(durable=True):
@@ -94,10 +94,10 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
 def change_person(
     *, directory: ScimDirectory, pk: int, change: Callable[[User], PersonTerms], by: Author, now: datetime
 ) -> User:
-    """Change a person to the terms that `change` returns. The directory is locked until the commit.
+    """Change a user to the terms that `change` returns. The directory is locked until the commit.
 
-    If the person becomes inactive, they cannot sign in, and their sessions, tokens, keys and invitations end
-    permanently. Raise the errors of `create_person`, `person_of`, `change`, `close_account`, `refuse_out_of_reach` and
+    If the user becomes inactive, the account is closed. Its sessions, tokens, keys and invitations end permanently.
+    Raise the errors of `create_person`, `person_of`, `change`, `close_account`, `refuse_out_of_reach` and
     `refuse_new_address`.
     """
     try:
@@ -114,9 +114,9 @@ def change_person(
 def delete_person(
     *, directory: ScimDirectory, pk: int, check: Callable[[User], None], by: Author, now: datetime
 ) -> None:
-    """Close the account, remove the person from all groups, and hide the person from the directory.
+    """Close the account, remove the user from all groups, and hide the user from the directory.
 
-    Take back the roles and teams that groups gave the person. `check` can raise an error to prevent the deletion. Raise
+    Take back the roles and teams that groups gave the user. `check` can raise an error to prevent the deletion. Raise
     the errors of `locked_directory`, `person_of`, `refuse_out_of_reach` and `close_account`.
     """
     with transaction.atomic(durable=True):
@@ -133,7 +133,7 @@ def delete_person(
 
 
 def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, now: datetime) -> list[ScimPerson]:
-    """Return the directory's people with these ids. Take over accounts that the directory does not manage yet.
+    """Return the directory's users with these ids. Take over accounts that the directory doesn't manage yet.
 
     Raise PersonUnknown for an unknown id. The caller opens the transaction and locks the directory.
     """
@@ -144,7 +144,7 @@ def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, n
 
 
 def _get_or_create_rows(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
-    """Return the ScimPerson rows of these users. Create missing rows. Raise DirectoryFull if there are too many."""
+    """Return these users' ScimPerson rows, creating missing ones. Raise DirectoryFull if the limit is exceeded."""
     new = [user for user in users if getattr(user, "scim_person", None) is None]
     if new:
         if people_count(directory) + len(new) > MOST_PEOPLE:
@@ -175,9 +175,9 @@ def _create_person(directory: ScimDirectory, terms: PersonTerms, by: Author, now
 
 
 def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
-    """Apply these terms to the person, in the caller's transaction.
+    """Apply these terms to the user, inside the caller's transaction.
 
-    Raise AccountRefused, Taken, OutOfReach or AddressKept if a term is refused, and the errors of `close_account`.
+    Raise AccountRefused, Taken, OutOfReach or AddressKept if a term is rejected, and the errors of `close_account`.
     """
     user = person.user
     _refuse(user, terms)

@@ -1,1 +1,1 @@
-"""The encryption of secrets in the database, and its master keys."""
+"""Encrypt secrets in the database, and manage the master keys."""

@@ -1,7 +1,7 @@
-"""The master key that encrypts the database's secrets, identified by its fingerprint. Verbs.
+"""Track the master key that encrypts the database's secrets, by its fingerprint. Verbs.
 
-The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key stops and encrypts
-nothing. Otherwise, some secrets would be encrypted with one key and some with another, and no backup could fix that.
+The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key stops. Otherwise, some
+secrets would be encrypted with one key and some with another, and no backup could fix that.
 """
 
 import time
@@ -25,7 +25,7 @@ _seen: tuple[str, float] = ("", 0.0)  # fingerprint of the database's key, and t
 
 @dataclass(frozen=True, slots=True)
 class DatabaseKey:
-    """The fingerprints of the database's key, and of the key that a rotation is replacing."""
+    """The fingerprints of the database's current key and of the former key that a rotation is replacing."""
 
     fingerprint: str  # of the encrypting key
     former: str  # of the key that a rotation is replacing; empty: no rotation
@@ -40,8 +40,8 @@ def database_key() -> DatabaseKey | None:
 def key_for_encrypting() -> str:
     """Return the database's master key. Raise WrongMasterKey if this process doesn't have it.
 
-    If no fingerprint is stored yet, store the fingerprint of the configured key that decrypts the secrets. Without
-    secrets, use PANEL_MASTER_KEY.
+    If the database has no fingerprint yet, store the fingerprint of the configured key that decrypts the secrets. If
+    the database has no secrets either, use PANEL_MASTER_KEY.
     """
     global _seen
     found, at = _seen
@@ -56,17 +56,17 @@ def key_for_encrypting() -> str:
 
 
 def refuse_another_key() -> None:
-    """Raise WrongMasterKey if this process doesn't have every key that the database's secrets need.
+    """Raise WrongMasterKey if this process lacks a key that the database's secrets need.
 
-    If no fingerprint is stored yet, store one as `key_for_encrypting` does. Raise nothing if PostgreSQL doesn't answer
-    or has no tables yet: the key is checked again with the next secret.
+    If the database has no fingerprint yet, store one, like `key_for_encrypting`. Don't raise an error if PostgreSQL is
+    unavailable or has no tables yet: the key is checked again with the next secret.
     """
     if problem := problem_with_key():
         raise WrongMasterKey(problem)
 
 
 def problem_with_key() -> str:
-    """Check the keys as `refuse_another_key` does, but return the message of its error, or "" if there is none."""
+    """Check the keys like `refuse_another_key`, but return the error message, or "" if the keys are valid."""
     try:
         with transaction.atomic():
             found = database_key() or _adopt()
@@ -81,15 +81,15 @@ def problem_with_key() -> str:
 
 
 def forget_what_was_seen() -> None:
-    """Clear the cache, so that the next encryption reads the database's key again."""
+    """Clear the cache. The next encryption reads the database's key again."""
     global _seen
     _seen = ("", 0.0)
 
 
 def _adopt() -> DatabaseKey:
-    """Store the fingerprint of the key that decrypts the secrets, or of PANEL_MASTER_KEY without secrets.
+    """Store and return the fingerprint of the key that decrypts the secrets, or of PANEL_MASTER_KEY without secrets.
 
-    Return the stored row. Raise WrongMasterKey if there are secrets and no configured key decrypts them.
+    Raise WrongMasterKey if secrets exist and none of the configured keys decrypts them.
     """
     found = _key_of_secrets()
     execute(
@@ -101,10 +101,10 @@ def _adopt() -> DatabaseKey:
 
 
 def _key_of_secrets() -> str:
-    """Return the fingerprint of the configured key that decrypts this database's secrets.
+    """Return the fingerprint of the configured key that decrypts the database's secrets.
 
-    If there are no secrets, return the fingerprint of PANEL_MASTER_KEY. Raise WrongMasterKey if no key decrypts the
-    secrets.
+    If there are no secrets, return the fingerprint of PANEL_MASTER_KEY. Raise WrongMasterKey if no configured key
+    decrypts the secrets.
     """
     keys = own_keys()
     tokens: list[bytes] = []

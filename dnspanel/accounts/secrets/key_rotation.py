@@ -1,11 +1,11 @@
-"""The rotation of the master key while the panel runs. Verbs.
+"""Rotate the master key while the panel runs. Verbs.
 
-1. `begin_rotation`: the database names the new key, so all processes encrypt with it. Both keys decrypt.
+1. `begin_rotation`: store the new key's fingerprint. All processes then encrypt with this key, and both decrypt.
 2. `wait_for_writers`: wait until no process can still encrypt with the former key.
-3. `rewrite`: encrypt secrets of the former key again, row by row, except rows that another process wrote first.
-4. `end_rotation`: the database no longer needs the former key.
+3. `rewrite`: re-encrypt the former key's secrets row by row, except rows that another process changed in the meantime.
+4. `end_rotation`: remove the former key's fingerprint from the database.
 
-A rotation that was killed continues when it is started again. Secrets under the new key are not rewritten.
+To continue a rotation that was killed, start it again. Secrets that use the new key aren't rewritten.
 """
 
 import time
@@ -30,7 +30,7 @@ ORDER BY xact_start LIMIT 1"""
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The numbers of secrets in one column: found, rewritten, and lost (no key of this process decrypts them)."""
+    """The numbers of secrets in one column: found, rewritten, and lost (none of this process's keys decrypts them)."""
 
     place: SecretPlace
     found: int  # secrets in the column
@@ -39,10 +39,10 @@ class Rewritten:
 
 
 def begin_rotation(*, now: datetime) -> DatabaseKey:
-    """Store PANEL_MASTER_KEY's fingerprint as the database key's, the previous one as the former key's. Return both.
+    """Make PANEL_MASTER_KEY the database's key, and the previous key its former key. Return both fingerprints.
 
-    A repeated call changes nothing. Raise RotationRefused if the database has no key yet, if the former key isn't in
-    PANEL_MASTER_KEY_OLD, or if another rotation has not ended.
+    A repeated call has no effect. Raise RotationRefused if the database has no key yet, if the former key isn't in
+    PANEL_MASTER_KEY_OLD, or if another rotation hasn't ended.
     """
     new = next(iter(own_keys()))
     with transaction.atomic(durable=True):
@@ -90,9 +90,9 @@ def wait_for_writers(*, patience: float = 60.0) -> None:
 
 
 def rewrite() -> Iterator[Rewritten]:
-    """Encrypt secrets of older keys with the database's key. Yield the counts for each column when it is done.
+    """Re-encrypt the secrets of older keys with the database's key. Yield the counts after each column.
 
-    Each batch is one short transaction. Rows that change at the same time are left to the next call.
+    Each batch is one short transaction. Rows that change at the same time are left for the next call.
     """
     new = next(iter(own_keys().values()))
     for place in secret_places():
@@ -111,7 +111,7 @@ def rewrite() -> Iterator[Rewritten]:
 
 
 def end_rotation(*, now: datetime, secrets: int) -> str:
-    """Delete the former key's fingerprint from the database and return it, or "" if no rotation was under way."""
+    """Delete the former key's fingerprint from the database. Return it, or "" if no rotation was in progress."""
     with transaction.atomic(durable=True):
         row = MasterKey.objects.select_for_update().get()
         former, row.former, row.changed_at = row.former, "", now
@@ -124,7 +124,7 @@ def end_rotation(*, now: datetime, secrets: int) -> str:
 
 
 def _under(key: str) -> Callable[[bytes], bytes]:
-    """Return a function that encrypts a token again with this key. The function returns unreadable tokens unchanged."""
+    """Return a function that re-encrypts a token with this key. The function returns unreadable tokens unchanged."""
 
     def change(token: bytes) -> bytes:
         if decrypts(key, token) or not is_readable(token):

@@ -1,7 +1,7 @@
-"""The master keys that this process knows from its settings.
+"""Read the master keys from this process's settings.
 
-PANEL_MASTER_KEY comes first. The keys in PANEL_MASTER_KEY_OLD only decrypt, until `rotate_master_key` has rewritten all
-secrets. They work like Django's SECRET_KEY_FALLBACKS.
+PANEL_MASTER_KEY comes first. The keys in PANEL_MASTER_KEY_OLD are only used to decrypt, until `rotate_master_key` has
+rewritten all secrets. They work like Django's SECRET_KEY_FALLBACKS.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ class WrongMasterKey(ImproperlyConfigured):
 
 
 def fingerprint(master_key: str) -> str:
-    """Return 16 hex digits that identify the key. The key cannot be computed from them."""
+    """Return 16 hex digits that identify the key. The key can't be derived from them."""
     # The same label as in the first archives of `backup`, so that an archive and a database can be compared.
     return hmac.new(master_key.encode(), b"dnspanel backup", hashlib.sha256).hexdigest()[:16]
 
@@ -30,7 +30,7 @@ def own_keys() -> dict[str, str]:
 
 @cache
 def fernet(master_key: str) -> Fernet:
-    """Return the Fernet object of this key. Raise ImproperlyConfigured if the key is invalid."""
+    """Return the Fernet object for this key. Raise ImproperlyConfigured if the key is invalid."""
     try:
         return Fernet(master_key)
     except ValueError as exc:
@@ -38,7 +38,7 @@ def fernet(master_key: str) -> Fernet:
 
 
 def decrypt(token: bytes) -> bytes:
-    """Decrypt a token with the first key that fits. Raise InvalidToken if no key fits."""
+    """Decrypt a token with the first matching key. Raise InvalidToken if no key matches."""
     return _all_of(tuple(own_keys().values())).decrypt(token)
 
 

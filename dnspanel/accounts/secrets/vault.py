@@ -1,4 +1,4 @@
-"""Encryption of secrets with PANEL_MASTER_KEY, so that a copy of the database is not enough to read them."""
+"""Encrypt secrets with PANEL_MASTER_KEY. A copy of the database is then not enough to read them."""
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured
@@ -13,7 +13,7 @@ def encrypt_secret(secret: bytes) -> bytes:
 
 
 def decrypt_secret(token: bytes | memoryview) -> bytes:
-    """Decrypt a token of `encrypt_secret`. Raise ImproperlyConfigured if none of this process's keys fits."""
+    """Decrypt a token from `encrypt_secret`. Raise ImproperlyConfigured if none of this process's keys decrypts it."""
     try:
         return decrypt(bytes(token))
     except InvalidToken as exc:

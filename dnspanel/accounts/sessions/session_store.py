@@ -1,7 +1,7 @@
-"""The session store: Django's table, with extra columns for listing and ending sessions.
+"""A session store that uses Django's table, with extra columns for listing and ending sessions.
 
-Django's documentation calls this "extending database-backed session engines". An ended session cannot come back: a
-request in progress finds no row to save into, and fails with status 400.
+Django's documentation calls this "extending database-backed session engines". An ended session isn't restored: a
+request in progress doesn't find a row to save to, and fails with status 400.
 """
 
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ SESSION_ENDS = "session-ends"
 
 
 class SessionStore(db.SessionStore):
-    """A session store that copies a session's user, times, address and browser to columns of the session's row."""
+    """A session store that copies the user, times, address and browser to columns of the session's row."""
 
     @classmethod
     def get_model_class(cls) -> Any:
@@ -39,20 +39,20 @@ class SessionStore(db.SessionStore):
 
 
 def note_sign_in(request: HttpRequest, now: float) -> None:
-    """Store the start (now, Unix seconds) and the browser in the session, then call `note_seen`."""
+    """Store the start time (`now`, Unix seconds) and the browser in the session, then call `note_seen`."""
     request.session[BEGAN] = int(now)
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:LONGEST_BROWSER].replace("\0", "")
     note_seen(request, now)
 
 
 def end_in_hours(request: HttpRequest, hours: int, now: float) -> None:
-    """Limit the session to this number of hours from now (Unix seconds), unless it ends earlier already."""
+    """Limit the session to this number of hours from `now` (Unix seconds), unless it already ends earlier."""
     ends = int(now) + hours * 3600
     request.session[SESSION_ENDS] = min(ends, request.session.get(SESSION_ENDS, ends))
 
 
 def note_seen(request: HttpRequest, now: float) -> None:
-    """Store the time of the last use (now, Unix seconds) and the client's address in the session."""
+    """Store the time of last use (`now`, Unix seconds) and the client's address in the session."""
     request.session[SEEN] = int(now)
     request.session[ADDRESS] = request.META.get("REMOTE_ADDR") or None
 

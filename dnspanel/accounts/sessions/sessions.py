@@ -1,4 +1,4 @@
-"""The sessions of a person: the list, and ending some or all of them. Verbs."""
+"""List a user's sessions, and end some or all of them. Verbs."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ MOST_LISTED = 100
 
 
 def sessions_of(user: User, now: datetime) -> list[Session]:
-    """Return the person's valid sessions, most recently used first, at most MOST_LISTED. Needs one query."""
+    """Return the user's valid sessions, most recently used first, at most MOST_LISTED. Uses one query."""
     rows = Session.objects.filter(user=user, expire_date__gt=now).order_by(F("seen_at").desc(nulls_last=True))
     hashed = user.get_session_auth_hash()
     idle_since = now - timedelta(minutes=settings.SESSION_IDLE_MINUTES)
@@ -32,7 +32,7 @@ def sessions_of(user: User, now: datetime) -> list[Session]:
 
 
 def end_session(*, user: User, public_id: str, now: datetime) -> None:
-    """End the person's session with this public id. Raise SessionUnknown if there is none."""
+    """End the user's session with this public id. Raise SessionUnknown if it doesn't exist."""
     found = [row for row in sessions_of(user, now) if constant_time_compare(row.public_id, public_id)]
     if not found:
         raise SessionUnknown
@@ -40,14 +40,14 @@ def end_session(*, user: User, public_id: str, now: datetime) -> None:
 
 
 def end_other_sessions(*, user: User, keep: str | None, now: datetime) -> int:
-    """End all of the person's sessions except the one with the key `keep`. Return the number of ended sessions."""
+    """End all of the user's sessions except the one with the key `keep`. Return the number of ended sessions."""
     return _end([row for row in sessions_of(user, now) if row.session_key != keep], user, by=user, now=now)
 
 
 def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
-    """End all sessions of the person, including sign-ins that wait for a second factor.
+    """End all of the user's sessions, including sign-ins that wait for a second factor.
 
-    Return the number of ended sessions. Raise AboveYou as `refuse_to_open` does.
+    Return the number of ended sessions. Raise the errors of `refuse_to_open`.
     """
     refuse_to_open(by, user)
     found = sessions_of(user, now)
@@ -59,7 +59,7 @@ def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
 
 
 def forget_dead_sessions(*, user: User, now: datetime) -> None:
-    """Delete the rows of the person's expired sessions."""
+    """Delete the rows of the user's expired sessions."""
     Session.objects.filter(user=user, expire_date__lte=now).delete()
 
 

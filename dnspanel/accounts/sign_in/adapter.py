@@ -1,4 +1,4 @@
-"""The panel's adapter for django-allauth's accounts."""
+"""The panel's account adapter for django-allauth."""
 
 import time
 from typing import Any
@@ -22,7 +22,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class PanelAccountAdapter(DefaultAccountAdapter):
-    """The allauth adapter that allows new accounts only by invitation, and limits and records wrong passwords."""
+    """The allauth adapter that requires an invitation for new accounts, and that limits and records wrong passwords."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "too_many_login_attempts": gettext_lazy(
@@ -34,9 +34,9 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return False
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Return the key under which wrong passwords are counted.
+        """Return the cache key for counting wrong passwords.
 
-        allauth's own key is the typed name. With it, a stranger could lock out an account's owner with five wrong
+        allauth's own key is the typed name. With this key, a stranger could lock out an account's owner with five wrong
         passwords.
         """
         return tries_key(credentials, self.get_client_ip(request), timezone.now())
@@ -46,9 +46,9 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return [ours.get(stage, stage) for stage in super().get_login_stages()]
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Return the user, or None for wrong credentials.
+        """Return the user, or None if the credentials are wrong.
 
-        Raise ValidationError if the sign-in failed for another reason, such as an LDAP server that does not answer.
+        Raise ValidationError if the sign-in failed for another reason, such as an unavailable LDAP server.
         """
         user: User | None = super().authenticate(request, **credentials)
         if user is None and (message := message_of(request)):
@@ -56,10 +56,10 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return user
 
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
-        """Return None to continue the sign-in, or a response that refuses it.
+        """Return None to continue the sign-in, or a response that rejects it.
 
-        Refuse every service account, even if its row has a password. Refuse a sign-in by passkey or provider if the
-        LDAP server has disabled the person.
+        Service accounts are always rejected, even if their row has a password. For a user of an LDAP server, a sign-in
+        with a passkey or provider is rejected unless the server lists the user as active.
         """
         if user.is_service:
             clear_login(request)
@@ -76,7 +76,7 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return response
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """Sign the person in. If an LDAP server checks their password, limit the session's length."""
+        """Sign the user in. If an LDAP server checks the password, limit the session's length."""
         super().login(request, user)
         if user.signs_in_by_ldap:
             end_in_hours(request, session_hours_of(user), time.time())

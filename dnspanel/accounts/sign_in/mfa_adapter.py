@@ -1,4 +1,4 @@
-"""The panel's adapter for django-allauth's second factors, which encrypts their secrets."""
+"""The panel's adapter for django-allauth's second factors. It encrypts their secrets."""
 
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 
 
 class PanelMFAAdapter(DefaultMFAAdapter):
-    """The allauth adapter that encrypts secrets with PANEL_MASTER_KEY. Apps and browsers show the host of PANEL_URL."""
+    """The allauth adapter that encrypts secrets with PANEL_MASTER_KEY. Apps and browsers show PANEL_URL's host."""
 
     def encrypt(self, text: str) -> str:
         return encrypt_secret(text.encode()).decode()
@@ -19,7 +19,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return decrypt_secret(encrypted_text.encode()).decode()
 
     def _get_user_identifier(self, user: User) -> str:
-        """Return the user name, because the mail address, which allauth uses, can change."""
+        """Return the user name. allauth uses the mail address, but that can change."""
         return user.username
 
     def get_totp_issuer(self) -> str:
@@ -29,7 +29,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return f"dnspanel {_host()}"
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Return the relying party: the host of PANEL_URL and its name. Clients could choose the Host header."""
+        """Return the relying party: PANEL_URL's host and its name. Clients can choose the Host header."""
         return {"id": _host(), "name": self._get_site_name()}
 
 

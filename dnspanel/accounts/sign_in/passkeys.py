@@ -1,7 +1,7 @@
-"""Passkeys (WebAuthn) on a phone, computer or security key, as a second factor or instead of the password. Verbs.
+"""Add, remove and check passkeys (WebAuthn), used as a second factor or instead of a password. Verbs.
 
-django-allauth and python-fido2 implement the ceremony. This module treats data from browsers as untrusted. The
-challenge of a ceremony is stored in the session and deleted by the first correct answer.
+django-allauth and python-fido2 implement the ceremony. This module treats browser data as untrusted. A ceremony's
+challenge is stored in the session, and the first correct response deletes it.
 """
 
 import struct
@@ -38,7 +38,7 @@ _FAULTS = (
 
 
 def are_possible() -> bool:
-    """Return True if browsers allow passkeys at PANEL_URL: a host name and https, or localhost."""
+    """Return True if browsers allow passkeys at PANEL_URL, which needs https and a host name, or localhost."""
     url = urlsplit(settings.PANEL_URL)
     host = url.hostname or ""
     try:
@@ -49,20 +49,20 @@ def are_possible() -> bool:
 
 
 def begin_adding(user: User) -> dict[str, Any]:
-    """Return the options for a browser to create a passkey. Store the challenge in the session."""
+    """Return the browser's options for creating a passkey. Store the challenge in the session."""
     return dict(auth.begin_registration(user, passwordless=False))
 
 
 def begin_using(user: User | None) -> dict[str, Any]:
-    """Return options for a browser to use a passkey of `user` (None: of anyone). Store the challenge in the session."""
+    """Return the browser's options for using a passkey of `user` (None: anyone). Store the challenge in the session."""
     return dict(auth.begin_authentication(user))
 
 
 def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: datetime) -> list[str]:
-    """Add a passkey as a second factor. Return recovery codes if the person had none before.
+    """Add a passkey as a second factor. Return recovery codes if the user had none before.
 
-    If `alone` is True, the passkey must have verified its user, so that it can sign in without a password. Raise
-    PasskeyRefused if the browser's response isn't valid, the passkey exists, or the person has too many passkeys.
+    If `alone` is True, the passkey must have verified the user, and can then be used without a password. Raise
+    PasskeyRefused if the browser's response isn't valid, the passkey exists, or the user has too many passkeys.
     """
     with _read_as_outside_text():
         registered = auth.complete_registration(credential)
@@ -86,7 +86,7 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
 
 
 def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
-    """Remove one of the person's own passkeys. Raise PasskeyUnknown if the person doesn't have it.
+    """Remove one of the user's own passkeys. Raise PasskeyUnknown if it doesn't exist.
 
     If no second factor is left, also delete the recovery codes.
     """
@@ -100,9 +100,9 @@ def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
 
 
 def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticator:
-    """Return the person's passkey that answered this session's challenge.
+    """Return the user's passkey that answered this session's challenge.
 
-    If no passkey did, record the refusal and raise PasskeyRefused.
+    Record the failure and raise PasskeyRefused if the response isn't valid.
     """
     try:
         with _read_as_outside_text():
@@ -116,7 +116,7 @@ def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticato
 
 
 def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
-    """Return the passkey that signs in without a password.
+    """Return the passkey for a sign-in without a password.
 
     Raise PasskeyRefused unless a passkey of an open account answered `begin_using(None)` and verified its user.
     """
@@ -141,7 +141,7 @@ def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
 
 @contextmanager
 def _read_as_outside_text() -> Iterator[None]:
-    """Raise PasskeyRefused for any error that a browser's data causes within the block."""
+    """Convert any error from parsing browser data within the block to PasskeyRefused."""
     try:
         yield
     except _FAULTS as exc:

@@ -1,4 +1,4 @@
-"""The authentication backend for passwords that the panel stores. It finds accounts by canonical spellings."""
+"""Authentication backend for passwords that the panel stores. It finds accounts by canonical spelling."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 
 
 class PasswordBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
-    """The backend for user names or mail addresses. allauth's own look-ups fold letters of other scripts to ASCII."""
+    """A backend for user names and mail addresses. Unlike allauth, it doesn't fold other scripts' letters to ASCII."""
 
     def _authenticate(self, request: HttpRequest | None, **credentials: Any) -> User | None:
         typed = str(credentials.get("username") or credentials.get("email") or "")

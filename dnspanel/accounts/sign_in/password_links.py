@@ -1,7 +1,7 @@
-"""One-time links that set a password: mailed after a forgotten password, or made by an administrator. Verbs.
+"""Create and use one-time links that set a password, mailed by request or made by an administrator. Verbs.
 
-Nothing is stored. As in Django's links, the signature covers facts that change when the link is used. It also covers
-facts that change when sessions are ended, so that an old link does not open an account that was closed later.
+Links aren't stored. Like Django's links, the signature covers facts that change when the link is used. It also covers
+facts that change when sessions end. Otherwise, an old link could be used for an account that was closed later.
 """
 
 from datetime import datetime
@@ -33,11 +33,11 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """Return the path after `/password/` of a link that sets this person's password within a day.
+    """Return a link that sets this user's password within a day, as the path after `/password/`.
 
-    Write an audit entry. The link becomes invalid when it is used, when the person signs in, or when their sessions are
-    ended. If `by` is None, the person requested the link by mail. Raise AboveYou as `refuse_to_open` does,
-    PersonUnknown for a service account, and AccountRefused for a person whose password an LDAP server checks.
+    Write an audit entry. The link becomes invalid when it is used, when the user signs in, or when the user's sessions
+    are ended. If `by` is None, the user requested the link by mail. Raise the errors of `refuse_to_open`, PersonUnknown
+    for a service account, and AccountRefused for a user whose password an LDAP server checks.
     """
     refuse_to_open(by, user)
     if user.signs_in_by_ldap:
@@ -57,7 +57,7 @@ def make_password_link(*, user: User, by: Author, now: datetime) -> str:
 
 
 def person_of_link(link: str) -> User:
-    """Return the person whose password this link can set. Raise LinkDead if the link is invalid."""
+    """Return the user whose password this link can set. Raise LinkDead if the link is invalid."""
     pk, _, token = link.partition("-")
     people = User.objects.filter(is_active=True, is_service=False)
     try:
@@ -70,10 +70,10 @@ def person_of_link(link: str) -> User:
 
 
 def set_password_by_link(*, link: str, password: str, now: datetime) -> User:
-    """Set the person's password and end all their sessions. Return the person.
+    """Set the user's password and end all of the user's sessions. Return the user.
 
-    If the link is used twice at the same time, one use is refused. Raise LinkDead for an invalid link. Raise
-    AccountRefused for a weak password; then the link stays valid.
+    If the link is used twice at the same time, only one use succeeds. Raise LinkDead if the link is invalid. Raise
+    AccountRefused if the password is weak; the link then stays valid.
     """
     user = person_of_link(link)
     try:

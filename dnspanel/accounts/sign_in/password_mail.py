@@ -1,4 +1,4 @@
-"""Mail with a link that sets a password."""
+"""Send mail with a link to set a password."""
 
 import logging
 import smtplib
@@ -21,10 +21,10 @@ TEXT = gettext_noop(
 
 
 def mail_password_link(*, user_id: int, now: datetime) -> None:
-    """Mail a password link to the person if their account is open. Log errors of the mail server.
+    """Mail a password link to the user if the account is open. Log errors from the mail server.
 
-    A person without a password in the panel signs in with a provider, and a mail must not bypass that. An
-    administrator's link can give them a password.
+    A user without a password in the panel signs in with a provider, and mail must not bypass that. An administrator's
+    link can set a password for such a user.
     """
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:

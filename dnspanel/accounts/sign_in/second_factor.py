@@ -1,8 +1,8 @@
-"""The second factor of a sign-in: codes of an authenticator app (TOTP, RFC 6238) and recovery codes. Verbs.
+"""Set up and check second factors: authenticator app codes (TOTP, RFC 6238) and recovery codes. Verbs.
 
-The rows and computations are django-allauth's. Two facts that allauth only caches are stored in the row, under a lock.
-One is the time step of the last accepted code, so that no code is accepted twice. The other is the wrong codes, so that
-no one can push them out by filling the cache.
+The rows and computations are django-allauth's. This module stores two facts in the row, under a lock, that allauth only
+caches. The time step of the last accepted code prevents a code from being accepted twice. The wrong codes are stored
+because an attacker could otherwise evict them by filling the cache.
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ _NEW_SECRET = "second-factor-secret"
 
 @dataclass(frozen=True, slots=True)
 class SecondFactors:
-    """A person's second factors: an authenticator app, recovery codes and passkeys."""
+    """A user's second factors: an authenticator app, recovery codes and passkeys."""
 
     app: Authenticator | None = None
     codes: Authenticator | None = None
     passkeys: Sequence[Authenticator] = ()
 
     def __bool__(self) -> bool:
-        """Return True if a sign-in needs a second factor. Recovery codes without an app or passkey do not count."""
+        """Return True if a sign-in needs a second factor. Recovery codes without an app or passkey don't count."""
         return bool(self.app or self.passkeys)
 
     @property
@@ -54,7 +54,7 @@ class SecondFactors:
 
 
 def second_factors_of(user: User) -> SecondFactors:
-    """Return the person's second factors. Needs one query."""
+    """Return the user's second factors. Uses one query."""
     rows = list(Authenticator.objects.filter(user=user).order_by("pk"))
     of_type = {row.type: row for row in rows}
     passkeys = tuple(row for row in rows if row.type == Type.WEBAUTHN)
@@ -62,7 +62,7 @@ def second_factors_of(user: User) -> SecondFactors:
 
 
 def begin_set_up(session: SessionBase) -> str:
-    """Create a secret (Base32) for a new authenticator app. The session keeps it encrypted until `set_up_app`."""
+    """Create a secret (Base32) for a new authenticator app. The session stores it encrypted until `set_up_app`."""
     secret = generate_totp_secret()
     session[_NEW_SECRET] = encrypt(secret)
     return str(secret)
@@ -75,10 +75,10 @@ def secret_being_set_up(session: SessionBase) -> str:
 
 
 def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) -> list[str]:
-    """Set up an authenticator app. Return recovery codes if the person had none before.
+    """Set up an authenticator app. Return recovery codes if the user had none before.
 
-    Raise CodeWrong unless the code matches the secret in the session, and SecondFactorSetUp if the person already has
-    an app.
+    Raise CodeWrong unless the code matches the secret in the session, and SecondFactorSetUp if the user already has an
+    app.
     """
     secret = secret_being_set_up(session)
     step = _step_of(secret, code, now) if secret else None
@@ -99,7 +99,7 @@ def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) ->
 def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
     """Replace all recovery codes with new ones and return them.
 
-    Raise SecondFactorMissing if the person has no other second factor.
+    Raise SecondFactorMissing if the user has no other second factor.
     """
     with transaction.atomic(durable=True):
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
@@ -113,7 +113,7 @@ def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
 
 
 def remove_app(*, user: User, now: datetime) -> None:
-    """Remove the person's authenticator app. Delete the recovery codes too if no second factor is left."""
+    """Remove the user's authenticator app. If no second factor is left, also delete the recovery codes."""
     with transaction.atomic(durable=True):
         if Authenticator.objects.filter(user=user, type=Type.TOTP).delete()[0]:
             drop_lonely_codes(user)
@@ -121,9 +121,9 @@ def remove_app(*, user: User, now: datetime) -> None:
 
 
 def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
-    """Remove all second factors of the person and end all their sessions.
+    """Remove all of the user's second factors and end all of the user's sessions.
 
-    `by` is None on the console. Raise AboveYou as `refuse_to_open` does.
+    `by` is None on the console. Raise the errors of `refuse_to_open`.
     """
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
@@ -135,10 +135,10 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 
 
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
-    """Use up a code of the app or a recovery code. Return the second factor that the code belongs to.
+    """Check a code from the app, or a recovery code, and mark it as used. Return its second factor.
 
-    If the same code is sent twice at the same time, one is refused. Raise CodeUsed for it, CodeWrong for a wrong code,
-    and TooManyCodes after many wrong ones, when a correct code could be a guess.
+    If the same code is sent twice at the same time, only one use succeeds. Raise CodeUsed for a used code, CodeWrong
+    for a wrong code, and TooManyCodes after many wrong ones, when even a correct code could be a guess.
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):
@@ -152,7 +152,7 @@ def use_code(*, user: User, code: str, address: str, now: datetime) -> Authentic
 def _refusal(
     user: User, rows: list[Authenticator], key: str, code: str, now: datetime
 ) -> Authenticator | CodeWrong | CodeUsed | TooManyCodes:
-    """Mark a correct code as used and return its second factor. Otherwise, count and record the error and return it."""
+    """Mark a correct code as used and return its second factor. Otherwise, count, record and return the error."""
     if not rows:
         return CodeWrong()
     counted = _wrong_codes(rows[0], now)
@@ -181,13 +181,13 @@ def _refusal(
 
 
 def _lock_authenticators(user: User) -> list[Authenticator]:
-    """Lock and return the person's second factors, with the app first."""
+    """Lock and return the user's second factors, with the app first."""
     rows = Authenticator.objects.select_for_update().filter(user=user).order_by("pk")
     return sorted(rows, key=lambda row: row.type != Type.TOTP)
 
 
 def _wrong_codes(row: Authenticator, now: datetime) -> list[tuple[datetime, str]]:
-    """Return recent wrong codes as pairs: the time, and the key from `tries_key`."""
+    """Return recent wrong codes as pairs of time and the key from `tries_key`."""
     kept: list[Any] = row.data.get(_WRONG, [])
     found = [(datetime.fromtimestamp(at, now.tzinfo), str(key)) for at, key in kept]
     return [(at, key) for at, key in found if at > now - max(window for window, _ in _WRONG_CODES)]
@@ -203,7 +203,7 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def first_codes(user: User, now: datetime) -> list[str]:
-    """Create and return recovery codes for a person without any, else return []. The codes cannot be shown again."""
+    """Create and return recovery codes if the user has none. Otherwise, return []. They can't be shown again."""
     if Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).exists():
         return []
     codes = RecoveryCodes.activate(user)
@@ -213,7 +213,7 @@ def first_codes(user: User, now: datetime) -> list[str]:
 
 
 def drop_lonely_codes(user: User) -> None:
-    """Delete the recovery codes if the person has no other second factor. The caller opens the transaction."""
+    """Delete the recovery codes if the user has no other second factor. Runs inside the caller's transaction."""
     rows = Authenticator.objects.filter(user=user)
     if not rows.exclude(type=Type.RECOVERY_CODES).exists():
         rows.delete()

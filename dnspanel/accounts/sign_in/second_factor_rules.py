@@ -1,7 +1,7 @@
-"""Rules that require a second factor for everyone with a role or in a team. Verbs.
+"""Require a second factor for all users with a role or in a team. Verbs.
 
-The grace period starts when the rule is made, or for newer accounts when the account is created. A person who joins the
-role or team later gets no new period.
+The grace period starts when the rule is created, or when the account is created if that is later. A user who joins the
+role or team later doesn't get a new grace period.
 """
 
 from collections.abc import Collection
@@ -24,19 +24,19 @@ _OWN = "own:"  # in `User.role_key`
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A person who must set up a second factor, and the deadline."""
+    """A user who must set up a second factor, and the deadline."""
 
     person: User
     due: datetime
 
 
 def rules() -> list[SecondFactorRule]:
-    """Return all rules. Needs one query."""
+    """Return all rules. Uses one query."""
     return list(SecondFactorRule.objects.select_related("team").order_by("team__name", "role"))
 
 
 def second_factor_due(user: User) -> datetime | None:
-    """Return the person's deadline for setting up a second factor, or None if they have one or need none.
+    """Return the user's deadline for setting up a second factor, or None if the user has one or doesn't need one.
 
     If there are no rules, this needs only one query.
     """
@@ -53,7 +53,7 @@ def second_factor_due(user: User) -> datetime | None:
 
 
 def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
-    """Return people who must still set up a second factor, earliest deadline first, at most MOST_LISTED."""
+    """Return users (lowest ids, up to MOST_LISTED) who have to set up a second factor, earliest deadline first."""
     keys = [rule.role for rule in found if rule.role]
     own = [int(key.removeprefix(_OWN)) for key in keys if key.startswith(_OWN)]
     teams = [rule.team_id for rule in found if rule.team_id]
@@ -74,11 +74,11 @@ def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
 
 
 def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by: Author, now: datetime) -> None:
-    """Replace the rules. Everyone with one of these roles, or in one of these teams, needs a second factor.
+    """Replace the rules. All users with one of these roles, or in one of these teams, need a second factor.
 
-    Each role is a `User.role_key`. The grace period is in days. Existing rules keep their start. Each change is
-    recorded. Raise GrantRefused for a token without all rights, because a token that only manages people could exempt
-    administrators.
+    Each role is a `User.role_key`. The grace period is in days. Unchanged rules keep their start. Each change is
+    written to the audit log. Raise GrantRefused for a token without all rights, because a token that only manages users
+    could exempt administrators.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -119,7 +119,7 @@ def _target(role: str | None, team: str) -> str:
 
 
 def _due(user: User, teams: Collection[int], found: Collection[SecondFactorRule]) -> datetime | None:
-    """Return the earliest deadline of the rules that apply to the person, or None."""
+    """Return the earliest deadline of the rules that apply to the user, or None."""
     about = [rule for rule in found if rule.role == user.role_key or rule.team_id in teams]
     times = [max(rule.since, user.date_joined) + timedelta(days=rule.grace_days) for rule in about]
     return min(times, default=None)

@@ -1,4 +1,4 @@
-"""The sign-in step between password and second factor. The session begins only after a correct second factor."""
+"""Hold a sign-in between password and second factor. The session begins only after a correct second factor."""
 
 from allauth.account.stages import LoginStageController
 from allauth.mfa.stages import AuthenticateStage
@@ -37,7 +37,7 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's sign-in that waits for a second factor. Return None if it is stale or if there is none."""
+    """Return this browser's sign-in that waits for a second factor. Return None if it is stale or doesn't exist."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

@@ -1,6 +1,6 @@
-"""Audit entries about signing in and out, written when Django or django-allauth sends a signal.
+"""Record sign-ins and sign-outs in the audit log when Django or django-allauth sends a signal.
 
-A person may type their password into the name field. So a typed name is recorded only if an account has it.
+Users sometimes type their password into the name field. A typed name is therefore recorded only if an account has it.
 """
 
 from collections.abc import Mapping
@@ -25,16 +25,16 @@ _IPV6_PREFIX = 64  # one place in IPv6, where hosts change their addresses
 
 
 def record_refusal(credentials: Mapping[str, Any]) -> None:
-    """Record that signing in to this account is blocked after too many tries."""
+    """Record that sign-ins to this account are blocked after too many attempts."""
     audit.record(action="sign-in.locked", by=None, now=timezone.now(), target=_account_named(credentials))
 
 
 def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
-    """Return the key under which wrong passwords are counted.
+    """Return the key for counting wrong passwords.
 
-    If the account has signed in from this network before, the key is the account and the network. Otherwise, the key is
-    only the account, so that strangers use up their own shared tries and not the owner's. If no account has the typed
-    name, the key is the typed name.
+    If the account has signed in from this network before, the key is the account and the network. Otherwise, it is only
+    the account: strangers share these attempts and can't use up the owner's. If no account has the typed name, the key
+    is the typed name.
     """
     account = _account(credentials)
     if account is None:
@@ -47,7 +47,7 @@ def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> st
 
 
 def connect() -> None:
-    """Connect the signals, so that every sign-in is recorded."""
+    """Connect the signal handlers that record sign-ins and sign-outs."""
     user_logged_in.connect(_signed_in, dispatch_uid="audit-signed-in")
     user_logged_out.connect(_signed_out, dispatch_uid="audit-signed-out")
     user_login_failed.connect(_record_failure, dispatch_uid="audit-sign-in-failed")
@@ -74,7 +74,7 @@ def _password_changed(*, user: User, **signal: Any) -> None:
 
 
 def _account_named(credentials: Mapping[str, Any]) -> str:
-    """Return the user name of the account in a failed sign-in, or a placeholder if there is no such account."""
+    """Return the user name of the account in a failed sign-in, or a placeholder if the account doesn't exist."""
     found = _account(credentials)
     return UNKNOWN if found is None else found.username
 

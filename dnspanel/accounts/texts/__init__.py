@@ -1,1 +1,1 @@
-"""Functions for the spelling of names and addresses. They don't use the database."""
+"""Normalize and compare the spelling of names and addresses, without the database."""

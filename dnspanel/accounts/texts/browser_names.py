@@ -1,4 +1,4 @@
-"""Readable names for browsers, from their User-Agent header. Pure."""
+"""Convert a User-Agent header to a readable browser name. Pure."""
 
 from dnspanel.texts import gettext
 
@@ -16,7 +16,7 @@ _LONGEST = 60
 
 
 def browser_name(user_agent: str) -> str:
-    """Return a name such as `Firefox on Linux`, or else the beginning of the header, or `unknown browser`."""
+    """Return a name such as `Firefox on Linux`. Otherwise, return the beginning of the header, or `unknown browser`."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     if browser and system:

@@ -1,7 +1,7 @@
-"""Canonical spellings for comparing mail addresses, user names and other names. Pure.
+"""Convert mail addresses, user names and other names to canonical spellings for comparison. Pure.
 
 PostgreSQL's `UPPER` and Python's `lower` turn some non-ASCII letters into ASCII letters: the dotless i, the long s, the
-Kelvin sign. A comparison that uses them could open another person's account, so this module doesn't use them.
+Kelvin sign. A comparison that uses them could open another user's account, so this module doesn't use them.
 """
 
 import string
@@ -25,7 +25,7 @@ def ascii_lower(text: str) -> str:
 def canonical_mail(text: str) -> str | None:
     """Return the address in lowercase with its domain as A-labels, or None if it has no canonical spelling.
 
-    The local part must be ASCII without quotes, so that each mailbox has only one spelling.
+    The local part must be ASCII without quotes. This ensures that each mailbox has only one spelling.
     """
     local, at, domain = text.rpartition("@")
     parts = local.split(".")
@@ -36,7 +36,7 @@ def canonical_mail(text: str) -> str | None:
 
 
 def canonical_domain(text: str) -> str | None:
-    """Return a mail domain as A-labels in lowercase, or None if IDNA 2008 does not allow it."""
+    """Return a mail domain as A-labels in lowercase, or None if IDNA 2008 doesn't allow it."""
     if text.endswith("."):
         return None
     try:
@@ -47,7 +47,7 @@ def canonical_domain(text: str) -> str | None:
 
 
 def canonical_username(text: str) -> str | None:
-    """Return the name in the form UsernameCaseMapped (RFC 8265, section 3.3), or None if that profile refuses it.
+    """Return the name in the form UsernameCaseMapped (RFC 8265, section 3.3), or None if the profile disallows it.
 
     Outside of ASCII, this is stricter than the profile: IDNA 2008 must allow each letter in a label.
     """

@@ -1,6 +1,6 @@
-"""Token terms for the most common tasks. `tokens.create_token` creates tokens with these terms. Pure.
+"""Define token terms for the most common tasks. `tokens.create_token` creates tokens with these terms. Pure.
 
-Each preset gives as few rights as the task needs, because these tokens are stored in files on other machines.
+Each preset gives only the rights that the task needs, because these tokens are stored in files on other machines.
 """
 
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ _LABELS = {
 
 
 def acme_name(name: str) -> str:
-    """Return the name of the ACME challenge for a certificate of `name` (canonical).
+    """Return the name of the ACME challenge for a certificate for `name` (canonical).
 
     `*.x` and `x` have the same challenge name. Raise BadName if the challenge name is too long.
     """
@@ -50,14 +50,14 @@ def acme_name(name: str) -> str:
 
 
 def acme_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a certificate client, which can only edit TXT at `_acme-challenge` of this name in this zone."""
+    """Return terms for a certificate client. It can only edit the TXT records at this name's `_acme-challenge`."""
     challenge = acme_name(name)
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(challenge),), types=frozenset({rdtypes.TXT}))
     return _terms(purpose or f"ACME for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
 
 
 def dyndns_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a router, which can only edit the addresses (A and AAAA) of one host."""
+    """Return terms for a router. It can only edit one host's addresses (A and AAAA)."""
     types = frozenset({rdtypes.A, rdtypes.AAAA})
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(name),), types=types)
     return _terms(purpose or f"dyndns for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
@@ -70,13 +70,13 @@ def ci_terms(*, zone_id: int, zone_name: str, now: datetime, purpose: str = "") 
 
 
 def monitoring_terms(*, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for monitoring, which can read every zone and node that the owner sees."""
+    """Return terms for monitoring. It can read every zone and node that the owner sees."""
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     return _terms(purpose or "Monitoring", now, grant, permissions=frozenset({Permission.FLEET}))
 
 
 def exactly(name: str) -> str:
-    """Return a pattern that matches only this name. The star of a wildcard is escaped."""
+    """Return a pattern that matches only this name. The asterisk of a wildcard name is escaped."""
     return name.replace("*", "\\*")
 
 

@@ -1,4 +1,4 @@
-"""Service accounts: accounts for programs. Their tokens stay valid when their creator's account is closed. Verbs."""
+"""Manage service accounts for programs. Their tokens stay valid when the creator's account is closed. Verbs."""
 
 from datetime import datetime
 
@@ -19,9 +19,9 @@ _TAKEN = gettext_noop("A user with that username already exists.")
 
 
 def create_service_account(*, name: str, role: str, by: Author, now: datetime) -> User:
-    """Create an account without a password or mail address. It can have teams, grants and tokens, like a person.
+    """Create an account without a password or mail address. It can have teams, grants and tokens.
 
-    Raise GrantRefused if the role exceeds the creator's own rights, and AccountRefused for an invalid name.
+    Raise GrantRefused if the role exceeds the creator's own rights, and AccountRefused if the name is invalid.
     """
     role = Role(role)
     refuse_higher_role(by, role)
@@ -44,10 +44,10 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
 
 
 def refuse_tokens_of_another(*, owner: User, by: Author) -> None:
-    """Raise NotYours if the author would get the secret of a token that belongs to another person.
+    """Raise NotYours if the author isn't allowed to see the secrets of the owner's tokens.
 
-    People can get the secrets of their own tokens. People who manage accounts can also get the secrets of service
-    accounts' tokens. The panel can get all secrets.
+    Users can see the secrets of their own tokens. Users who manage accounts can also see the secrets of service
+    accounts' tokens. The panel can see all secrets.
     """
     person = user_of(by)
     if person is None or person.pk == owner.pk:

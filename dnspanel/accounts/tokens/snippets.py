@@ -1,4 +1,4 @@
-"""Configuration snippets for common programs, with the panel's URL, the token's secret and the name filled in. Pure.
+"""Generate configuration snippets for common programs, with the panel's URL, the secret and the name. Pure.
 
 Programs for PowerDNS only need the panel's URL, because API v1 has the same path as PowerDNS's API.
 """
@@ -15,7 +15,7 @@ from dnspanel.texts import gettext
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The values for a snippet. `zone` and `name` are canonical, or empty if the token is not limited to them."""
+    """The values for a snippet. `zone` and `name` are canonical, or empty if the token isn't limited to them."""
 
     panel_url: str
     secret: str
@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """One configuration text. `language` selects the syntax highlighting. `note` is advice for people."""
+    """A configuration text. `language` selects the syntax highlighting. `note` is advice for the user."""
 
     tool: str
     language: str  # sh, ini, yaml, hcl
@@ -34,7 +34,7 @@ class Snippet:
 
 
 def snippets_for(preset: Preset, place: Place) -> tuple[Snippet, ...]:
-    """Return the snippets for a token of this preset, most common program first."""
+    """Return the snippets for a token with this preset, most common program first."""
     return tuple(make(place) for make in _BY_PRESET[preset])
 
 
@@ -167,7 +167,7 @@ def dyndns_curl(place: Place) -> Snippet:
 
 
 def acme_curl(place: Place) -> Snippet:
-    """Return commands that add and remove one challenge with EXTEND and PRUNE of API v1, which keep other values."""
+    """Return commands that add and remove one challenge. EXTEND and PRUNE of API v1 keep the other values."""
     name = acme_name(place.name)
     address = f"{place.panel_url}/api/v1/servers/localhost/zones/{quote(place.zone, safe='')}"
     records = [{"content": '"proof"'}]

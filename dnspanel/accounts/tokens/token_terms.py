@@ -1,4 +1,4 @@
-"""The terms of a token (scope, permissions and limits), and the checks of these terms."""
+"""Check the terms of a token: its scope, permissions and limits."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -70,7 +70,7 @@ def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """Return messages about rights and permissions in these terms that the owner or the creating token lacks."""
+    """Return messages about the rights and permissions in these terms that the owner or the creating token lacks."""
     lacking: list[str] = []
     for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
         if giver is None:
@@ -92,7 +92,7 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
 
 
 def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
-    """Return the terms with missing limits filled in from the creating token."""
+    """Fill in missing limits from the creating token, and return the terms."""
     maker = token_of(by)
     if maker is None:
         return terms
@@ -105,7 +105,7 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 
 
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Return the limits in these terms that are wider than the creating token's, keyed by field.
+    """Return errors for the limits that are wider than the creating token's, keyed by field.
 
     The limits are the expiry, the unused days, the requests per minute, the networks, and the deletion of many zones.
     """
@@ -157,15 +157,15 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """Return the number of requests that the token can make per minute: its own limit, or else the setting."""
+    """Return how many requests per minute the token can make: its own limit, or else the setting."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
 def request_limits(token: Token) -> dict[int, int]:
-    """Return the limits on requests per minute, keyed by token id.
+    """Return the limits on requests per minute that apply to this token, keyed by token id.
 
-    A token that a rotation or another token created also counts against that token's limit, which the result contains
-    too.
+    If this token shares another token's limit, because a rotation or that token created it, the result contains both
+    limits.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

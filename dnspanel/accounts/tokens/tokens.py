@@ -1,7 +1,7 @@
-"""API tokens and TSIG keys: creation, look-up, rotation, handover and revocation. Verbs.
+"""Create, find, rotate, transfer and revoke API tokens and TSIG keys. Verbs.
 
-The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 is stored: for a random secret, a
-slow hash would add nothing. A TSIG key is needed to verify signatures, so it is stored encrypted.
+The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 hash is stored: for a random
+secret, a slow hash would add nothing. A TSIG key is needed to verify signatures, so it is stored encrypted.
 """
 
 import base64
@@ -61,18 +61,18 @@ USE_NOTED_EVERY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A new token with its secret, which cannot be shown again."""
+    """A new token and its secret, which can't be shown again."""
 
     token: Token
     secret: str
 
 
 def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -> NewToken:
-    """Create a token and write it to the audit log.
+    """Create a token and write it to the audit log. Raise TokenQuotaExceeded if the quota is exceeded.
 
     Raise TokenRefused with the invalid fields: a missing purpose, an invalid network, an expiry in the past, a right
     that the owner or the creating token lacks, or a limit wider than the creating token's. Raise TokenDead if the
-    creating token was revoked, NotYours if the owner is another person, and TokenQuotaExceeded beyond the quota.
+    creating token can't be used any longer, and NotYours if the author isn't allowed to create tokens for the owner.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -105,12 +105,12 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     secret: str = "",
     needs_permission: bool = False,
 ) -> NewToken:
-    """Create a TSIG key. `secret` is Base64. If it is "", a new secret is generated.
+    """Create a TSIG key. `secret` is Base64, or "" to generate a new secret.
 
     If `needs_permission` is True, the key's scope only covers zones that name the key.
 
     Raise the errors of `create_token`. Also raise TokenRefused for an invalid name, algorithm or secret, and for a
-    creating token whose writes must carry If-Match. Raise TsigNameTaken if a key has the name already.
+    creating token whose writes must carry If-Match. Raise TsigNameTaken if a key with this name already exists.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -148,9 +148,9 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
     """Create a new API token with the same terms and expiry. The old one expires after `overlap`.
 
-    `overlap` is at most LONGEST_OVERLAP. Both tokens share one allowance of requests, because only the secret is new.
-    Raise TokenDead if the token is dead or was already rotated, NotYours for another person's token, and TokenRefused
-    for a TSIG key or SCIM token, or if the author is a token with fewer rights or narrower limits.
+    `overlap` is at most LONGEST_OVERLAP. Both tokens share one request limit, because only the secret is new. Raise
+    TokenDead if the token is dead or was already rotated, and NotYours for another user's token. Raise TokenRefused for
+    a TSIG key or SCIM token, or if the author is a token with fewer rights or narrower limits.
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
@@ -196,7 +196,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def _refuse_wider(by: Author, token: Token) -> None:
-    """Raise NotYours unless the author manages the token, or TokenRefused if the author is a token with less power."""
+    """Raise NotYours unless the author manages the token, or TokenRefused if a token with fewer rights acts."""
     refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
@@ -216,10 +216,10 @@ def _refuse_wider(by: Author, token: Token) -> None:
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
-    """Transfer the person's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
+    """Transfer the user's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
 
-    Return the ids of the transferred tokens. Raise TokenRefused if a token exceeds the person's current rights, because
-    tokens must not gain rights, and TokenQuotaExceeded if `to` would have too many. The caller opens the transaction.
+    SCIM and rotated tokens are skipped. Return the ids of the transferred tokens. Raise TokenRefused if a token exceeds
+    the user's current rights, or TokenQuotaExceeded if `to` would have too many tokens. Needs a transaction.
     """
     if not ids:
         return []
@@ -244,10 +244,10 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """Revoke a token, its later rotations, and all tokens that any of them made.
+    """Revoke a token, its later rotations, and all tokens that any of them created.
 
-    Tokens made before a rotation are revoked too. Otherwise, rotating a stolen token would save the tokens that the
-    thief made. If the token is already revoked, change nothing. Raise AboveYou for a token with fewer rights.
+    This includes tokens created before a rotation. Otherwise, rotating a stolen token would preserve the tokens that
+    the thief created. Do nothing if the token is already revoked. Raise AboveYou for a token with fewer rights.
     """
     _refuse_above(by, token)
     with transaction.atomic():
@@ -256,7 +256,7 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
 
 
 def end_token(*, token: Token, by: Author, now: datetime) -> None:
-    """Revoke tokens as `revoke_token` does, but without checking rights, in the caller's transaction."""
+    """Revoke tokens like `revoke_token`, but without checking rights, inside the caller's transaction."""
     # These tokens end before the search for tokens made with them: `_living_maker` prevents new ones in between.
     for ending in _line_of(token):
         for each in Token.objects.filter(pk__in=ending).order_by("pk"):
@@ -264,15 +264,15 @@ def end_token(*, token: Token, by: Author, now: datetime) -> None:
 
 
 def ending_with(token: Token) -> int:
-    """Return the number of other valid tokens that `revoke_token` would revoke together with this one."""
+    """Count the other valid tokens that `revoke_token` would revoke together with this one."""
     line = {pk for ending in _line_of(token) for pk in ending} - {token.pk}
     return Token.objects.filter(pk__in=line, revoked_at=None).count()
 
 
 def _refuse_above(by: Author, token: Token) -> None:
-    """Raise AboveYou if the author is a token that can't revoke this token, as `refuse_at_or_above` decides.
+    """Raise AboveYou if the author is a token that isn't allowed to revoke this token (`refuse_at_or_above`).
 
-    A token can always revoke itself, tokens that it made, and its owner's tokens in its scope.
+    A token can always revoke itself, tokens that it created, and its owner's tokens within its scope.
     """
     mine = by if isinstance(by, Actor) and by.token is not None else None
     if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
@@ -293,7 +293,7 @@ def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection
 
 
 def _line_of(token: Token) -> Iterator[set[int]]:
-    """Yield sets of ids of the tokens to revoke together: the token, then its rotations and the tokens it made."""
+    """Yield sets of token ids to revoke together: first the token, then its rotations and the tokens it created."""
     seen, ending = set[int](), {token.pk}
     while ending:
         yield ending
@@ -320,9 +320,9 @@ def _earlier_forms(tokens: Collection[int]) -> set[int]:
 
 
 def _living_maker(by: Author, now: datetime) -> Token | None:
-    """Lock and return the token that creates another one, or None. Raise TokenDead if it was revoked.
+    """Lock and return the author's token, or return None if no token acts. Raise TokenDead if the token is dead.
 
-    The caller opens the transaction.
+    Runs inside the caller's transaction.
     """
     maker = token_of(by)
     if maker is None:
@@ -333,7 +333,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the columns for the allowance that a new token shares with `earlier`, its maker or predecessor, if any."""
+    """Return the columns for the request limit shared with `earlier` (creator or predecessor), or {} without one."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -344,10 +344,10 @@ def _allowance_after(earlier: Token | None) -> dict[str, object]:
 
 
 def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: TokenKind = TokenKind.API) -> Actor:
-    """Return the actor of the token with this secret. Needs one query, or two if the use must be stored.
+    """Return the actor of the token with this secret. Uses one query, or two if the use must be stored.
 
     Raise TokenUnknown, TokenElsewhere, or TokenDead (revoked, expired, unused for too long, or its owner's account is
-    closed). The response must not reveal the reason.
+    closed). The caller must not reveal the reason in the response.
     """
     if not secret.startswith(SECRET_START):
         raise TokenUnknown
@@ -366,7 +366,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """Return the token and its owner; raise TokenUnknown without one. Prepared, this takes a third of Django's time."""
+    """Return the token with its owner, or raise TokenUnknown. The prepared query takes a third of the ORM's time."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
@@ -380,7 +380,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return an authenticated token's actor, and store the use. Raise TokenDead, or TokenElsewhere for the address."""
+    """Return an authenticated token's actor and store the use. Raise TokenDead or (wrong address) TokenElsewhere."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere
@@ -412,9 +412,9 @@ def refuse_dead(token: Token, now: datetime) -> None:
 
 
 def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
-    """Return a query for the person's own tokens, or for all tokens if the actor manages people.
+    """Return a query for the user's own tokens, or for all tokens if the actor manages users.
 
-    If the actor is a token that does not manage people, the result is only this token.
+    If the actor is a token that doesn't manage users, only this token is visible.
     """
     tokens = Token.objects.select_related("owner")
     if Permission.PEOPLE in actor.permissions:
@@ -424,17 +424,17 @@ def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
 
 
 def token_for(actor: Actor, pk: int) -> Token:
-    """Return the token with this id. Raise TokenUnknown if the actor is not allowed to see it."""
+    """Return the token with this id. Raise TokenUnknown if it isn't visible to the actor."""
     return first_or(tokens_visible_to(actor).filter(pk=pk), TokenUnknown)
 
 
 def alive_tokens(now: datetime) -> QuerySet[Token]:
-    """Return a query for tokens that are neither revoked nor expired."""
+    """Return a query for tokens that aren't revoked or expired."""
     return Token.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
 def token_count(holder: Holder, now: datetime, most: int) -> int:
-    """Count the valid tokens of a person, or of a team's members. Stop at `most`."""
+    """Count the valid tokens of a user, or of a team's members. Stop counting at `most`."""
     alive = alive_tokens(now)
     if holder.team:
         people = User.objects.filter(**members_bound_by(holder.pk))
@@ -445,8 +445,8 @@ def token_count(holder: Holder, now: datetime, most: int) -> int:
 def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
     """Raise TokenQuotaExceeded if the owner, or one of the owner's teams, has reached the token quota.
 
-    `replaced` is 1 for a rotation, because the successor replaces the token. Both tokens work for a while, so all
-    tokens of repeated rotations count.
+    `replaced` is 1 for a rotation, because the new token replaces the old one. Both work for a while, so repeated
+    rotations count all of their tokens.
     """
     refuse_beyond(
         holders_for(owner),
@@ -474,7 +474,7 @@ def _is_within(address: str | None, networks: Sequence[str]) -> bool:
 
 
 def _note_use(token: Token, address: str | None, now: datetime) -> None:
-    """Store the token's last use and address. If the address is unchanged, write at most once in USE_NOTED_EVERY."""
+    """Store the token's last use and address. If the address is unchanged, write at most once per USE_NOTED_EVERY."""
     recent = token.last_used_at is not None and token.last_used_at > now - USE_NOTED_EVERY
     if recent and token.last_address == address:
         return
@@ -489,7 +489,7 @@ def new_secret() -> str:
 
 
 def kept_of(secret: str) -> dict[str, Any]:
-    """Return the columns to store for a secret: its prefix for display, and its SHA-256."""
+    """Return the columns to store for a secret: its prefix for display, and its SHA-256 hash."""
     return {"prefix": secret[:PREFIX_LENGTH], "secret_sha256": _sha256(secret)}
 
 

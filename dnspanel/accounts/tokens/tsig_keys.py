@@ -1,8 +1,8 @@
-"""TSIG keys by name, for programs: look-up, creation, changes and secrets. `tokens.revoke_token` removes them. Verbs.
+"""Find, create and change TSIG keys by name, and read their secrets, for programs. Verbs.
 
-A TSIG key is a token. A key made by a token is limited to the token's rights, networks and lifetime. Only people with
-the right to change the settings of some zone can see or create keys. The secret is shown when the key is created.
-Later, people with the permission to read secrets can read the secrets of their own keys. The audit log records this.
+A TSIG key is a token, removed by `tokens.revoke_token`. A key created by a token is limited to the token's rights,
+networks and lifetime. Only users with the right to change some zone's settings can see or create keys. The secret is
+shown at creation. Later, users with the permission to read secrets can read those of their keys. This is audited.
 """
 
 import base64
@@ -30,10 +30,10 @@ def may_have_keys(actor: Actor) -> bool:
 
 
 def tsig_keys_visible_to(actor: Actor) -> list[Token]:
-    """Return the TSIG keys that this actor is allowed to see, sorted by name.
+    """Return the TSIG keys that are visible to this actor, sorted by name.
 
-    A person sees their own keys. A token sees its owner's keys within the token's scope. An actor who manages people
-    sees all keys. An expired key remains, with its name, until a person removes it.
+    Users see their own keys. A token sees its owner's keys within the token's scope. An actor who manages users sees
+    all keys. An expired key and its name remain until a user removes the key.
     """
     if not may_have_keys(actor):
         return []
@@ -44,7 +44,7 @@ def tsig_keys_visible_to(actor: Actor) -> list[Token]:
 
 
 def tsig_key_for(actor: Actor, name: str) -> Token:
-    """Return the key with this canonical name. Raise TokenUnknown if the actor is not allowed to see it."""
+    """Return the key with this canonical name. Raise TokenUnknown if it isn't visible to the actor."""
     for key in tsig_keys_visible_to(actor):
         if key.tsig_name == name:
             return key
@@ -52,12 +52,12 @@ def tsig_key_for(actor: Actor, name: str) -> Token:
 
 
 def key_exists(name: str) -> bool:
-    """Return True if a valid or expired key has this canonical name. Revoked keys do not count."""
+    """Return True if a valid or expired key has this canonical name. Revoked keys don't count."""
     return Token.objects.filter(kind=TokenKind.TSIG, revoked_at=None, tsig_name=name).exists()
 
 
 def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
-    """Create a TSIG key that has no rights over a zone until the zone names the key, as in PowerDNS.
+    """Create a TSIG key. As in PowerDNS, it has no rights over a zone until the zone lists the key.
 
     Over such a zone, the key has at most the rights, networks and lifetime of `by`. Raise the errors of
     `create_tsig_key`.
@@ -83,10 +83,10 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
 
 
 def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str | None, now: datetime) -> Token:
-    """Change the key's name, algorithm and secret (Base64). If `secret` is None, keep it.
+    """Change the key's name, algorithm and secret (Base64). None keeps the current secret.
 
-    Raise NotYours for another person's key, because the key acts as its owner. Raise TokenUnknown for a revoked key,
-    TokenRefused for invalid values, and TsigNameTaken if a key has the name already.
+    Raise NotYours for another user's key, because the key acts for its owner. Raise TokenUnknown for a revoked key,
+    TokenRefused for invalid values, and TsigNameTaken if another key has the name.
     """
     if key.owner_id != by.user.pk:
         raise NotYours
@@ -113,12 +113,12 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
 
 
 def may_read_secret(key: Token, by: Actor) -> bool:
-    """Return True if this actor is allowed to read the secret: the key is their own, and they have the permission."""
+    """Return True if this actor owns the key and has the permission to read secrets."""
     return key.owner_id == by.user.pk and Permission.SECRETS in by.permissions
 
 
 def read_secret(*, key: Token, by: Actor, now: datetime) -> str:
-    """Return the secret in Base64, and write an audit entry. Return "" if the actor is not allowed to read it."""
+    """Return the secret in Base64 and write an audit entry. Return "" if the actor isn't allowed to read the secret."""
     if not may_read_secret(key, by):
         return ""
     audit.record(action="token.secret", by=by, now=now, target=key.purpose, token=key.pk, tsig=key.tsig_name)

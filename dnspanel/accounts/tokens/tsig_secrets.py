@@ -1,4 +1,4 @@
-"""The algorithms and secrets that TSIG keys can have. Pure."""
+"""Check the algorithms and secrets of TSIG keys. Pure."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ class TooShort(TokenRefused):
 
 
 def algorithm_of(text: str) -> str:
-    """Return the TSIG algorithm's canonical name. A final dot is ignored. Raise TokenRefused if it isn't supported."""
+    """Return the TSIG algorithm's canonical name, ignoring a trailing dot. Raise TokenRefused if it isn't supported."""
     name = text.lower().removesuffix(".")
     name = _LONG_NAMES.get(name, name)
     if name not in ALGORITHMS:
@@ -31,7 +31,7 @@ def algorithm_of(text: str) -> str:
 
 
 def refuse_reserved(name: str) -> None:
-    """Raise TokenRefused for a canonical name that is reserved for keys of secondaries."""
+    """Raise TokenRefused if the canonical name is reserved for secondaries' keys."""
     if name.endswith(f".{OF_SECONDARIES}"):
         raise TokenRefused(
             {
@@ -45,7 +45,7 @@ def refuse_reserved(name: str) -> None:
 
 
 def refuse_bad_secret(text: str) -> None:
-    """Raise TokenRefused unless the text is Base64 of at least LEAST_BITS."""
+    """Raise TokenRefused unless the text is Base64 with at least LEAST_BITS bits."""
     try:
         secret = base64.b64decode(text, validate=True) if text.isascii() else b""
     except (ValueError, binascii.Error):

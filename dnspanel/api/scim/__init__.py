@@ -1,1 +1,1 @@
-"""SCIM 2.0 under `/scim/v2`: an external directory manages people and groups."""
+"""SCIM 2.0 below `/scim/v2`, used by an external directory to manage users and groups."""

@@ -1,8 +1,8 @@
-"""Parser of SCIM bodies that describe people and groups: POST, PUT and PATCH (RFC 7644, 3.3 and 3.5). Pure.
+"""Parse SCIM bodies that describe users and groups: POST, PUT and PATCH (RFC 7644, 3.3 and 3.5). Pure.
 
-It accepts the formats that directories send. Entra writes "True" and "False", `Add` and `Replace`, and attribute names
-with dots in a value without a path. Okta resends all members. Attributes that aren't stored are ignored, as section 3.3
-allows, even if the schema has them. Only the path of a PATCH must name a known attribute.
+The parser accepts the formats that directories send. Entra writes "True" and "False", `Add` and `Replace`, and
+attribute names with dots in a value without a path. Okta resends all members. Attributes that aren't stored are
+ignored, as section 3.3 allows, even if the schema has them. Only a PATCH operation's path must name a known attribute.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ _NAME_PARTS_NOT_KEPT = frozenset({"formatted", "middlename", "honorificprefix", 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of a PATCH. `path` is None if the value is an object of attributes."""
+    """A PATCH operation. `path` is None if the value is an object of attributes."""
 
     op: str  # add, replace or remove
     path: Path | None
@@ -56,10 +56,10 @@ class Operation:
 
 
 def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
-    """Return the person that a POST or PUT describes. Raise ScimFault if the body is invalid.
+    """Parse the user in the body of a POST or PUT. Raise ScimFault if the body is invalid.
 
-    For a PUT, `before` has the person's current attributes. If the body doesn't have `active`, the current state is
-    kept. If the user name is a mail address and the body has no other, it also becomes the person's mail address.
+    For a PUT, `before` has the user's current attributes. If the body has no `active`, the current state is kept. If
+    the user name is a mail address and the body contains no other address, it also becomes the user's mail address.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
     for path, value in _attributes(body):
@@ -75,7 +75,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
 
 
 def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> PersonTerms:
-    """Return the person after a PATCH. Raise ScimFault if an operation isn't allowed or a value is invalid."""
+    """Apply a PATCH to a user's terms. Raise ScimFault if an operation isn't allowed or a value is invalid."""
     for path, value, op, is_named in _steps(operations):
         if path.attribute in _READ_ONLY:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
@@ -90,7 +90,7 @@ def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> Perso
 
 
 def group_in(body: Any) -> GroupTerms:
-    """Return the group that a POST or PUT describes. Raise ScimFault if it is invalid."""
+    """Parse the group in the body of a POST or PUT. Raise ScimFault if it is invalid."""
     terms = GroupTerms("")
     for path, value in _attributes(body):
         if path.attribute not in _READ_ONLY:
@@ -101,7 +101,7 @@ def group_in(body: Any) -> GroupTerms:
 
 
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
-    """Return the group after a PATCH. Raise ScimFault if an operation isn't allowed or a value is invalid."""
+    """Apply a PATCH to a group's terms. Raise ScimFault if an operation isn't allowed or a value is invalid."""
     for path, value, op, is_named in _steps(operations):
         # When Okta renames a group, the value also contains the id of the group.
         if path.attribute in _READ_ONLY - {"id"}:
@@ -113,7 +113,7 @@ def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTe
 
 
 def operations_in(body: Any) -> list[Operation]:
-    """Return the operations of a PATCH. Raise ScimFault if the body isn't a valid PATCH."""
+    """Parse the operations of a PATCH. Raise ScimFault if the body isn't a valid PATCH."""
     fields = {name.lower(): value for name, value in _object(body).items()}
     if fields.get("schemas") != [PATCH]:
         raise ScimFault(400, f"schemas has to be [{PATCH}].", "invalidSyntax")
@@ -140,7 +140,7 @@ def _operation(value: Any) -> Operation:
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bool]]:
-    """Yield each change as (path, value, operation, flag). The flag is True if the operation has a path of its own."""
+    """Yield each change as (path, value, operation, flag). The flag is True if the operation has its own path."""
     for operation in operations:
         if operation.path is not None:
             yield operation.path, operation.value, operation.op, True
@@ -150,7 +150,7 @@ def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bo
 
 
 def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield the attributes of an object. Skip names that aren't valid SCIM names, because no schema has them."""
+    """Yield an object's attributes. Skip invalid SCIM names, which aren't in any schema."""
     for name, member in _object(value).items():
         try:
             path = parse_path(name)
@@ -160,7 +160,7 @@ def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool) -> PersonTerms:
-    """Return the terms with this attribute set. Attributes that aren't stored change nothing.
+    """Return the terms with this attribute set. Attributes that aren't stored have no effect.
 
     If `must_know` is set, raise ScimFault for an unknown attribute.
     """
@@ -187,9 +187,9 @@ def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool)
 
 
 def _mail(path: Path, value: Any) -> str | None:
-    """Return the person's primary mail address, or else the first. Raise ScimFault if there is none.
+    """Return the user's primary mail address, or else the first. Raise ScimFault if the list is empty.
 
-    Return None if the path is about another type of address than `work`, or about another sub-attribute than `value`.
+    Return None if the path selects a type of address other than `work`, or a sub-attribute other than `value`.
     """
     if any(term.attribute == "type" and term.value != "work" for term in path.terms) or path.part not in ("", "value"):
         return None
@@ -205,7 +205,7 @@ def _mail(path: Path, value: Any) -> str | None:
 
 
 def _normalize_mail(mail: str) -> str:
-    """Return the mail address in its canonical spelling. Return it unchanged if it is invalid."""
+    """Return the mail address in its canonical spelling, or unchanged if it is invalid."""
     return canonical_mail(mail) or mail
 
 

@@ -1,4 +1,4 @@
-"""Versions of SCIM resources (RFC 7644, section 3.14): `ETag`, `If-Match` and `If-None-Match`."""
+"""Check and send versions of SCIM resources: `ETag`, `If-Match` and `If-None-Match` (RFC 7644, section 3.14)."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -10,15 +10,15 @@ from dnspanel.api.v2.http.etag import condition_in
 
 
 def refuse_moved(request: Request, resource: Resource) -> None:
-    """Raise ScimFault (412) if the request's condition fails for the resource. Raise Problem if a header is invalid."""
+    """Raise ScimFault (412) unless the request's condition holds, and Problem if a header is invalid."""
     if not condition_in(request).holds(resource["meta"]["version"]):
         raise ScimFault(412, "It has changed since you read it.")
 
 
 def answer_resource(request: Request, resource: Resource, status: int = 200) -> HttpResponse:
-    """Return the requested attributes of the resource, with ETag. Return 304 if the client has this version.
+    """Return the resource's requested attributes with an ETag, or 304 if the client has this version.
 
-    Status 201 adds the resource's URL as `Location`.
+    With status 201, the response has the resource's URL in `Location`.
     """
     meta = resource["meta"]
     headers = {"ETag": meta["version"]}

@@ -1,4 +1,4 @@
-"""The discovery endpoints of the SCIM server (RFC 7644, section 4; RFC 7643, sections 5 to 7)."""
+"""The SCIM server's discovery endpoints (RFC 7644, section 4; RFC 7643, sections 5 to 7)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -99,7 +99,7 @@ def _meta(kind: str, path: str) -> Mapping[str, str]:
 
 
 def _attribute(name: str, description: str, kind: str = "string", **other: Any) -> Mapping[str, Any]:
-    """Return the definition of an attribute. Clients can write the attribute unless `other` overrides `mutability`."""
+    """Return an attribute's definition. Clients can write the attribute unless `other` overrides `mutability`."""
     texts = {"caseExact": False, "uniqueness": "none"} if kind in ("string", "reference") else {}
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""The errors of SCIM requests (RFC 7644, section 3.12). Pure."""
+"""Errors for SCIM requests (RFC 7644, section 3.12). Pure."""
 
 from dnspanel.api.errors import ApiError
 

@@ -1,6 +1,6 @@
-"""Parser of SCIM filters and paths (RFC 7644, sections 3.4.2.2 and 3.5.2), for the supported subset. Pure.
+"""Parse SCIM filters and paths (RFC 7644, sections 3.4.2.2 and 3.5.2), for the supported subset. Pure.
 
-Filters support only `eq` and `and`, which directories use to look up people by id or name. The parser reads the text
+Filters support only `eq` and `and`, which directories use to look up users by id or name. The parser reads the text
 once, from left to right, and limits the text's length.
 """
 
@@ -43,7 +43,7 @@ def plain_name(name: str) -> str:
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
-    """Parse a filter into terms that must all hold. Raise ScimFault (invalidFilter) if it is invalid or unsupported."""
+    """Parse a filter into terms that must all match. Raise ScimFault (invalidFilter) if invalid or unsupported."""
     try:
         scanner = _Scanner(text)
         terms = scanner.terms(in_brackets=False)
@@ -54,7 +54,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
 
 
 def parse_path(text: str) -> Path:
-    """Parse the path of a PATCH operation. Raise ScimFault (invalidPath) if it is invalid."""
+    """Parse a PATCH operation's path. Raise ScimFault (invalidPath) if it is invalid."""
     try:
         scanner = _Scanner(text)
         attribute = scanner.name()
@@ -126,7 +126,7 @@ class _Scanner:
         return plain_name(self._text[start : self._at])
 
     def takes(self, character: str) -> bool:
-        """Return True if this character comes next, and move past it."""
+        """Move past this character and return True if it comes next."""
         is_next = self._text.startswith(character, self._at)
         self._at += is_next
         return is_next

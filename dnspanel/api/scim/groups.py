@@ -1,4 +1,4 @@
-"""SCIM groups. The directory's rules decide which rights members of a group get here."""
+"""SCIM groups. The directory's rules decide which rights the members get in the panel."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ _SEARCHED: dict[str, Callable[[str], Q]] = {
 
 
 class Groups(ScimView):
-    """The groups of the directory."""
+    """The directory's groups."""
 
     def get(self, request: Request) -> HttpResponse:
         """List the directory's groups."""
@@ -51,7 +51,7 @@ class Groups(ScimView):
 
 
 class GroupsSearch(ScimView):
-    """The search for groups by a query in the request body. So the query doesn't appear in URLs or their logs."""
+    """Group search by POST, with the query in the body. This keeps the query out of URLs and access logs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the directory's groups that match the query in the body."""
@@ -59,7 +59,7 @@ class GroupsSearch(ScimView):
 
 
 class OneGroup(ScimView):
-    """One group of the directory."""
+    """One of the directory's groups."""
 
     def get(self, request: Request, key: str) -> HttpResponse:
         """Return a group with its members."""
@@ -98,7 +98,7 @@ class OneGroup(ScimView):
 
 
 def groups_json(groups: Sequence[ScimGroup]) -> list[Resource]:
-    """Return groups as SCIM resources. Their members are read with one query."""
+    """Return groups as SCIM resources. Reads their members with one query."""
     members: dict[int, list[Resource]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimgroup__in=groups).order_by("scimperson__user_id")
     for group_id, user_id in through.values_list("scimgroup_id", "scimperson__user_id"):
@@ -111,7 +111,7 @@ def _group_json(group: ScimGroup) -> Resource:
 
 
 def _condition(term: Term) -> Q:
-    """Return a filter term as a condition on groups. Raise KeyError for an attribute that isn't searchable."""
+    """Convert a filter term to a query condition on groups. Raise KeyError if the attribute isn't searchable."""
     if term.attribute in ("members", "members.value"):
         return Q(people__user_id=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "id":

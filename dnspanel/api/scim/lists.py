@@ -1,4 +1,4 @@
-"""Pages of SCIM lists and the selection of attributes (RFC 7644, sections 3.4.2 and 3.9)."""
+"""Return pages of SCIM lists with the selected attributes (RFC 7644, sections 3.4.2 and 3.9)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,12 +65,12 @@ class Query:
 
 
 def parts_in(request: Request) -> Parts:
-    """Return the attribute selection of the request. Raise ScimFault if it both includes and excludes attributes."""
+    """Parse the request's attribute selection. Raise ScimFault if it both includes and excludes attributes."""
     return _parts(request.query_params)
 
 
 def query_in(request: Request) -> Query:
-    """Parse the query from a GET's URL or from the body of a POST to `.search`. Raise ScimFault if it is invalid."""
+    """Parse the query from a GET's URL or the body of a POST to `.search`. Raise ScimFault if it is invalid."""
     fields = request.query_params if request.method in ("GET", "HEAD") else request.data
     if not isinstance(fields, Mapping):
         raise ScimFault(400, "An object with a query is needed.", "invalidSyntax")
@@ -94,8 +94,8 @@ def list_answer(
 ) -> Mapping[str, Any]:
     """Return a page of the rows that match the filter, sorted by id.
 
-    A directory has at most a few thousand rows (`MOST_PEOPLE`, `MOST_GROUPS`). Therefore all matching ids are read
-    first, which also gives the total, and then only the rows of the page. So all pages cost the same.
+    A directory has at most a few thousand rows (`MOST_PEOPLE`, `MOST_GROUPS`). All matching ids are therefore read
+    first, which also gives the total, and then only the rows of the page. This makes the cost of all pages equal.
     """
     rows = rows.filter(*(_condition(term, condition) for term in query.terms))
     ids = list(rows.order_by("pk").values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""SCIM users, which are the people of a directory."""
+"""SCIM users, which are a directory's users."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -39,15 +39,15 @@ _SEARCHED: dict[str, Callable[[str], Q]] = {
 
 
 class People(ScimView):
-    """The people that the directory is allowed to see."""
+    """The users that are visible to the directory."""
 
     def get(self, request: Request) -> HttpResponse:
-        """List the people of the directory."""
+        """List the directory's users."""
         rows = verbs.people_of(directory_in(request))
         return answer(list_answer(query_in(request), rows, user_condition, users_json))
 
     def post(self, request: Request) -> HttpResponse:
-        """Create a person."""
+        """Create a user."""
         user = verbs.create_person(
             directory=directory_in(request), terms=person_in(request.data), by=actor_in(request), now=timezone.now()
         )
@@ -55,31 +55,31 @@ class People(ScimView):
 
 
 class PeopleSearch(ScimView):
-    """The search for people by a query in the request body. So the query doesn't appear in URLs or their logs."""
+    """User search by POST, with the query in the body. This keeps the query out of URLs and access logs."""
 
     def post(self, request: Request) -> HttpResponse:
-        """List the people that match the query in the body."""
+        """List the users that match the query in the body."""
         return People().get(request)
 
 
 class OnePerson(ScimView):
-    """One person of the directory."""
+    """One of the directory's users."""
 
     def get(self, request: Request, key: str) -> HttpResponse:
-        """Return a person."""
+        """Return a user."""
         return answer_resource(request, _user_json(verbs.person_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
-        """Replace all attributes of a person."""
+        """Replace all attributes of a user."""
         return self._change(request, key, lambda before: person_in(request.data, before))
 
     def patch(self, request: Request, key: str) -> HttpResponse:
-        """Change some attributes of a person (SCIM PATCH)."""
+        """Change some attributes of a user (SCIM PATCH)."""
         operations = operations_in(request.data)
         return self._change(request, key, lambda before: patched_person(before, operations))
 
     def delete(self, request: Request, key: str) -> HttpResponse:
-        """Close a person's account and remove the person from the directory."""
+        """Close a user's account and remove the user from the directory."""
         verbs.delete_person(
             directory=directory_in(request),
             pk=id_of(key),
@@ -102,7 +102,7 @@ class OnePerson(ScimView):
 
 
 def id_of(key: str) -> int:
-    """Parse a resource id. Return 0 if the id is invalid; no resource has this id."""
+    """Parse a resource id. Return 0 if it is invalid, because no resource has the id 0."""
     return int(key) if key.isascii() and key.isdigit() and len(key) <= 18 else 0
 
 
@@ -121,7 +121,7 @@ def terms_of(user: User) -> PersonTerms:
 
 
 def users_json(users: Sequence[User]) -> list[Resource]:
-    """Return people as SCIM resources. Their groups and SCIM data are read with two queries."""
+    """Return users as SCIM resources. Reads their groups and SCIM data with two queries."""
     kept = {person.user_id: person for person in ScimPerson.objects.filter(user__in=users)}
     groups: dict[int, list[ScimGroup]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimperson__in=kept.values()).select_related("scimgroup")
@@ -135,7 +135,7 @@ def users_json(users: Sequence[User]) -> list[Resource]:
 
 
 def user_condition(term: Term) -> Q:
-    """Return a filter term as a condition on people. Raise KeyError for an attribute that isn't searchable."""
+    """Convert a filter term to a query condition on users. Raise KeyError if the attribute isn't searchable."""
     if term.attribute == "id":
         return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "active":
@@ -149,7 +149,7 @@ def user_condition(term: Term) -> Q:
 
 
 def location_of(user_id: int) -> str:
-    """Return the URL of a person."""
+    """Return a user's URL."""
     return settings.PANEL_URL + reverse("api:scim:user", args=[user_id])
 
 

@@ -1,4 +1,4 @@
-"""URLs of SCIM 2.0, below `scim/v2/`. `NothingHere` answers all other URLs with a SCIM error.
+"""URLs for SCIM 2.0, below `scim/v2/`. `NothingHere` responds to all other URLs with a SCIM error.
 
 URLs can end in a slash, because some directories add one.
 """

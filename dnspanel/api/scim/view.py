@@ -1,4 +1,4 @@
-"""The shared parts of all SCIM requests: token, body, responses and errors."""
+"""The base of all SCIM views: authentication, body parser, responses and errors."""
 
 import json
 import logging
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 
 
 class ScimAuthentication(TokenAuthentication):
-    """Authentication by a directory's token. Sets `request.auth` to an `Actor` that can only use SCIM."""
+    """Authentication with a directory's token. It sets `request.auth` to an `Actor` that can only use SCIM."""
 
     kind = TokenKind.SCIM
 
 
 class ScimParser(BaseParser):
-    """A parser of JSON bodies. Raises ScimFault for invalid JSON, and RequestDataTooBig above MOST_BYTES."""
+    """A parser for JSON bodies. It raises ScimFault for invalid JSON, and RequestDataTooBig above MOST_BYTES."""
 
     media_type = MEDIA_TYPE
 
@@ -56,7 +56,7 @@ class ScimParser(BaseParser):
 
 
 class ScimView(APIView):
-    """The base class of SCIM views. It accepts only a directory's token and returns errors in SCIM's format."""
+    """The base class of SCIM views. It accepts only directories' tokens and returns errors in SCIM's format."""
 
     authentication_classes: Any = (ScimAuthentication,)
     content_negotiation_class = AnyAccept
@@ -74,7 +74,7 @@ class ScimView(APIView):
 
 
 class NothingHere(ScimView):
-    """The view of all URLs below `scim/v2/` that don't exist or aren't supported. It answers with 404."""
+    """The view for all URLs below `scim/v2/` that don't exist or aren't supported. It returns 404."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -82,7 +82,7 @@ class NothingHere(ScimView):
 
 
 def actor_in(request: Request) -> Actor:
-    """Return the actor of the request."""
+    """Return the request's actor."""
     return cast(Actor, request.auth)
 
 
@@ -98,7 +98,7 @@ def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None =
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response to an exception that a view raised. Log an unexpected exception and report a server error."""
+    """Return the response for an exception from a view. Log an unexpected exception and report a server error."""
     fault, headers = _fault_of(exc), {}
     if fault is None:
         problem = problem_of(exc)
@@ -122,7 +122,7 @@ def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
 
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
-    """Count a refused request (401, 403, 429, for writes also 400, 409, 413, 415). Record the 1st, 10th, 100th, …"""
+    """Count a rejected request (401, 403, 429; writes: 400, 409, 413, 415). Audit the 1st, 10th, 100th, … an hour."""
     is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()
@@ -142,7 +142,7 @@ def _note_refusal(request: Request, fault: ScimFault) -> None:
 
 
 def _fault_of(exc: Exception) -> ScimFault | None:
-    """Return the SCIM error for an exception from `accounts`. Return None for exceptions that all APIs handle."""
+    """Return the SCIM error for an exception from `accounts`, or None for exceptions that all APIs handle."""
     if isinstance(exc, ScimFault):
         return exc
     if isinstance(exc, accounts.PersonUnknown | accounts.GroupUnknown):

@@ -1,1 +1,1 @@
-"""API v1, which is compatible with the HTTP API of a PowerDNS server, for clients written for PowerDNS."""
+"""API v1, which is compatible with a PowerDNS server's HTTP API, for clients written for PowerDNS."""

@@ -1,6 +1,6 @@
-"""The effects of zone metadata on outgoing transfers and on transfers from the zone's primaries. Verbs.
+"""Apply zone metadata that affects outgoing transfers and transfers from the zone's primaries. Verbs.
 
-The kinds in ACTS work as in PowerDNS. Values that would have no effect here are refused, not stored.
+The kinds in ACTS work as in PowerDNS. Values that would have no effect here are rejected, not stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,17 +28,17 @@ _AUTO_NS = "AUTO-NS"
 
 
 class NotObeyed(ApiError):
-    """A metadata value whose effect this panel doesn't implement, refused because the client would rely on it."""
+    """The panel doesn't implement the metadata value's effect. It is rejected, because the client would rely on it."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(f"{kind} would have no effect here: {reason}.")
 
 
 def act_on(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Apply these values of a metadata kind. Without values, restore the default.
+    """Apply these values of a metadata kind, or restore the default if `values` is empty.
 
-    Do nothing for a kind that isn't in ACTS. Raise NotObeyed if a value would have no effect here, BadName if a value
-    can't be a TSIG key's name, and RightMissing if the author lacks a right.
+    Do nothing for a kind that isn't in ACTS. Raise NotObeyed if a value would have no effect here, and BadName if a
+    value can't be a TSIG key's name. Raise RightMissing if the author lacks a right.
     """
     act = ACTS.get(kind)
     if act is not None:
@@ -62,9 +62,9 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 
 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Set the use of IXFR in transfers from the zone's primaries.
+    """Turn IXFR on or off for transfers from the zone's primaries.
 
-    Raise NotObeyed for values other than "0" and "1". Raise NotObeyed also for "0" if this panel is the zone's primary,
+    Raise NotObeyed for values other than "0" and "1". Also raise NotObeyed for "0" if this panel is the zone's primary,
     because secondaries choose between IXFR and AXFR.
     """
     first = values[0] if values else "1"

@@ -1,9 +1,9 @@
-"""Zone attributes, other than records, that clients of API v1 set and read back. Verbs.
+"""Store the zone attributes, other than records, that API v1 clients set and read back. Verbs.
 
-Only the catalog, the TSIG keys for transfers, and the settings of the serial have an effect here.
+Only the catalog, the TSIG keys for transfers, and the serial settings have an effect here.
 
-An RRset here has one text as its comment. PowerDNS has a list of comments, each with an account and a time. The list is
-stored next to the text and is valid while the text is unchanged.
+In the panel, an RRset has one text as its comment. PowerDNS has a list of comments, each with an account and a time.
+This list is stored next to the text, and is valid as long as the text is unchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ FIELDS = ("kind", "account", "catalog", "api_rectify", "masters", *SERIAL_FIELDS
 
 
 def attributes_of(zone: Zone) -> PowerdnsZone:
-    """Return the zone's PowerDNS attributes, or the defaults. Needs no query if the attributes were loaded before."""
+    """Return the zone's PowerDNS attributes, or the defaults. Needs no query if the attributes were already loaded."""
     try:
         return zone.powerdns
     except PowerdnsZone.DoesNotExist:
@@ -41,11 +41,11 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 
 
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
-    """Set attributes of the zone (FIELDS and TRANSFER_KEYS). Audit changes and skip unchanged values.
+    """Set attributes of the zone (FIELDS and TRANSFER_KEYS) and record changes in the audit log.
 
-    Ignore PRIMARY_KEYS, which `primaries.follow_kind` applies to the zone's primaries. Raise SettingsRefused for an
-    unknown way to change serials, CatalogRefused for a zone that can't be in the catalog, and RightMissing if the actor
-    isn't allowed to change the catalog's members.
+    Skip unchanged values. Ignore PRIMARY_KEYS, which `primaries.follow_kind` applies to the zone's primaries. Raise
+    SettingsRefused for an unknown way to change serials, and CatalogRefused for a zone that can't be in the catalog.
+    Raise RightMissing if the actor isn't allowed to change the catalog's members.
     """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
@@ -67,14 +67,14 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
 
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
-    """Add zones to this new catalog if their `catalog` attribute named the catalog before it existed."""
+    """Add the zones whose `catalog` attribute already names this new catalog, except catalog and deleted zones."""
     named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
     zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: producer.MOST_MEMBERS + 1])
     producer.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:
-    """Store the full comment lists of these RRsets. An empty list deletes the stored one."""
+    """Store these RRsets' full comment lists. An empty list deletes the stored one."""
     if not any(comments.values()) and not attributes_of(zone).comments:
         return
     with transaction.atomic():
@@ -89,13 +89,13 @@ def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]
 
 
 def comment_text(comments: Sequence[Comment]) -> str:
-    """Join several comments into the one text of an RRset, separated by semicolons. Leave out duplicates."""
+    """Join several comments into one text, separated by semicolons and without duplicates."""
     flat = (" ".join(comment["content"].split()) for comment in comments)
     return "; ".join(dict.fromkeys(text for text in flat if text))
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the client's comments if they match the RRset's text, else the text as one comment, or [] if it is ""."""
+    """Return the client's comments if they match the RRset's text, otherwise the text as one comment ([] if "")."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []

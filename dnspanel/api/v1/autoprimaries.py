@@ -1,4 +1,4 @@
-"""`/autoprimaries`: always empty, because a NOTIFY from another server never creates a zone."""
+"""`/autoprimaries`: an empty list, because a NOTIFY from another server never creates a zone."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -7,7 +7,7 @@ from dnspanel.api.v1.view import PowerdnsView, Refusal, answer, json_object, no_
 
 
 class Autoprimaries(PowerdnsView):
-    """The list of autoprimaries. It is empty and nothing can be added."""
+    """The list of autoprimaries. It is empty, and entries can't be added."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         return answer([])

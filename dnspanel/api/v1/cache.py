@@ -1,4 +1,4 @@
-"""`/cache/flush`: accepted for compatibility. It has no effect."""
+"""`/cache/flush`: accepted for compatibility, without effect."""
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -9,8 +9,8 @@ from dnspanel.api.v1.view import PowerdnsView, answer, canonical
 class CacheFlush(PowerdnsView):
     """The flush request. It always returns a count of 0, because nodes never serve stale answers.
 
-    Before a node acknowledges a publication, it drops the cached answers that the publication changes
-    (`replication/agent/updates/purge.py`). So clients never need to flush.
+    Before a node acknowledges a publication, it drops the affected cached answers
+    (`replication/agent/updates/purge.py`). Clients therefore never need to flush.
     """
 
     def put(self, request: Request, server_id: str) -> HttpResponse:

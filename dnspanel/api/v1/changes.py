@@ -1,4 +1,4 @@
-"""Parser that turns a PATCH, or a PUT with RRsets, into a patch. Errors use PowerDNS's words."""
+"""Parse a PATCH, or a PUT with RRsets, into a patch. Error messages are worded like PowerDNS's."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,14 +31,14 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 @dataclass(frozen=True, slots=True)
 class PatchAndComments:
-    """A patch and the full comment lists of its RRsets. The patch has only one comment text per RRset."""
+    """A patch and its RRsets' full comment lists. The patch itself has only one comment text per RRset."""
 
     patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
 def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Parse the body of a PATCH. Raise Refusal (422) if any part is invalid, so that nothing is changed."""
+    """Parse the body of a PATCH. Raise Refusal (422) if any part is invalid."""
     rrsets = body.get("rrsets")
     if not isinstance(rrsets, list):
         raise Refusal(422, "No rrsets given in update request")
@@ -67,7 +67,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Return the changes that give the zone exactly these RRsets.
+    """Return the changes that make these RRsets the zone's entire content.
 
     Raise Refusal (422) if an RRset is invalid or the SOA is missing.
     """
@@ -86,7 +86,7 @@ def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> Pa
 
 
 def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetInput]:
-    """Parse all RRsets of a zone. Raise Refusal (422) if one is invalid or occurs twice."""
+    """Parse all RRsets of a zone. Raise Refusal (422) if an RRset is invalid or occurs twice."""
     inputs: dict[tuple[str, int], RRsetInput] = {}
     for value in rrsets:
         value = value if isinstance(value, dict) else {}
@@ -98,17 +98,17 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
 
 
 def _unless_lost(step: Step) -> Step:
-    """Return a step that keeps the current RRset if the given step would delete it. Use this for the zone's SOA.
+    """Return a step that keeps the current RRset if the given step would delete it. Used for the zone's SOA.
 
     PowerDNS deletes the SOA and then stops serving the zone. Clients that delete all records they don't list
-    (DNSControl without `SOA()`, Terraform's destroy) also delete the SOA and treat a refusal as a failure. RFC 2136
-    3.4.2.4 ignores such a deletion too.
+    (DNSControl without `SOA()`, Terraform's destroy) also delete the SOA and treat a rejection as a failure. RFC 2136
+    3.4.2.4 also ignores such a deletion.
     """
     return lambda current: step(current) or current
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step for REPLACE. No records delete the RRset. Raise Refusal (422) if a member is missing."""
+    """Return the step for REPLACE. An empty record list deletes the RRset. Raise Refusal (422) for a missing member."""
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -125,16 +125,16 @@ def _replacement(given: RRsetInput) -> Step:
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the RRset's current comment, tags and value comments, which the client left out."""
+    """Return the new records with the current RRset's comment, tags and value comments, if the client sent none."""
     commented = made if made.comment == current.comment else replace(made, comment=current.comment)
     return with_its_notes(commented, current)
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the RRset's tags and the comments of unchanged values, which PowerDNS doesn't have.
+    """Return the new records with the current tags and unchanged values' comments, which PowerDNS doesn't have.
 
-    A value that the client sends in its displayed form loses its stored spelling. Otherwise the publication would keep
-    that spelling, as it does for clients that don't send spellings.
+    If the client sends a value in its displayed form, this form replaces the stored spelling. Otherwise, the
+    publication would keep the stored spelling, as it does for clients that don't send spellings.
     """
     if not current.notes:
         return made
@@ -152,13 +152,13 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the step for EXTEND, which adds one record and keeps the TTL. Raise Refusal (422) for more or none."""
+    """Return the step for EXTEND, which adds a record and keeps the TTL. Raise Refusal (422) unless one is given."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
-    """Return the step for PRUNE, which removes one record. Raise Refusal (422) if more or none are given."""
+    """Return the step for PRUNE, which removes a record. Raise Refusal (422) unless exactly one record is given."""
     return without(tuple(_one_record(given).records or ()))
 
 
@@ -178,7 +178,7 @@ _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
 
 @contextmanager
 def named_violations(beside: str = "pre-existing") -> Iterator[None]:
-    """Turn RuleViolations into a Refusal (422) that describes the first error, or else the first violation."""
+    """Convert RuleViolations within the block to a Refusal (422) for the first error, or else the first violation."""
     try:
         yield
     except RuleViolations as exc:

@@ -1,4 +1,4 @@
-"""`/config`: the PowerDNS settings that apply here, with their effective values."""
+"""`/config`: the PowerDNS settings that apply to the panel, with their effective values."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ _MEGABYTE = 1 << 20
 
 
 class Config(PowerdnsView):
-    """All settings by name. They are read-only here."""
+    """All settings by name, read-only."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         found = config(unanswered=reasons_against(SET_UP))
@@ -23,7 +23,7 @@ class Config(PowerdnsView):
 
 
 def config(*, unanswered: Collection[int]) -> dict[str, str]:
-    """Return settings and values as PowerDNS spells them. Omit settings that concern only one node's machine.
+    """Return settings and values in PowerDNS's spelling. Omit settings that concern only one node's machine.
 
     `unanswered` are the computed record types that at least one node can't answer.
     """

@@ -1,7 +1,7 @@
-"""Conversion of record content between PowerDNS's form and our canonical rdata.
+"""Convert record content between PowerDNS's form and the panel's canonical rdata.
 
-The two forms differ in a few types only. Content from clients must be unambiguous: absolute names, TXT in quotes, and
-no zone file syntax.
+The two forms differ in only a few types. Content from clients must be unambiguous: absolute names, TXT in quotes, and
+no zone-file syntax.
 """
 
 import re
@@ -53,14 +53,14 @@ _ALGORITHMS = {
 
 
 def content_for_client(type: int, text: str) -> str:
-    """Return canonical rdata in the form in which PowerDNS shows it."""
+    """Convert canonical rdata to the form that PowerDNS shows."""
     writer = _WRITERS.get(type)
     written = text if writer is None else writer(text)
     return _ESCAPE.sub(lambda found: found[1] or found[0], written) if "\\" in written else written
 
 
 def read_content(name: str, type: int, content: str) -> str:
-    """Parse a client's record content into canonical rdata. Raise Refusal (422) if it is invalid."""
+    """Convert a client's record content to canonical rdata. Raise Refusal (422) if it is invalid."""
     if has_zone_file_syntax(content):
         raise refusal_of_record(name, type, content, f"Not in expected format ({REFUSAL})")
     try:
@@ -80,12 +80,12 @@ def read_content(name: str, type: int, content: str) -> str:
 
 
 def refusal_of_record(name: str, type: int, content: str, reason: str) -> Refusal:
-    """Return a Refusal (422) for one record. The error names the record as PowerDNS does."""
+    """Return a Refusal (422) for one record. The error message identifies the record like PowerDNS's messages."""
     return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shorten_text(content)}': {reason}")
 
 
 def _rest_unchanged(fields: int) -> Callable[[str], str]:
-    """Return a writer that joins the Base64 pieces after the first `fields` words, because dnspython splits Base64."""
+    """Return a writer that joins the Base64 pieces after the first `fields` fields, because dnspython splits Base64."""
 
     def write(text: str) -> str:
         parts = text.split(" ")
@@ -106,7 +106,7 @@ def _svcb(text: str) -> str:
 def _loc(text: str) -> str:
     """Return LOC content with the sizes that dnspython omits because they have default values.
 
-    The sizes come after the altitude, which is the first word that ends in `m`.
+    The sizes come after the altitude, which is the first field that ends in `m`.
     """
     fields = text.split(" ")
     altitude = next(place for place, word in enumerate(fields) if word.endswith("m"))
@@ -122,7 +122,7 @@ def _ipseckey(text: str) -> str:
 
 
 def _with_gateway(content: str) -> str:
-    """Add the dot that RFC 4025 requires for a missing gateway and that PowerDNS omits."""
+    """Add the dot for a missing gateway, which RFC 4025 requires and PowerDNS omits."""
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")

@@ -1,4 +1,4 @@
-"""Parser of API v1's requests for new zones: RRsets or zone text, name servers, kind and other fields."""
+"""Parse API v1 requests for new zones: RRsets or zone text, name servers, kind and other fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class NewZone:
 
 
 def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
-    """Parse the body of a POST into a new zone. Raise Refusal (422) if it is invalid."""
+    """Parse a new zone from the body of a POST. Raise Refusal (422) if it is invalid."""
     name = canonical(text_in(body, "name"))
     refuse_odd_characters(body["name"])
     text_in(body, "kind")
@@ -80,7 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the zone attributes in a body. Ignore values of wrong types. Raise Refusal (422) if one is invalid."""
+    """Parse the zone attributes in a body. Ignore values of wrong types. Raise Refusal (422) if a value is invalid."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -101,7 +101,7 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_name(id: Any) -> str:
-    """Return the name of the TSIG key with this id. Raise Refusal (422) if no key has the id."""
+    """Return the TSIG key name for this id. Raise Refusal (422) if no key has the id."""
     name = name_of_id(id) if isinstance(id, str) else ""
     if not tsig_keys.key_exists(name):
         raise Refusal(422, f"A TSIG key with the name '{shorten_text(str(id))}' does not exist")
@@ -109,7 +109,7 @@ def _key_name(id: Any) -> str:
 
 
 def _kind(word: str) -> str:
-    """Return Native, Master, Slave, Consumer or Producer. Like PowerDNS, treat unknown words as Native."""
+    """Return Native, Master, Slave, Consumer or Producer. Like PowerDNS, treat unknown kinds as Native."""
     return _KINDS.get(word.lower(), "Native")
 
 
@@ -140,9 +140,9 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
 def _from_inputs(
     name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
 ) -> tuple[list[RRset], bool]:
-    """Return the RRsets, and True if the SOA was generated because the client sent none.
+    """Return the RRsets, and whether the SOA was generated because the client sent none.
 
-    Comments on a SOA without records are added to the generated SOA. Raise Refusal (422) for records without a TTL.
+    Comments on an SOA without records are added to the generated SOA. Raise Refusal (422) for records without a TTL.
     """
     texts = {each.key: comment_text(each.comments or ()) for each in inputs}
     rrsets = []
@@ -159,16 +159,16 @@ def _from_inputs(
 
 
 def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment: str) -> RRset:
-    """Return a generated SOA with the client's comment and the serial that the client requested (default 0)."""
+    """Generate an SOA with the client's comment and the requested serial (default 0)."""
     serial = Serial(number_in(body, "serial", _MOST_SERIAL) or 0)
     made = soa.default_soa(name, (servers or settings.DEFAULT_NAMESERVERS)[0], settings.DEFAULT_HOSTMASTER, serial)
     return RRset(name, made.type, made.ttl, made.rdata, (), comment)
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """Return the RRsets in zone text, and True if the text has no SOA, so that one was generated.
+    """Parse zone text. Return the RRsets, and whether an SOA was generated because the text has none.
 
-    Generated NS records are left out. Raise Refusal (422) with the first error. Records outside the zone are an error.
+    Omit generated NS records. Raise Refusal (422) for another zone's text, and for the first error that loses data.
     """
     # Add a default TTL, as PowerDNS does. Line numbers do not count the added line.
     lines = range(text.count("\n") + 2)

@@ -1,4 +1,4 @@
-"""`/zones/ID/cryptokeys`: the DNSSEC keys of a zone."""
+"""`/zones/ID/cryptokeys`: a zone's DNSSEC keys."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class Cryptokeys(PowerdnsView):
 
 
 class Cryptokey(PowerdnsView):
-    """One DNSSEC key of a zone."""
+    """One of a zone's DNSSEC keys."""
 
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Return the key, with its private key if the actor is allowed to export keys. Exports are audited."""
@@ -103,7 +103,7 @@ class Cryptokey(PowerdnsView):
         return answer(_with_private(request, zone, _key_with_id(zone, cryptokey_id).id))
 
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """Set `active` (the key signs) and `published` (it is in the DNSKEY RRset, default true). Return 204."""
+        """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset, default true). Return 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         key, before = _key_with_id(zone, cryptokey_id), queries.signing_of(zone)
         wait, body = requested_wait(request), json_object(request)
@@ -126,7 +126,7 @@ class Cryptokey(PowerdnsView):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key to add, either generated or read from a private-key text."""
+    """A key to add, either generated or parsed from private-key text."""
 
     flags: int
     active: bool
@@ -137,9 +137,9 @@ class NewKey:
 
 
 def read_key(body: Mapping[str, Any]) -> NewKey:
-    """Parse the body of a POST into a new key.
+    """Parse a new key from the body of a POST.
 
-    Raise Refusal (422) if a member is invalid or PowerDNS would not create such a key.
+    Raise Refusal (422) if a member is invalid or if PowerDNS wouldn't create such a key.
     """
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shorten_text(key_type)}")
@@ -160,7 +160,7 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
 
 
 def _flag(body: Mapping[str, Any], key: str, *, default: bool) -> bool:
-    """Return a boolean member of the body. Return the default if it is missing or not a boolean, as PowerDNS does."""
+    """Return a boolean member of the body. Like PowerDNS, return the default if it is missing or not a boolean."""
     value = body.get(key)
     return value if isinstance(value, bool) else default
 
@@ -188,7 +188,7 @@ def _algorithm(value: Any, key_type: str) -> int:
 
 
 def _refuse_size(algorithm: int, bits: int | None) -> None:
-    """Raise Refusal (422) for an unknown algorithm, or for a key size that the algorithm doesn't allow."""
+    """Raise Refusal (422) if the algorithm is unknown, or doesn't allow this key size."""
     name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
     if (algorithm in _SIZED or algorithm < 0) and not bits:
         raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")
@@ -203,7 +203,7 @@ def _acting(request: Request) -> Acting:
 
 
 def _key_with_id(zone: Zone, id: str) -> KeyState:
-    """Return the key with this id from a URL. Raise KeyUnknown if the zone has no such key."""
+    """Return the zone's key for an id from the URL. Raise KeyUnknown if the zone has no such key."""
     number = int(id) if id.isascii() and id.isdecimal() and len(id) < 12 else -1
     key = queries.signing_of(zone).key(number)
     if key is None:
@@ -212,7 +212,7 @@ def _key_with_id(zone: Zone, id: str) -> KeyState:
 
 
 def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
-    """Return one key as PowerDNS shows it, with its private key if the actor can export it, or raise KeyUnknown."""
+    """Return a key in PowerDNS's form, with its private key if the actor can export it, or raise KeyUnknown."""
     actor, state = actor_in(request), queries.signing_of(zone)
     key = next((key for key in queries.keys_of(zone, state) if key.id == key_id), None)
     if key is None:
@@ -224,7 +224,7 @@ def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
 
 
 def _object(key: KeyView, state: SigningState) -> dict[str, Any]:
-    """Return a key as it appears in PowerDNS's list of keys."""
+    """Return a key in the form of PowerDNS's list of keys."""
     found: dict[str, Any] = {
         "active": key.active,
         "algorithm": key.mnemonic,

@@ -1,4 +1,4 @@
-"""The entry points of the API for clients: `/api`, `/api/v1`, the list of servers and the only server."""
+"""The discovery resources: `/api`, `/api/v1`, the server list, and the one server in it (the panel)."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ SERVER_OBJECT: dict[str, Any] = {
 
 
 class Versions(PowerdnsView):
-    """The resource `/api`, which lists the versions of the API."""
+    """The resource `/api`, which lists the API's versions."""
 
     def get(self, request: Request) -> HttpResponse:
         return answer([{"version": 1, "url": ROOT_URL}])
@@ -39,7 +39,7 @@ class Version1(PowerdnsView):
 
 
 class Servers(PowerdnsView):
-    """The list of servers. It has one entry, which is the panel with all its nodes."""
+    """The list of servers. Its only entry is the panel with all its nodes."""
 
     def get(self, request: Request) -> HttpResponse:
         return answer([SERVER_OBJECT])

@@ -1,4 +1,4 @@
-"""`/api/docs`: the machine-readable description of the API. Some clients generate their code from it."""
+"""`/api/docs`: a machine-readable description of the API. Some clients generate their code from it."""
 
 import json
 from functools import cache
@@ -16,7 +16,7 @@ YAML = "application/x-yaml"
 
 
 class Docs(PowerdnsView):
-    """The API description as YAML or JSON, depending on Accept. Clients that accept neither get YAML as plain text."""
+    """The API description as YAML or JSON, depending on Accept. Other clients receive YAML as plain text."""
 
     def get(self, request: Request) -> HttpResponse:
         accepted = request.META.get("HTTP_ACCEPT", "")

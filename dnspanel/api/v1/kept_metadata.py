@@ -1,9 +1,9 @@
-"""Storage of zone metadata that clients of API v1 set and read back. Verbs.
+"""Store zone metadata that API v1 clients set and read back. Verbs.
 
-The kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS would act on some other kinds too. The
-kinds in NO_EFFECT have no effect here: they are stored for programs that set them, and the response to a write contains
-a warning. Kinds with the prefix `X-`, which programs define, are stored without a warning. A kind that would only seem
-to restrict access is refused (REFUSED).
+The kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS also acts on some other kinds. The kinds
+in NO_EFFECT have no effect in the panel: they are stored for programs that set them, and the response to a write
+contains a warning. Kinds with the prefix `X-`, which programs define, are stored without a warning. Kinds that would
+only appear to restrict access are rejected (REFUSED).
 
 While a zone has keys, PUBLISH-CDS and PUBLISH-CDNSKEY show how the zone is signed. Without keys, their values are
 stored, and take effect when the zone gets keys through API v1.
@@ -78,14 +78,14 @@ _FREE = re.compile(r"X-[ -~]*", re.ASCII)
 
 
 class TooMuchMetadata(ApiError):
-    """The error for a zone whose metadata would exceed MOST_BYTES."""
+    """The zone's metadata would exceed MOST_BYTES."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(f"The metadata of {zone_name} would be larger than {MOST_BYTES >> 10} kB.")
 
 
 def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
-    """Return a warning for a client that set values of a kind without effect, or "" if none is needed."""
+    """Return a warning for a client that set a kind without effect, or "" if no warning is needed."""
     if values and kind in OF_KEYS and not (state := signing_of(zone)).keys:
         reason = "is served with the signatures that it came with" if state.presigned else "is not signed"
         return f"{kind} is kept, but has no effect while {zone.name} {reason}."
@@ -100,31 +100,31 @@ def is_writable(kind: str) -> bool:
 
 
 def is_readable(kind: str) -> bool:
-    """Return True if clients can read this kind by its own URL."""
+    """Return True if clients can read this kind at its own URL."""
     return kind in READABLE or is_free(kind)
 
 
 def is_free(kind: str) -> bool:
-    """Return True if clients are free to define this kind."""
+    """Return True if programs can define this kind themselves."""
     return _FREE.fullmatch(kind) is not None
 
 
 def metadata_of(zone: Zone) -> dict[str, list[str]]:
-    """Return all metadata of the zone, by kind."""
+    """Return all of the zone's metadata, keyed by kind."""
     return _by_kind(_row(zone), zone, signing_of(zone))
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
-    """Add values of a kind to the zone, without duplicates. Return all values of the kind.
+    """Add metadata values of one kind to the zone, without duplicates. Return all values of the kind.
 
-    Raise NotObeyed if a value would have no effect here, TooMuchMetadata above MOST_BYTES, DnssecRefused for invalid
-    CDS settings, and BadName if a value can't be the name of a TSIG key.
+    Raise NotObeyed if a value would have no effect here, and TooMuchMetadata above MOST_BYTES. Raise DnssecRefused for
+    invalid CDS settings, and BadName if a value can't be a TSIG key's name.
     """
     return _write(zone, kind, values, by, now, keep=True)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Replace the zone's values of a kind. Without values, remove the kind. Raise the same errors as `add_metadata`."""
+    """Replace the zone's values of a kind. Empty `values` remove the kind. Raise the errors of `add_metadata`."""
     _write(zone, kind, values, by, now, keep=False)
 
 
@@ -149,7 +149,7 @@ def _write(zone: Zone, kind: str, values: Sequence[str], by: Author, now: dateti
 
 
 def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
-    """Apply stored CDS and CDNSKEY settings if the zone got its first keys since `before`. Return the publications."""
+    """Apply stored CDS and CDNSKEY settings if the zone got its first keys after `before`. Return the publications."""
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
         return []
@@ -159,9 +159,9 @@ def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Pub
 
 
 def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | None]:
-    """Return the CDS and CDNSKEY settings for the values of one kind. The setting of the other kind is None.
+    """Convert the values of one kind to the CDS and CDNSKEY settings. The setting for the other kind is None.
 
-    Only the first value counts, as in PowerDNS. Raise DnssecRefused if it is invalid.
+    As in PowerDNS, only the first value counts. Raise DnssecRefused if it is invalid.
     """
     first = values[0] if values else ""
     if kind == PUBLISH_CDS:
@@ -196,7 +196,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetim
 
 
 def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
-    """Return the metadata that describes the signing. Keep the client's spelling of equivalent values."""
+    """Return the metadata that describes how the zone is signed. Keep the client's spelling of equivalent values."""
     found = {kind: [value] for kind, value in state.metadata.items()}
     for kind in OF_KEYS if state.keys else ():
         kept = row.metadata.get(kind, [])
@@ -206,9 +206,9 @@ def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
 
 
 def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
-    """Set ALLOW-AXFR-FROM and ALSO-NOTIFY to the current values. If these are unchanged, keep the client's spelling.
+    """Set ALLOW-AXFR-FROM and ALSO-NOTIFY to the current values. Keep the client's spelling of unchanged values.
 
-    Pages and API v2 can change these networks and addresses too.
+    Pages and API v2 can also change these networks and addresses.
     """
     for kind, values, check in (
         (ALLOW_AXFR_FROM, current.networks, checked_networks),
@@ -226,7 +226,7 @@ def _row(zone: Zone) -> PowerdnsZone:
 
 
 def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
-    """Return the metadata by kind: the stored values, and zone settings that are metadata in PowerDNS."""
+    """Return the metadata by kind: the stored values, and the zone settings that PowerDNS treats as metadata."""
     hidden = OF_KEYS if state.keys else frozenset()
     kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
     found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}

@@ -1,4 +1,4 @@
-"""`/zones/ID/metadata`: the metadata of a zone, by kind."""
+"""`/zones/ID/metadata`: a zone's metadata, by kind."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from dnspanel.zones.rights import access
 
 
 class MetadataList(PowerdnsView):
-    """All metadata of a zone. A POST adds values."""
+    """All of a zone's metadata. A POST adds values."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         metadata = kept_metadata.metadata_of(zone_by_id(request, zone_id))
@@ -78,13 +78,13 @@ def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
 
 
 def _require_right(request: Request, zone: Zone, kind: Any) -> None:
-    """Raise RightMissing if the actor lacks `dnssec` (kinds that describe the signing) or `settings` (other kinds)."""
+    """Raise RightMissing if the actor lacks `dnssec` (kinds that describe signing) or `settings` (other kinds)."""
     is_of_keys = isinstance(kind, str) and kind in kept_metadata.OF_KEYS
     access.require_right(actor_in(request), zone, Right.DNSSEC if is_of_keys else Right.SETTINGS)
 
 
 def _object_with_warning(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return the object of a kind, with a warning if the kind has no effect."""
+    """Return a kind's JSON object, with a warning if the kind has no effect."""
     warning = kept_metadata.warning_about(zone, kind, values)
     return _object(kind, values) | ({"warning": warning} if warning else {})
 

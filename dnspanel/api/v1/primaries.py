@@ -1,4 +1,4 @@
-"""API v1's zones of kind Slave and Consumer, which are transferred from other primaries. Verbs."""
+"""Create and change API v1 zones of kind Slave and Consumer, which are transferred from other primaries. Verbs."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ PRIMARY_KEYS = "slave_tsig_key_ids"
 
 
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
-    """Create a zone that is transferred from its masters. If its kind is Consumer, follow it as a catalog.
+    """Create a zone that is transferred from its masters. If its kind is Consumer, use it as a catalog.
 
     The zone waits for its first transfer. Raise Refusal (422) for a CatalogError or PrimaryError. Unlike in PowerDNS, a
-    zone without masters is refused, because it would never be transferred.
+    zone without masters is rejected, because it would never be transferred.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with named_refusals():
@@ -58,11 +58,11 @@ def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str)
 
 
 def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
-    """Apply the kind, masters and TSIG key of a PUT to the zone's primaries. Do nothing if all are missing.
+    """Apply the kind, masters and TSIG key from a PUT to the zone's primaries. Do nothing if all are missing.
 
-    - Kind Slave: transfer the zone from the masters, with the named or else the current key. Stop following a catalog.
-    - Kind Consumer: transfer the zone in the same way, and follow it as a catalog.
-    - Another kind: this panel becomes the primary and takes the zone over.
+    - Kind Slave: transfer the zone from the masters, with the named or the current key. Stop using it as a catalog.
+    - Kind Consumer: transfer the zone in the same way, and use it as a catalog.
+    - Another kind: the panel takes the zone over and becomes its primary.
 
     Raise Refusal (422) if the zone can't have these values.
     """
@@ -90,7 +90,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
 
 
 def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
-    """Raise Refusal (422) if a PUT makes or unmakes a produced catalog, or names TSIG keys for one."""
+    """Raise Refusal (422) if a PUT changes a zone into a produced catalog or back, or sets TSIG keys on a catalog."""
     if not zone.is_producer:
         raise Refusal(422, f"Zone '{zone.name}' cannot become a catalog: create a zone of kind {PRODUCER}")
     if attributes.get("kind", PRODUCER) != PRODUCER:
@@ -99,7 +99,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """Request a full transfer. Return PowerDNS's message. Raise Refusal (422) if this panel is the zone's primary."""
+    """Queue a full transfer and return PowerDNS's message. Raise Refusal (422) if the panel is the zone's primary."""
     try:
         row = set_up_primaries.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:
@@ -132,7 +132,7 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
 def _own_key(actor: Actor, name: str) -> Token | None:
     """Return the actor's own key with this name, or None.
 
-    With another person's key, the actor could transfer zones that only that person is allowed to transfer.
+    With another user's key, the actor could transfer zones that only that user is allowed to transfer.
     """
     try:
         key = tsig_keys.tsig_key_for(actor, name)
@@ -143,7 +143,7 @@ def _own_key(actor: Actor, name: str) -> Token | None:
 
 @contextmanager
 def named_refusals() -> Iterator[None]:
-    """Turn a CatalogError or PrimaryError into a Refusal (422)."""
+    """Convert a CatalogError or PrimaryError within the block to a Refusal (422)."""
     try:
         yield
     except (CatalogError, PrimaryError) as exc:

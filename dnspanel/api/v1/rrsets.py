@@ -1,4 +1,4 @@
-"""RRsets in PowerDNS's JSON: parser of client input and writer of responses."""
+"""Parse RRsets from clients' JSON, and write them in PowerDNS's JSON form."""
 
 import json
 import re
@@ -45,7 +45,7 @@ class RRsetInput:
 
     @property
     def title(self) -> str:
-        """The name of the RRset for use in error texts."""
+        """The RRset's name for error messages."""
         return title(self.name, self.type)
 
     def rrset(self, ttl: int, comment: str) -> RRset:
@@ -71,12 +71,12 @@ _SINGLE = frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))
 
 
 def title(name: str, type: int) -> str:
-    """Return the name of an RRset as in PowerDNS's errors."""
+    """Return an RRset's name as in PowerDNS's error messages."""
     return f"RRset {name} IN {rdata.type_to_text(type)}"
 
 
 def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: datetime) -> RRsetInput:
-    """Parse the member of `rrsets` that has this key. Raise Refusal (422) if it is invalid."""
+    """Parse the member of `rrsets` with this key. Raise Refusal (422) if it is invalid."""
     name, type_ = key
     refuse_odd_characters(text_in(value, "name"))
     if not names.is_within(name, zone):
@@ -88,7 +88,7 @@ def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: d
 
 
 def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
-    """Return the owner name and type of one member of `rrsets`. Raise Refusal (422) if either is invalid."""
+    """Parse the owner name and type of one member of `rrsets`. Raise Refusal (422) if either is invalid."""
     name = canonical(text_in(value, "name"))
     word = text_in(value, "type")
     try:
@@ -101,13 +101,13 @@ def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def refuse_odd_characters(name: str) -> None:
-    """Raise Refusal (422) if the name has characters that PowerDNS's API also rejects."""
+    """Raise Refusal (422) if the name contains characters that PowerDNS's API also rejects."""
     if not _ALLOWED.fullmatch(name):
         raise Refusal(422, f"Name '{shorten_text(name)}' contains unsupported characters")
 
 
 def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
-    """Return a whole number, possibly in quotes, or None if it is missing. Raise Refusal (422) if it is invalid."""
+    """Return an integer member, which can be in quotes, or None if missing. Raise Refusal (422) if it is invalid."""
     number = value.get(key)
     if isinstance(number, str) and _PLAIN_NUMBER.fullmatch(number):
         number = int(number)
@@ -164,7 +164,7 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
 def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> str:
     """Return an RRset as JSON text.
 
-    `name` comes before `records`, because some clients parse JSON with a regular expression.
+    `name` comes before `records`, because some clients parse the JSON with a regular expression.
     """
     name, type_, ttl, texts, disabled, comment, notes = row
     if notes and (spellings := dict(parse_notes(notes).spellings)):
@@ -195,5 +195,5 @@ _AS_IT_STANDS = frozenset(
 
 @cache
 def mnemonic(type: int) -> str:
-    """Return the mnemonic of a record type. The result is cached, because a panel uses few types."""
+    """Return a record type's mnemonic. Cached, because a panel uses only few types."""
     return rdata.type_to_text(type)

@@ -1,4 +1,4 @@
-"""`/search-data`: search of zones, records and comments by a pattern."""
+"""`/search-data`: search zones, records and comments with a pattern."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ INCOMPLETE = "X-Search-Incomplete"
 
 
 class SearchData(PowerdnsView):
-    """The matches of a pattern, at most `max` of each kind."""
+    """The matches for a pattern, at most `max` of each kind."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         pattern, limit, kind = _pattern_in(request), _max_in(request), request.GET.get("object_type", "") or "all"
@@ -50,7 +50,7 @@ class SearchData(PowerdnsView):
 
 
 def _search_kinds(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return the matches of all requested kinds, and False if a search was incomplete and found too few matches."""
+    """Return the matches of all requested kinds, and False if any of the searches may have missed matches."""
     found: list[dict[str, Any]] = []
     is_complete = True
     for own, find, form in _KINDS:

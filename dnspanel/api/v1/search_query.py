@@ -1,17 +1,17 @@
-"""The search of `/search-data`: zones by name, records by owner name or content, comments by text.
+"""Run the queries for `/search-data`: zones by name, records by owner name or content, comments by text.
 
-A pattern must match the whole text. `*` matches any characters and `?` one, without regard to case. A pattern without
+A pattern must match the whole text, ignoring case. `*` matches any characters and `?` matches one. A pattern without
 wildcards is looked up in indexes, which is fast in a panel of any size.
 
 A pattern with wildcards is compared with RRsets. If at most `MOST_COMPARED` RRsets are visible, it is compared with all
-of them. Otherwise only the zones above and below the name at the end of the pattern are searched (for
-`www*.example.org`: `example.org` and its subzones). If these zones also have more RRsets, only `MOST_COMPARED` RRsets
-are compared, in the order of zone names, until the limit of matches is reached. The result then indicates that it can
-be incomplete. Comments don't have an index, so they are always compared.
+of them. Otherwise, only the zones above and below the name at the end of the pattern are searched (for
+`www*.example.org`: `example.org` and its subzones). If even these zones have more RRsets, only `MOST_COMPARED` RRsets
+are compared, in the order of zone names, until the limit of matches is reached. The result is then marked as possibly
+incomplete. Comments don't have an index, so they are always compared.
 
-Zone names have a trigram index and a sorted index. For a pattern without three letters or digits in a row and without a
-fixed beginning, PostgreSQL would read the whole trigram index, which takes 10 s for 1,000,000 names. Such a pattern is
-compared with the first `MOST_COMPARED` names in sorted order.
+Zone names have a trigram index and a sorted index. For a pattern without three consecutive letters or digits and
+without a fixed beginning, PostgreSQL would read the whole trigram index. This takes 10 s for 1,000,000 names. Such a
+pattern is compared with the first `MOST_COMPARED` names in sorted order.
 """
 
 import re
@@ -57,7 +57,7 @@ _MATCHING_COMMENTS = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rr
 
 
 class TooGeneral(ApiError):
-    """The error for a pattern that would have to be compared with too many RRsets."""
+    """The pattern would have to be compared with too many RRsets."""
 
     def __init__(self, text: str, reason: str = "") -> None:
         reason = reason or (
@@ -79,7 +79,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Matches(Generic[M]):
-    """The matches. `is_complete` is True if all matches were found or the limit was reached."""
+    """A list of matches. `is_complete` is True if all matches were found or the limit was reached."""
 
     found: list[M]
     is_complete: bool = True
@@ -96,12 +96,12 @@ class Pattern:
 
     @property
     def is_exact(self) -> bool:
-        """True if the pattern matches one text only."""
+        """True if the pattern matches only one text."""
         return _WILDCARD.search(self.text) is None
 
     @property
     def like(self) -> str:
-        """The pattern in the syntax of PostgreSQL's LIKE."""
+        """The pattern in PostgreSQL's LIKE syntax."""
         return re.sub(r"([\\%_])", r"\\\1", self.text).replace("*", "%").replace("?", "_")
 
     @property
@@ -111,12 +111,12 @@ class Pattern:
 
     @property
     def beginning(self) -> str:
-        """The fixed beginning of every matching text."""
+        """The fixed text that every match begins with."""
         return _WILDCARD.split(self.text)[0]
 
     @property
     def end(self) -> str:
-        """The fixed end of every matching name."""
+        """The fixed text that every matching name ends with."""
         return f"{_WILDCARD.split(self.text)[-1].lower()}."
 
 
@@ -135,7 +135,7 @@ class FoundRecord:
 
 @dataclass(frozen=True, slots=True)
 class FoundComment:
-    """A matching comment of an RRset."""
+    """A matching comment on an RRset."""
 
     zone_name: str
     name: str
@@ -168,7 +168,7 @@ def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
 
 
 def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matches[str]:
-    """Return the matches of a pattern that no index can serve, among the first MOST_COMPARED names."""
+    """Match a pattern that isn't covered by an index against the first MOST_COMPARED names."""
     last = zones.values_list("name", flat=True)[MOST_COMPARED - 1 : MOST_COMPARED].first()
     if last is not None:
         zones = zones.filter(name__lte=last)
@@ -202,7 +202,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
 
 def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
-    """Return at most `limit` comments of visible RRsets whose name or comment matches, by zone, name and type."""
+    """Return up to `limit` comments on visible RRsets whose name or comment matches, by zone, name and type."""
     texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:
@@ -215,7 +215,7 @@ def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundCo
 
 
 def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterator[M]], limit: int) -> Matches[M]:
-    """Return the first matches among at most MOST_COMPARED RRsets of these zones, in the order of zone names."""
+    """Return the first `limit` matches among at most MOST_COMPARED RRsets in these zones, ordered by zone name."""
     found: list[M] = []
     left = MOST_COMPARED
     for ids, count in _portions(zones):
@@ -237,9 +237,9 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
 
 
 def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
-    """Yield ids of zones to compare together, in the order of zone names, and the number of RRsets in these zones.
+    """Yield batches of zone ids to compare together, in the order of zone names, with their number of RRsets.
 
-    Each portion can be twice as large as the previous one, up to MOST_COMPARED. A larger zone is a portion of its own.
+    Each batch can be twice as large as the previous one, up to MOST_COMPARED. A larger zone is a batch of its own.
     """
     ids: list[int] = []
     total = 0
@@ -256,7 +256,7 @@ def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
 
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
-    """Yield the matching records. If the owner name of an RRset matches, all its records match."""
+    """Yield the matching records. If an RRset's owner name matches, all its records match."""
     for zone_name, name, type_, (ttl, texts, disabled, notes, named, matching) in rows:
         spellings = dict(parse_notes(notes).spellings)
         for text in texts if named else matching:
@@ -264,7 +264,7 @@ def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]
 
 
 def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
-    """Yield zone name, owner name, type and these columns of the RRsets that the actor is allowed to see."""
+    """Yield zone name, owner name, type and these columns of the RRsets that are visible to the actor."""
     visibilities: dict[int, Visibility | None] = {}
     rows = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
     for zone_id, zone_name, tags, team_id, name, type_, *rest in rows.iterator(chunk_size=_CHUNK):
@@ -276,7 +276,7 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """Return all visible zones. If these have too many RRsets, return only those above and below the pattern's end."""
+    """Return all visible zones. If they have too many RRsets, return only zones above and below the pattern's end."""
     zones = zones_visible_to(actor)
     if (zones.aggregate(total=Sum("rrset_count"))["total"] or 0) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
@@ -286,7 +286,7 @@ def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
 
 
 def _zone_name_like(like: str) -> _Like | None:
-    """Return a LIKE condition on a zone's name, or None if the panel is large and no index serves the pattern."""
+    """Return a LIKE condition on a zone's name, or None if the panel is large and no index covers the pattern."""
     if is_in_trigrams(like):
         return _Like(Upper("name"), Upper(Value(like)))
     return None if has_many_zones() else _Like(F("name"), Value(like))
@@ -311,5 +311,5 @@ def _names_above(end: str) -> list[str]:
 
 
 def _spellings(text: str) -> list[str]:
-    """Return the spellings in which content can be stored: unchanged, lowercase, and as a name with a final dot."""
+    """Return the spellings in which content can be stored: unchanged, lowercase, and as a name with a trailing dot."""
     return sorted({text, text.lower(), f"{text}.", f"{text.lower()}."})

@@ -1,4 +1,4 @@
-"""Parser of the zone fields `dnssec`, `nsec3param` and `nsec3narrow` from clients of PowerDNS's API."""
+"""Parse the zone fields `dnssec`, `nsec3param` and `nsec3narrow` from PowerDNS API clients."""
 
 import re
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ _OPT_OUT = 1
 
 
 def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
-    """Return the signing settings that the body requests. Raise Refusal (422) if they are invalid.
+    """Parse the signing settings in the body. Raise Refusal (422) if they are invalid.
 
-    Values of a wrong type are ignored, as in PowerDNS. `nsec3narrow` without `nsec3param` is ignored too.
+    As in PowerDNS, values of a wrong type are ignored. `nsec3narrow` without `nsec3param` is also ignored.
     """
     signed, text = body.get("dnssec"), body.get("nsec3param")
     if not isinstance(signed, bool):
@@ -29,12 +29,12 @@ def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
 
 
 def will_be_signed(requested: RequestedSigning, state: SigningState) -> bool:
-    """Return True if a zone in this state will be signed after the request."""
+    """Return True if a zone with this signing state will be signed after the request."""
     return state.is_signed if requested.signed is None else requested.signed
 
 
 def not_secured(zone_name: str) -> Refusal:
-    """Return PowerDNS's error for NSEC3 parameters of an unsigned zone."""
+    """Return PowerDNS's error for setting NSEC3 parameters of an unsigned zone."""
     return Refusal(422, f"NSEC3PARAM value provided for zone '{zone_name}', but zone is not DNSSEC secured.")
 
 

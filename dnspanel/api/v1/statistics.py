@@ -1,7 +1,7 @@
 """`/statistics`: PowerDNS's counters, summed over all active nodes.
 
-Counters start when the panel begins to collect them. They return to 0 when the panel's Redis is emptied, as a server's
-counters do when the server restarts. The latency is the average of all nodes, and the uptime is the minimum.
+Counters start when the panel begins to collect them. They are reset to 0 when the panel's Redis is emptied, like a
+server's counters when it restarts. The latency is the average of all nodes, and the uptime is the minimum.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ _RCODES = {
 
 
 class Statistics(PowerdnsView):
-    """All statistics, or only the one that `statistic` names. Rings are not included."""
+    """All statistics, or only the one selected by `statistic`. Rings aren't included."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         access.require(actor_in(request), Permission.FLEET)
@@ -58,7 +58,7 @@ class Statistics(PowerdnsView):
 
 
 def fleet_totals() -> list[dict[str, int]]:
-    """Return the counters of each active node that has reported, except the canary and fronts."""
+    """Return each active node's counters, except for the canary, fronts, and nodes that haven't reported."""
     nodes = list(
         Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False, is_front=False).values_list("pk", flat=True)
     )
@@ -66,7 +66,7 @@ def fleet_totals() -> list[dict[str, int]]:
 
 
 def fleet_values(totals: list[dict[str, int]]) -> dict[str, int]:
-    """Return the fleet's value of each statistic, by PowerDNS's name."""
+    """Return the fleet's value of each statistic, keyed by PowerDNS's name."""
     values = {name: sum(node.get(field, 0) for node in totals) for name, field in _COUNTERS.items()}
     values["uptime"] = min((node["uptime"] for node in totals), default=0)
     values["latency"] = sum(node["latency_us"] for node in totals) // len(totals) if totals else 0

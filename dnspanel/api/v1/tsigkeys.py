@@ -53,7 +53,7 @@ class TsigKeys(PowerdnsView):
 
 
 class TsigKey(PowerdnsView):
-    """One key, with its secret if the actor is allowed to read it again. It can be changed and deleted."""
+    """A key, with its secret if the actor is allowed to read it again. It can be changed and deleted."""
 
     def get(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
         key = _key(request, tsigkey_id)
@@ -102,7 +102,7 @@ def _secret_for(request: Request, key: Token) -> str:
 
 
 def _text(body: Mapping[str, Any], member: str, otherwise: str = "") -> str:
-    """Return a string member of the body. Treat any other type as missing, as PowerDNS does."""
+    """Return a string member of the body. Like PowerDNS, treat any other type as missing."""
     value = body.get(member)
     return value if isinstance(value, str) else otherwise
 
@@ -137,7 +137,7 @@ def _refuse_bad_secret(text: str, message: str) -> None:
 
 @contextmanager
 def _refusals(request: Request, name: str) -> Iterator[None]:
-    """Turn errors about a TSIG key into a Refusal: 404 unknown, 409 name taken, 403 not allowed, 422 invalid."""
+    """Convert errors about a TSIG key to a Refusal: 404 unknown, 409 name taken, 403 not allowed, 422 invalid."""
     try:
         yield
     except TokenUnknown as exc:
@@ -151,5 +151,5 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
 
 
 def _refusal(request: Request, status: int, text: str) -> Refusal:
-    """Return a Refusal with this text for clients that accept JSON. Others get only the status's phrase."""
+    """Return a Refusal with this text for clients that accept JSON. Other clients only receive the status's phrase."""
     return Refusal(status, text if accepts_json(request) else "")

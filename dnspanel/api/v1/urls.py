@@ -1,4 +1,4 @@
-"""URLs of API v1, at the root of the host, because some clients can't use a path before `/api`."""
+"""URLs for API v1, at the root of the host, because some clients can't use a path before `/api`."""
 
 from django.urls import URLPattern, URLResolver, path, re_path
 

@@ -1,4 +1,4 @@
-"""URLs of API v1, except the URLs of zones. They don't end in a slash."""
+"""URLs for API v1, except those for zones. They don't end in a slash."""
 
 from django.urls import path, register_converter
 

@@ -1,7 +1,7 @@
-"""Shared parts of API v1: request parsing, and responses and errors in the form of PowerDNS's API.
+"""The base of all API v1 views: parse requests, and return responses and errors in PowerDNS's form.
 
-Framework errors (400, 401, 404 …) are JSON only for clients that accept JSON, else a line of text. Status 422 is always
-JSON. PowerDNS does the same, and clients use this to recognize errors in their data.
+Framework errors (400, 401, 404 …) are JSON only for clients that accept JSON, otherwise a line of text. Status 422 is
+always JSON. PowerDNS does the same, and clients use this to recognize errors in their data.
 """
 
 import json
@@ -74,7 +74,7 @@ class Refusal(ApiError):
 
 
 class AnyAccept(BaseContentNegotiation):
-    """Content negotiation that ignores the Accept header, because PowerDNS never answers 406."""
+    """Content negotiation that ignores the Accept header, because PowerDNS never returns 406."""
 
     def select_parser(self, request: Request, parsers: Any) -> BaseParser:
         return cast(BaseParser, parsers[0])
@@ -86,7 +86,7 @@ class AnyAccept(BaseContentNegotiation):
 
 
 class KeyAuthentication(TokenAuthentication):
-    """Authentication by a token sent as PowerDNS's API key, with PowerDNS's challenge in a 401 response."""
+    """Authentication with a token sent as PowerDNS's API key. A 401 response has PowerDNS's challenge."""
 
     def authenticate_header(self, request: Request) -> str:
         return 'X-API-Key realm="PowerDNS"'
@@ -95,8 +95,8 @@ class KeyAuthentication(TokenAuthentication):
 class PowerdnsView(APIView):
     """The base class of API v1 views. It requires a token and the server `localhost`, and returns PowerDNS's errors.
 
-    Pages of any origin are allowed to send requests and read responses, because only the key in the request authorizes
-    it, never a browser cookie.
+    Pages from any origin are allowed to send requests and read responses, because only the request's key authorizes it,
+    never a browser cookie.
     """
 
     authentication_classes: Any = (KeyAuthentication,)
@@ -131,7 +131,7 @@ class PowerdnsView(APIView):
 
 
 class NothingHere(PowerdnsView):
-    """The view of all other URLs below the API's root. It answers with 404."""
+    """The view for all other URLs below the API's root. It returns 404."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -146,7 +146,7 @@ def _refuse_unconditional_write(request: Request) -> None:
 
 
 def actor_in(request: Request) -> Actor:
-    """Return the actor of the request."""
+    """Return the request's actor."""
     return cast(Actor, request.auth)
 
 
@@ -156,7 +156,7 @@ def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None =
 
 
 def answer_text(text: str, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """Return a JSON response from text that is already JSON."""
+    """Return JSON text as a response."""
     return HttpResponse(text, status=status, content_type=JSON, headers=headers)
 
 
@@ -168,12 +168,12 @@ def no_content(headers: Mapping[str, str] | None = None) -> HttpResponse:
 
 
 def accepts_json(request: HttpRequest | Request) -> bool:
-    """Return True if the Accept header contains `application/json` anywhere. PowerDNS decides the same way."""
+    """Return True if the Accept header contains `application/json` anywhere, like PowerDNS."""
     return JSON in request.META.get("HTTP_ACCEPT", "")
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response to an exception that a view raised. Log an unexpected exception and report a server error."""
+    """Return the response for an exception from a view. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     refusal = _refusal_of(exc)
     if refusal is None and database_away.is_away(exc):
@@ -221,7 +221,7 @@ def _refusal_of_domain(exc: Exception) -> Refusal | None:
 
 
 def _error(request: Request, refusal: Refusal) -> HttpResponse:
-    """Return an error as JSON if the client accepts JSON or the refusal has a text, else the phrase as HTML or text."""
+    """Return an error as JSON if the client accepts JSON or the refusal has a text, else as HTML or plain text."""
     phrase = HTTPStatus(refusal.status).phrase
     if refusal.text or accepts_json(request):
         response = answer({"error": refusal.text or phrase}, refusal.status)
@@ -236,7 +236,7 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 
 
 def json_body(request: Request) -> Any:
-    """Parse the request body as JSON, whatever its type. Raise Refusal: 413 if too large, 400 if invalid."""
+    """Parse the request body as JSON, regardless of its media type. Raise Refusal: 413 if too large, 400 if invalid."""
     try:
         return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
@@ -246,7 +246,7 @@ def json_body(request: Request) -> Any:
 
 
 def json_object(request: Request) -> dict[str, Any]:
-    """Return the body as a JSON object without null members. Return {} if it isn't an object, as PowerDNS does."""
+    """Return the body as a JSON object without null members. Like PowerDNS, return {} if it isn't an object."""
     value = json_body(request)
     if not isinstance(value, dict):
         return {}
@@ -254,7 +254,7 @@ def json_object(request: Request) -> dict[str, Any]:
 
 
 def text_in(body: Mapping[str, Any], key: str) -> str:
-    """Return a string member of the body. Raise Refusal (422) if it is missing or not a string."""
+    """Return a string member of the body. Raise Refusal (422) if it is missing or isn't a string."""
     value = body.get(key)
     if not isinstance(value, str):
         raise Refusal(422, f"Key '{key}' not present or not a String")
@@ -280,7 +280,7 @@ def flag_in(request: Request, key: str, *, default: bool) -> bool:
 
 
 def canonical(text: str) -> str:
-    """Return a client's name in canonical form. Raise Refusal (422) if it is invalid or has no trailing dot."""
+    """Convert a client's name to canonical form. Raise Refusal (422) if it is invalid or has no trailing dot."""
     try:
         name = names.parse(text)
     except BadName as exc:
@@ -293,25 +293,25 @@ def canonical(text: str) -> str:
 
 
 def shorten_text(text: str) -> str:
-    """Return a client's text, cut to at most 300 characters for use in a response."""
+    """Cut a client's text to at most 300 characters for use in a response."""
     return text if len(text) <= 300 else text[:299] + "…"
 
 
 def zone_url(name: str) -> str:
-    """Return the URL of a zone in the API."""
+    """Return a zone's URL in the API."""
     return f"{SERVER_URL}/zones/{zone_id(name)}"
 
 
 def zone_id(name: str) -> str:
-    """Return the zone's id for URLs: its name, with `=HH` (hex) for other characters than letters, digits, `.` and `-`.
+    """Return the zone's id for URLs: its name, with special characters as `=HH` (hex).
 
-    The id of the root zone is `=2E`, because HTTP clients drop a path part that is a single dot.
+    Letters, digits, `.` and `-` stay. The root is `=2E`, because HTTP clients drop a path segment that is one dot.
     """
     return "=2E" if name == names.ROOT else _KEPT_IN_IDS.sub(lambda found: f"={ord(found[0]):02X}", name)
 
 
 def name_of_id(id: str) -> str:
-    """Return the zone name for an id, which can lack the trailing dot.
+    """Return the zone name for an id. The id can lack the trailing dot.
 
     Raise Refusal (400) for an invalid escape and Refusal (422) for an invalid name.
     """
@@ -329,9 +329,9 @@ def _unescape_byte(found: re.Match[str]) -> str:
 
 
 def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
-    """Return the zone with this id from a URL. If `right` is None, the actor only needs read access.
+    """Return the zone for an id from the URL. If `right` is None, the actor only needs read access.
 
-    One query also loads the zone's PowerDNS attributes, its signing and its produced catalog. Raise Refusal for an
+    The same query also loads the zone's PowerDNS attributes, its signing and its produced catalog. Raise Refusal for an
     invalid id, Unknown for a zone that isn't visible, and RightMissing if the actor lacks the right.
     """
     name, actor = name_of_id(id), actor_in(request)

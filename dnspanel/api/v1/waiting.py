@@ -1,4 +1,4 @@
-"""The parameter `wait`, which delays the response to a write until the publication has arrived.
+"""Delay the response to a write until the servers have its publication (parameter `wait`).
 
 `?wait=all` waits for all active nodes and all secondaries, `?wait=nodes` only for the nodes.
 """
@@ -22,14 +22,14 @@ USUAL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The longest time that a client wants to wait, and a flag to wait for secondaries too."""
+    """The maximum time to wait, and whether to wait for secondaries too."""
 
     seconds: float
     with_secondaries: bool
 
 
 def requested_wait(request: Request) -> Wait | None:
-    """Return the requested wait (`wait=all` or `wait=nodes`, with `timeout=SECONDS`), or None for no wait.
+    """Parse the requested wait (`wait=all` or `wait=nodes`, with `timeout=SECONDS`). Return None without `wait`.
 
     Raise Refusal (422) if a parameter is invalid.
     """
@@ -49,10 +49,10 @@ def requested_wait(request: Request) -> Wait | None:
 
 
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
-    """Wait until every server that the client waits for has confirmed the publication.
+    """Wait until all requested servers have confirmed the publication.
 
-    Raise Refusal (504) that lists the missing servers after the timeout, or at once if too many requests wait already.
-    Raise TakenBack (422) as soon as the canary can't serve the publication.
+    After the timeout, raise Refusal (504) with the missing servers. Raise it immediately if too many requests already
+    wait. Raise TakenBack (422) as soon as the canary can't serve the publication.
     """
     if publication is None or wait is None:
         return
@@ -72,10 +72,10 @@ def _describe(
     late: Sequence[NodeArrival],
     lacking: Sequence[Lacking],
 ) -> str:
-    """Return the error text that lists the servers without the saved change.
+    """Return the error message that lists the servers without the saved change.
 
-    `seconds` is None if the request didn't wait because too many others did. Nodes and secondaries are named only to
-    actors that are allowed to see the fleet.
+    `seconds` is None if the request didn't wait because too many others did. The message contains the names of nodes
+    and secondaries only if the actor is allowed to see the fleet.
     """
     named = ""
     if can(actor_in(request), Permission.FLEET):

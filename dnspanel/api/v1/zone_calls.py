@@ -1,4 +1,4 @@
-"""Actions on one zone that don't change its records: notify, rectify, export, axfr-retrieve."""
+"""Actions on a zone that don't change its records: notify, rectify, export, axfr-retrieve."""
 
 from collections.abc import Iterator
 
@@ -22,9 +22,9 @@ class Notify(PowerdnsView):
     """A request to send NOTIFY (RFC 1996) to the zone's secondaries and to its additional addresses."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Queue a NOTIFY. Return 200 even without a receiver, because clients send this request after each change.
+        """Queue a NOTIFY. Return 200 even if nothing receives it, because clients send this request after each change.
 
-        Nodes don't need NOTIFY. But in case a signal was lost, this wakes the workers that push to the nodes.
+        Nodes don't need NOTIFY. But if a signal was lost, this wakes the workers that push to the nodes.
         """
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)
@@ -34,12 +34,12 @@ class Notify(PowerdnsView):
 
 
 class Rectify(PowerdnsView):
-    """A request to rectify the zone, which updates the ordering and the empty non-terminals for DNSSEC."""
+    """A request to rectify the zone, which in PowerDNS updates the ordering and the empty non-terminals for DNSSEC."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Do nothing and return 200, because the zones that nodes get are always rectified.
+        """Do nothing and return 200, because nodes always receive rectified zones.
 
-        Return 422 for a presigned zone, as PowerDNS does.
+        Like PowerDNS, return 422 for a presigned zone.
         """
         zone = _changeable(request, zone_id)
         if signing_of(zone).presigned:
@@ -51,18 +51,18 @@ class AxfrRetrieve(PowerdnsView):
     """A request to transfer the zone from its primary."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Queue a full transfer of the zone by a worker. Return 422 if the zone's primary is this panel."""
+        """Queue a full transfer of the zone by a worker. Return 422 if the panel is the zone's primary."""
         zone = _changeable(request, zone_id)
         return answer({"result": primaries.retrieve(zone=zone, actor=actor_in(request), now=timezone.now())})
 
 
 class Export(PowerdnsView):
-    """The export of the zone as text."""
+    """The zone, exported as text."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Return one record per line: name, TTL, class, type and content, separated by tabs.
 
-        Clients that accept JSON get the text in a JSON object.
+        Clients that accept JSON receive the text in a JSON object.
         """
         zone = zone_by_id(request, zone_id)
         text = "".join(_lines(stored_rows(actor_in(request), zone)))
@@ -83,7 +83,7 @@ def _changeable(request: Request, zone_id: str) -> Zone:
 
 
 def _lines(rows: Iterator[StoredRow]) -> Iterator[str]:
-    """Yield the served records of these rows as lines."""
+    """Yield these rows' served records as lines."""
     for name, type_, ttl, texts, disabled, *_ in rows:
         for text in texts:
             if text not in disabled:

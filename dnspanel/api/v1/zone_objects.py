@@ -1,7 +1,7 @@
-"""Zones in PowerDNS's JSON, as text.
+"""Write zones in PowerDNS's JSON form, as text.
 
-Clients request zones most often, and responses with thousands of zones or RRsets are common. Therefore the text is
-written directly from the rows of one query, without intermediate objects.
+Requests for zones are the most frequent ones, and responses with thousands of zones or RRsets are common. The text is
+therefore written directly from the rows of one query, without intermediate objects.
 """
 
 import json
@@ -52,7 +52,7 @@ WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
 
 
 def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
-    """Return the JSON list of visible zones, sorted by name, or of only the zone `name`. This needs two queries."""
+    """Return the JSON list of visible zones, sorted by name, or of only the zone `name`. Uses two queries."""
     zones = access.zones_visible_to(actor)
     if name is not None:
         zones = zones.filter(name=name)
@@ -68,7 +68,7 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
 def zone_object(
     actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
 ) -> str:
-    """Return a zone in PowerDNS's form, optionally with the RRsets that the actor is allowed to see.
+    """Return a zone in PowerDNS's form, optionally with the RRsets that are visible to the actor.
 
     `name` and `type` limit the RRsets.
     """
@@ -87,7 +87,7 @@ def zone_object(
 
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
-    """Yield the zone's RRsets that the actor is allowed to see, in canonical order. This needs one query."""
+    """Yield the zone's RRsets that are visible to the actor, in canonical order. Uses one query."""
     if zone.is_producer:  # PowerDNS generates the other RRsets of a catalog in transfers, and never shows them
         if name and name != zone.name:
             return iter(())
@@ -103,10 +103,10 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
 
 
 def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
-    """Return the JSON members that a zone also has in lists. Without `is_signed`, omit the two members about DNSSEC.
+    """Return the JSON members that a zone also has in lists. If `is_signed` is None, omit the two DNSSEC members.
 
-    Columns that a client of PowerDNS can set are empty (None) until a client sets them. A transferred zone shows its
-    actual kind and primaries instead. The serial of a transferred zone is 0 until the first transfer.
+    Columns that PowerDNS clients can set are empty (None) until a client sets them. For a transferred zone, the actual
+    kind and primaries are shown instead. Its serial is 0 until the first transfer.
     """
     name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row
     if transferred_from:
@@ -128,7 +128,7 @@ def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
 
 
 def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
-    """Return the addresses of a transferred zone's primaries and the serial received from them.
+    """Return the addresses of a transferred zone's primaries, and the serial received from them.
 
     Return (None, None) for other zones, without a query.
     """
@@ -139,7 +139,7 @@ def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members that are only in the response for a single zone, not in the list of zones."""
+    """Return the members that appear only in the response for a single zone, not in lists."""
     return {
         "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],

@@ -1,4 +1,4 @@
-"""The zones of API v1: list, create, read, change and delete. `zone_calls` has the other calls about one zone."""
+"""List, create, read, change and delete zones through API v1. `zone_calls` has other requests about a zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,16 +48,16 @@ NO_TYPE = 0  # matches no RRset
 
 
 class Zones(PowerdnsView):
-    """All zones that the token is allowed to see."""
+    """All zones that are visible to the token."""
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
-        """List the zones, or only the zone that the parameter `zone` names."""
+        """List the zones, or only the zone given by the parameter `zone`."""
         name = canonical(request.GET["zone"]) if "zone" in request.GET else None
         with_dnssec = flag_in(request, "dnssec", default=True)
         return answer_text(zone_list(actor_in(request), name=name, with_dnssec=with_dnssec))
 
     def post(self, request: Request, server_id: str) -> HttpResponse:
-        """Create a zone. Return 409 if a zone with this name exists."""
+        """Create a zone. Return 409 if a zone with this name already exists."""
         body, wait = json_object(request), requested_wait(request)
         with_rrsets = flag_in(request, "rrsets", default=True)
         name = canonical(text_in(body, "name"))
@@ -123,7 +123,7 @@ class OneZone(PowerdnsView):
         return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
 
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change RRsets in one revision, either all or none. Return 204."""
+        """Change RRsets in one revision. Either all changes are applied, or none. Return 204."""
         wait, body = requested_wait(request), json_object(request)
         zone = access.zone_alone(actor_in(request), name_of_id(zone_id))
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), wait, {})
@@ -132,7 +132,7 @@ class OneZone(PowerdnsView):
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Change the zone's attributes, primaries and signing. Return 204.
 
-        With `rrsets`, replace the zone's content. The signing changes afterwards, in a separate publication.
+        With `rrsets`, replace the zone's content. The signing then changes in a separate, later publication.
         """
         wait, body, now = requested_wait(request), json_object(request), timezone.now()
         zone = zone_by_id(request, zone_id)
@@ -193,9 +193,9 @@ def _publish(
 def _refuse_settings(
     request: Request, zone: Zone, attributes: Mapping[str, Any], *, changes_signing: bool, has_content: bool
 ) -> None:
-    """Raise RightMissing if a PUT changes settings or signing and the actor lacks the right for it.
+    """Raise RightMissing if a PUT changes settings or signing and the actor lacks the right to change them.
 
-    Clients send back everything that they have read. So a PUT that doesn't change the signing needs no right for it.
+    Clients send back everything that they have read. An unchanged signing therefore doesn't need this right.
     """
     if changes_signing:
         access.require_right(actor_in(request), zone, Right.DNSSEC)
@@ -206,7 +206,7 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """Apply signing and attributes in one transaction. Wait if requested. Raise Refusal (422) for unsigned NSEC3."""
+    """Apply signing and attributes in one transaction, then `wait`. Raise Refusal (422) for NSEC3 without signing."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:
@@ -225,7 +225,7 @@ def _settle(
 
 
 def _requested_rrset(request: Request) -> tuple[str | None, int | None]:
-    """Return `rrset_name` and `rrset_type`, each None if missing. A type without a name is ignored, as in PowerDNS."""
+    """Return `rrset_name` and `rrset_type`, each None if missing. As in PowerDNS, ignore a type without a name."""
     name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
     if not name:
         return None, None

@@ -1,6 +1,6 @@
 """URLs of API v2. They don't end in a slash. `NothingHere` answers all other URLs with a problem.
 
-A zone's name can contain slashes, so longer paths come first.
+Longer paths come first, because a zone's name can contain slashes.
 """
 
 from django.urls import URLPattern, path, re_path

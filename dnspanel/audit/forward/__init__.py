@@ -1,1 +1,1 @@
-"""The forwarding of the audit log to external servers as evidence, by syslog over TLS or OpenTelemetry."""
+"""Forward the audit log to external servers as evidence, by syslog over TLS or OpenTelemetry."""

@@ -1,12 +1,12 @@
-"""The encoding of audit log entries (acts) as syslog messages (RFC 5424) and OpenTelemetry log records. Pure.
+"""Encode audit log entries as syslog messages (RFC 5424) and OpenTelemetry log records. Pure.
 
-Each form contains the act's JSON line as in an export, and fields for searches.
+Each form contains the entry's JSON line as in an export, and fields for searches.
 
     <PRI>1 TIMESTAMP HOSTNAME dnspanel - ACTION [dnspanel@32473 number="412" hash="…" …] {"action": …}
 
 The facility is 13, "log audit". 32473 is the enterprise number for documentation (RFC 5612). The line is ASCII, so it
 needs no byte order mark. In a message longer than LONGEST, the details are replaced by their size in bytes. The hash is
-still the hash of the full act.
+still the hash of the full entry.
 """
 
 import json
@@ -40,7 +40,7 @@ class Sender:
 
 
 def syslog_message(act: Act, sender: Sender) -> bytes:
-    """Encode the act as one syslog message (RFC 5424) of at most LONGEST bytes, in ASCII or UTF-8."""
+    """Encode the entry as one syslog message (RFC 5424) of at most LONGEST bytes, in ASCII or UTF-8."""
     head = (
         f"<{_AUDIT * 8 + _severity(act)}>1 {_timestamp(act.at)} {_printable(sender.host, _LONGEST_HOSTNAME)} {APP} - "
     )
@@ -50,12 +50,12 @@ def syslog_message(act: Act, sender: Sender) -> bytes:
 
 
 def frame_message(message: bytes) -> bytes:
-    """Frame the message for syslog over TLS, by octet counting (RFC 5425)."""
+    """Frame a message for syslog over TLS, with octet counting (RFC 5425)."""
     return b"%d %s" % (len(message), message)
 
 
 def log_record(act: Act, observed: datetime) -> dict[str, Any]:
-    """Return the act as an OTLP LogRecord in the JSON encoding of protobuf. 64-bit numbers are strings."""
+    """Convert the entry to an OTLP LogRecord in protobuf's JSON encoding. 64-bit numbers are strings."""
     number, text = _OTLP[_severity(act)]
     return {
         "timeUnixNano": _nanoseconds(act.at),
@@ -85,9 +85,10 @@ def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
 
 
 def json_line(act: Act, most: int) -> bytes:
-    """Encode the act as one line of ASCII JSON, as in an export. Shorten it to at most `most` bytes.
+    """Encode the entry as one line of ASCII JSON, as in an export. Shorten it if it is longer than `most` bytes.
 
-    First the details are replaced by their size, then the end of the line is cut off.
+    First, replace the details by their size. If that isn't enough, cut off long targets, tokens, actions and user
+    names.
     """
     line = _json(document_of(act))
     if len(line) > most:
@@ -104,7 +105,7 @@ def _json(value: Any) -> bytes:
 
 
 def _values(act: Act) -> Iterator[tuple[str, str | int]]:
-    """Yield the fields that receivers search, except empty ones."""
+    """Yield the entry's fields that receivers can search, without empty ones."""
     found: tuple[tuple[str, str | int | None], ...] = (
         ("number", act.number),
         ("hash", act.hash),
@@ -131,7 +132,7 @@ def _escape_value(text: str) -> str:
 
 
 def _printable(text: str, longest: int) -> str:
-    """Return the text as a header field: printable ASCII without spaces, or "-" if it is empty."""
+    """Convert the text to a header field: printable ASCII without spaces, or "-" if it is empty."""
     return "".join(character if "!" <= character <= "~" else "-" for character in text)[:longest] or "-"
 
 
@@ -158,7 +159,7 @@ def _any_value(value: str | int) -> dict[str, str]:
 
 
 def batch(sizes: Iterable[int], most: int) -> int:
-    """Return how many of the first messages together fit into `most` bytes, at least 1."""
+    """Return how many messages fit into `most` bytes, counted from the first and at least 1."""
     total, count = 0, 0
     for size in sizes:
         total += size

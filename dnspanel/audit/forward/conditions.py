@@ -1,4 +1,4 @@
-"""The alert conditions for audit log destinations: failing, behind, or rejecting entries."""
+"""Alert conditions for audit log destinations: failing, behind, or rejecting entries."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class EvidenceInputs:
 
 
 def read_destinations(now: datetime, reading: Reading) -> EvidenceInputs:
-    """Read the state of all active destinations. Make one query if there are none, and at most five."""
+    """Read the state of all active destinations. This takes one query if there are none, and at most five otherwise."""
     return EvidenceInputs(destinations_health())
 
 
@@ -64,7 +64,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Return True if the destination isn't failing, but an act waits and nothing was sent for BEHIND_FOR."""
+    """Return True if the destination isn't failing, but an entry waits and nothing was sent for BEHIND_FOR."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

@@ -1,7 +1,7 @@
-"""Delivery of the audit log: each destination gets its missing acts in the chain's order, at least once. Verbs.
+"""Deliver the audit log to each destination, in the chain's order and at least once. Verbs.
 
 A destination's position moves when the destination has confirmed a batch, and only if no one has changed the
-destination in between. If a worker is killed before the position moves, the same acts are sent again, with the same
+destination in between. If a worker is killed before the position moves, the same entries are sent again, with the same
 numbers and hashes.
 """
 
@@ -35,18 +35,18 @@ logger = logging.getLogger(__name__)
 
 
 class Send(Protocol):
-    """The type of the function `send.send` and of its replacements in tests."""
+    """The type of `send.send` and of its replacements in tests."""
 
     def __call__(self, target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent: ...
 
 
 def last_number() -> int:
-    """Return the number of the newest act in the chain, or 0 for an empty chain."""
+    """Return the number of the newest entry in the chain, or 0 for an empty chain."""
     return AuditLink.objects.aggregate(newest=Max("number"))["newest"] or 0
 
 
 def destinations_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of active destinations that lack acts and aren't paused after a failure."""
+    """Return the ids of active destinations that lack entries and aren't paused after a failure."""
     rested = Q(resting_until=None) | Q(resting_until__lte=now)
     behind = Destination.objects.filter(rested, active=True, sent_to__lt=last_number())
     return list(behind.order_by("pk").values_list("pk", flat=True))
@@ -55,9 +55,9 @@ def destinations_with_due(*, now: datetime) -> list[int]:
 def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Send = send) -> bool:
     """Send the next batch and record the result. Return False if nothing is due or the batch failed.
 
-    1. Read the acts after the destination's position, in the order of the chain.
+    1. Read the entries after the destination's position, in the order of the chain.
     2. Send them, outside of any transaction.
-    3. Move the position. After a crash before this step, the same acts are sent again.
+    3. Move the position. After a crash before this step, the same entries are sent again.
     """
     now, begun = clock(), time.monotonic()
     row = Destination.objects.filter(pk=destination_id, active=True).first()
@@ -100,7 +100,11 @@ def sender() -> Sender:
 
 
 def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
-    """Record the failure and pause the destination: longer after each failure, or as long as its answer requests."""
+    """Record the failure, and pause the destination.
+
+    Repeated failures make the pause longer. The pause is at least as long as the destination requested, up to
+    LONGEST_RETRY_AFTER.
+    """
     rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
     _as_it_was(row).update(
         failures=F("failures") + 1,
@@ -116,5 +120,5 @@ def _as_it_is(row: Destination) -> "QuerySet[Destination]":
 
 
 def _as_it_was(row: Destination) -> "QuerySet[Destination]":
-    """Return a query that finds the destination only if it and its position have not changed."""
+    """Select the destination only if neither the destination nor its position has changed."""
     return _as_it_is(row).filter(sent_to=row.sent_to)

@@ -1,4 +1,4 @@
-"""The parser of addresses and headers of destinations, as people type them. Pure."""
+"""Parse addresses and headers of destinations, as people type them. Pure."""
 
 from dataclasses import dataclass
 
@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parse request headers from lines "Name: value". Raise ValueError if one is invalid, without quoting its value."""
+    """Parse request headers from lines "Name: value". Raise ValueError, without the value, if a line is invalid."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(
             gettext("Enter at most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS)
@@ -92,5 +92,5 @@ def parse_headers(text: str) -> dict[str, str]:
 
 
 def format_headers(headers: dict[str, str]) -> str:
-    """Format headers as text that `parse_headers` can parse."""
+    """Format headers as text that `parse_headers` accepts."""
     return "\n".join(f"{name}: {value}" for name, value in headers.items())

@@ -1,4 +1,4 @@
-"""The progress of audit log destinations, for alerts and metrics. The number of queries is constant."""
+"""Read the progress of audit log destinations for alerts and metrics, with a constant number of queries."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dnspanel.zones.models import AuditLink, Publication
 
 @dataclass(frozen=True, slots=True)
 class DestinationHealth:
-    """The state of an active destination: its number of missing acts, its last confirmation, and its failure.
+    """The state of an active destination: its number of missing entries, its last confirmation, and its failure.
 
     `begun_at` is the last time that the destination was created, changed or switched on. Nothing could be sent before
     that time.
@@ -32,7 +32,7 @@ class DestinationHealth:
 def destinations_health() -> tuple[DestinationHealth, ...]:
     """Return the state of all active destinations, sorted by name.
 
-    Make one query if there are none, and at most five.
+    This takes one query if there are none, and at most five otherwise.
     """
     rows = list(Destination.objects.filter(active=True).order_by("name"))
     last = last_number() if rows else 0
@@ -53,7 +53,7 @@ def destinations_health() -> tuple[DestinationHealth, ...]:
 
 
 def _done_at(numbers: Collection[int]) -> Mapping[int, datetime]:
-    """Return the times of the acts with these numbers. Deleted acts are missing."""
+    """Return the times of the entries with these numbers. Deleted entries are left out."""
     if not numbers:
         return {}
     links = list(AuditLink.objects.filter(number__in=numbers).values_list("number", "kind", "ref"))

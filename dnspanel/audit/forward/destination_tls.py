@@ -1,4 +1,4 @@
-"""Certificates and keys of destinations, as people paste them: their checks, and the TLS contexts made from them."""
+"""Check pasted certificates and keys of destinations, and create TLS contexts from them."""
 
 import ssl
 from typing import Any
@@ -22,7 +22,10 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in PEM, or "" for an empty text. Raise ValueError, worded for people, if invalid."""
+    """Return the certificates in PEM, or "" for an empty text.
+
+    Raise ValueError, with a message for the user, if the certificates are invalid.
+    """
     found = certificates_in(
         text, beside_key=gettext("Enter only the certificate here. The private key goes in the key field.")
     )
@@ -42,7 +45,7 @@ def canonical_certificates(text: str) -> str:
 def canonical_key(text: str, chain: str) -> bytes:
     """Return the private key in PEM. The key must belong to the first certificate of `chain`.
 
-    Raise ValueError, worded for people, if the key is unreadable or doesn't belong to the certificate.
+    Raise ValueError, with a message for the user, if the key is unreadable or doesn't belong to the certificate.
     """
     try:
         key: Any = load_pem_private_key(text.strip().encode(), None)
@@ -76,7 +79,7 @@ def fits(key: bytes, chain: str) -> bool:
 def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
     """Return a TLS context (1.2 or newer) with this client certificate, or without one if `chain` is "".
 
-    The context trusts this CA, or the system's CAs if `ca` is "".
+    The context trusts only these CA certificates, or the system's CAs if `ca` is "".
     """
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

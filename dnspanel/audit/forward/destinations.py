@@ -1,4 +1,4 @@
-"""Actions of administrators on audit log destinations: create, change, test, switch, delete. Verbs."""
+"""Create, change, test, switch and delete audit log destinations, on behalf of administrators. Verbs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The settings of a destination. An empty key or empty headers leave the stored ones unchanged."""
+    """The settings of a destination. If the key or the headers are empty, the stored ones stay unchanged."""
 
     name: str
     address: str
@@ -51,7 +51,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class DestinationRow:
-    """A destination with the number of acts that it lacks."""
+    """A destination with its number of missing entries."""
 
     destination: Destination
     behind: int
@@ -67,7 +67,7 @@ class DestinationRow:
 
 
 def require_operator(by: Author) -> None:
-    """Raise Forbidden or GrantRefused unless this person or token has all rights of an administrator."""
+    """Raise Forbidden or GrantRefused unless this user or token has all rights of an administrator."""
     if by is not None:
         access.require(by, Permission.NODES)
         access.require(by, Permission.AUDIT)
@@ -75,12 +75,12 @@ def require_operator(by: Author) -> None:
 
 
 def destination_rows() -> list[DestinationRow]:
-    """Return all destinations, sorted by name. Make two queries."""
+    """Return all destinations, sorted by name, with two queries."""
     return rows_of(Destination.objects.order_by("name")[:MOST_DESTINATIONS])
 
 
 def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
-    """Return these destinations with their progress. Make one query in addition to the query of `found`."""
+    """Return these destinations with their progress. This takes one query in addition to the query of `found`."""
     last = last_number()
     return [_row(each, last) for each in found]
 
@@ -92,7 +92,7 @@ def destination_row(pk: int) -> DestinationRow:
 
 
 def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
-    """Create a destination, which gets acts from now on or from the beginning of the log.
+    """Create a destination, which receives entries from now on or from the beginning of the log.
 
     Raise the errors of `require_operator`, and DestinationRefused for invalid settings or a forbidden address.
     """
@@ -120,9 +120,11 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 
 
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
-    """Change the destination, starting with the next batch. Keep its position unless the terms start over.
+    """Change the destination, starting with the next batch.
 
-    Raise the errors of `create_destination`, or DestinationUnknown if it was deleted.
+    The destination keeps its position, unless the terms start again at the beginning of the log. Raise the errors of
+    `create_destination`, DestinationRefused if someone else has changed the destination since it was read, and
+    DestinationUnknown if it was deleted.
     """
     require_operator(by)
     columns = _columns_of_terms(Kind(destination.kind), terms, destination)
@@ -149,7 +151,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
 
 
 def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
-    """Switch the destination on, or off so that acts wait. Raise the errors of `require_operator`."""
+    """Switch the destination on or off. While it is off, entries wait. Raise the errors of `require_operator`."""
     require_operator(by)
     with transaction.atomic(durable=True):
         rows = Destination.objects.filter(pk=destination.pk, active=not active)
@@ -159,7 +161,7 @@ def switch_destination(*, destination: Destination, active: bool, by: Author, no
 
 
 def delete_destination(*, destination: Destination, by: Author, now: datetime) -> None:
-    """Delete the destination, if it still exists. Raise Forbidden or GrantRefused without an administrator's rights."""
+    """Delete the destination if it still exists. Raise Forbidden or GrantRefused without an administrator's rights."""
     require_operator(by)
     with transaction.atomic(durable=True):
         if Destination.objects.filter(pk=destination.pk).delete()[0]:
@@ -168,10 +170,10 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 
 
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
-    """Send a test message, which isn't an act of the chain. Record the result in the audit log.
+    """Send a test message, which isn't an entry of the chain. Record the result in the audit log.
 
-    After a success, end the destination's pause, so that its waiting acts are sent. Raise NotSent with the reason if it
-    fails, and the errors of `require_operator`.
+    If the test succeeds, end the destination's pause, so that waiting entries are sent. Raise NotSent with the reason
+    if the test fails, and the errors of `require_operator`.
     """
     require_operator(by)
     now, user = clock(), user_of(by)
@@ -228,7 +230,7 @@ def _name(text: str) -> str:
 
 
 def _address(kind: Kind, text: str) -> str:
-    """Return the canonical address. Raise ValueError if the panel is not allowed to connect to the host."""
+    """Return the canonical address. Raise ValueError if it is invalid or the panel can't connect to it."""
     if kind == Kind.OTLP:
         try:
             checked_addresses(parse_target(text.strip()), networks=NETWORKS)
@@ -258,7 +260,7 @@ def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | 
 
 
 def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None) -> bytes | None:
-    """Return the encrypted headers. Keep stored headers only for the same server, so that no other server gets them."""
+    """Return the encrypted headers. Keep stored headers only for the same server, so no other server receives them."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
             raise ValueError(gettext("Syslog doesn’t support headers. Leave this field empty."))
@@ -271,5 +273,5 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
 
 
 def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns for the audit log. Secrets are replaced by True or False."""
+    """Return the columns for the audit log, with each secret replaced by True or False."""
     return {name: value if name not in ("key", "headers") else value is not None for name, value in columns.items()}

@@ -1,9 +1,7 @@
 """The errors of audit log destinations, as one tree. Every message can be shown to an administrator.
 
-EvidenceError
-├── DestinationRefused    a field of the destination is invalid
-├── DestinationUnknown
-└── NotSent               the destination did not confirm a batch, which is sent again
+EvidenceError ├── DestinationRefused    a field of the destination is invalid ├── DestinationUnknown └── NotSent
+the destination did not confirm a batch, which is sent again
 """
 
 from dnspanel.accounts.errors import NotFound
@@ -12,7 +10,7 @@ from dnspanel.texts import gettext_noop
 
 
 class EvidenceError(Exception):
-    """The base class of errors about destinations. An administrator can fix their causes."""
+    """Base class of errors about destinations. An administrator can fix their causes."""
 
 
 class DestinationRefused(EvidenceError, FieldsRefused):
@@ -26,7 +24,7 @@ class DestinationUnknown(EvidenceError, NotFound):
 
 
 class NotSent(EvidenceError):
-    """The destination did not confirm a batch. `retry_after` is the pause in seconds that it requests."""
+    """The destination did not confirm a batch. `retry_after` is the pause in seconds that the destination requested."""
 
     def __init__(self, reason: str, *, retry_after: int = 0) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""The destinations of the audit log and their progress. `destinations` and `deliver_acts` write them."""
+"""Models for the destinations of the audit log and their progress. `destinations` and `deliver_acts` write them."""
 
 from django.db import models
 
@@ -19,7 +19,7 @@ WELL = {"failing_since": None, "failures": 0, "resting_until": None, "error": ""
 
 
 class Destination(models.Model):
-    """A server that gets every act of the audit log, in the order of the chain."""
+    """A server that receives every entry of the audit log, in the order of the chain."""
 
     name = models.CharField(max_length=40, unique=True)
     kind = models.CharField(max_length=6, choices=Kind)

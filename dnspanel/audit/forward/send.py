@@ -1,8 +1,8 @@
-"""The transmission of acts to a destination over a checked address, including the wait for its confirmation.
+"""Send audit log entries to a destination over a checked address, and wait for its confirmation.
 
 Syslog has no acknowledgement. The closest is the end of the connection (RFC 5425, section 4.4): the panel announces the
 end, and a receiver that has read everything closes the connection. A receiver that crashes, refuses the panel, or exits
-with unread bytes resets the connection or stays silent. Then the acts are sent again. OpenTelemetry answers each
+with unread bytes resets the connection or stays silent. The entries are then sent again. OpenTelemetry answers each
 request.
 """
 
@@ -59,9 +59,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The result of a batch. `count` is the number of confirmed acts, counted from the first act.
+    """The result of a batch. `count` is the number of confirmed entries, counted from the first entry.
 
-    `rejected` is the destination's message about acts that it did not store.
+    `rejected` is the destination's message about entries that it did not store.
     """
 
     count: int
@@ -69,7 +69,7 @@ class Sent:
 
 
 def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent:
-    """Send as many acts as fit into MOST_BYTES. Return the result. Raise NotSent if no confirmation arrives."""
+    """Send as many entries as fit into MOST_BYTES, and return the result. Raise NotSent if no confirmation arrives."""
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:
@@ -98,7 +98,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
 
 
 def addresses_of(address: SyslogAddress) -> Sequence[str]:
-    """Return the host's addresses. Raise NotSent if the panel is not allowed to connect to one of them."""
+    """Return the host's addresses. Raise NotSent if the panel is not allowed to connect to any one of them."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
@@ -139,9 +139,11 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
 
     1. Send the end of TLS, and wait for the receiver's end of TLS. An alert instead is an error. Some receivers only
        close the connection.
-    2. Send the end of the connection, and wait for the receiver's end. A receiver with unread bytes resets it instead.
-    3. Some receivers close before all bytes have arrived, for example rsyslog with a client without a certificate. Then
-       their kernel has not acknowledged the bytes, and resets the connection when they arrive. So wait for that too.
+    2. Send the end of the connection, and wait for the receiver's end. A receiver with unread bytes resets the
+       connection instead.
+    3. Wait until the receiver's kernel has acknowledged all bytes. Some receivers close the connection before all bytes
+       have arrived, for example rsyslog with a client without a certificate. Their kernel then resets the connection
+       when the bytes arrive.
     """
     stream.settimeout(_seconds_left(deadline))
     with suppress(ssl.SSLEOFError):
@@ -158,7 +160,7 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
 
 
 def _count_unacknowledged(stream: socket.socket) -> int:
-    """Return the number of bytes that the receiver's kernel has not acknowledged. Raise OSError on failure."""
+    """Return how many bytes the receiver's kernel has not acknowledged. Raise OSError if the connection failed."""
     _raise_error_of(stream)
     count = array.array("i", [0])
     fcntl.ioctl(stream.fileno(), termios.TIOCOUTQ, count)
@@ -206,7 +208,7 @@ def _fault_of(answer: Answer) -> str:
 
 
 def _message_of_rejected(answer: Answer) -> str:
-    """Return the message of a partial success in an ExportLogsServiceResponse. Return "" for a full success."""
+    """Return a message about rejected records in an ExportLogsServiceResponse, or "" if there are none."""
     try:
         partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}
         count, reason = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")

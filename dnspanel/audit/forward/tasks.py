@@ -1,7 +1,7 @@
 """Celery tasks that send the audit log, run by `celery worker -Q push --pool=threads`.
 
 A task carries at most a destination's id, and sends everything that the destination lacks. Celery beat enqueues the
-tasks again. Writing an act never waits for these tasks.
+tasks again. Writing an audit log entry never waits for these tasks.
 """
 
 import threading
@@ -22,13 +22,13 @@ _places = threading.BoundedSemaphore(2)
 
 @shared_task(ignore_result=True)
 def drive_evidence() -> None:
-    """Start a task for each destination that is behind. This task runs every few seconds."""
+    """Start a task for each destination that is behind. Runs every few seconds."""
     wake_each(deliver_evidence, deliver_acts.destinations_with_due(now=timezone.now()))
 
 
 @shared_task(ignore_result=True)
 def deliver_evidence(destination_id: int) -> None:
-    """Send one destination its missing acts, batch by batch. Running this task twice, late or never does no harm."""
+    """Send a destination its missing entries, batch by batch. This task can run twice, late or never without harm."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
@@ -38,7 +38,7 @@ def deliver_evidence(destination_id: int) -> None:
 
 
 def _deliver(destination_id: int) -> None:
-    """Send batches to one destination. A lock allows one sender per destination, so that acts arrive in order."""
+    """Send batches to one destination. A lock allows one sender per destination, which keeps the entries in order."""
     with hold_lock(Lock.EVIDENCE, destination_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until:

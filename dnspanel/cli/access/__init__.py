@@ -1,1 +1,1 @@
-"""Commands about rights, teams, directories, tokens, webhooks, publish hooks and the audit log."""
+"""Commands for rights, teams, directories, tokens, webhooks, publish hooks and the audit log."""

@@ -1,4 +1,4 @@
-"""The command `dnspanel access`: the rights of people in a zone, and grants."""
+"""The command `dnspanel access`, which shows people's rights in a zone, and manages grants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -161,16 +161,16 @@ def take(session: Session, number: int) -> None:
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
-    """Show a table of the people or tokens with rights in a zone, with one line for each reason."""
+    """Show a table of the people or tokens with rights in a zone, with one line for each source of rights."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
     session.show_rows(rows, (*columns, *_MAY), none="No one found.")
 
 
 def _fold_case(name: str) -> str:
-    """Return a user name with A to Z in lowercase.
+    """Convert A to Z in a user name to lowercase.
 
-    Other letters stay, because folding them could turn one name into another.
+    Other letters stay unchanged, because folding them could turn one name into another.
     """
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 

@@ -1,4 +1,4 @@
-"""The command `dnspanel directories`, which manages directories that create and change accounts over SCIM."""
+"""The command `dnspanel directories`, which manages the directories that create and change accounts over SCIM."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""The command `dnspanel evidence`: destinations of the audit log.
+"""The command `dnspanel evidence`, which manages destinations of the audit log.
 
-Secrets are read from files, because every user of the machine can read a command line.
+Secrets are read from files, because every user of the machine can read command lines.
 """
 
 from pathlib import Path
@@ -163,7 +163,7 @@ def switch(session: Session, number: int, state: str) -> None:
 def delete(session: Session, number: int) -> None:
     """Delete a destination of the audit log.
 
-    Entries that were sent stay at the destination.
+    Entries that were already sent stay at the destination.
     """
     session.client.send("DELETE", f"/evidence-destinations/{number}")
     session.say_done(f"Destination {number} deleted.", id=number, deleted=True)
@@ -177,5 +177,5 @@ def _change(session: Session, number: int, given: dict[str, Any]) -> None:
 
 
 def _contents(files: dict[str, Path | None]) -> dict[str, Any]:
-    """Return the contents of these files by option name without `_file`. Skip options that are not given."""
+    """Return the contents of these files, by option name without `_file`. Skip options that are not given."""
     return {name.removesuffix("_file"): read_text(path) for name, path in files.items() if path is not None}

@@ -1,4 +1,4 @@
-"""The command `dnspanel hooks`: programs that check zones before they are published."""
+"""The command `dnspanel hooks`, which manages programs that check changes before they are published."""
 
 from typing import Any
 
@@ -100,7 +100,7 @@ def change(
 ) -> None:
     """Change a publish hook.
 
-    The secret stays. The change applies from the next publication.
+    The secret stays unchanged. The change applies from the next publication.
     """
     scope = {"zone": None, "tag": "", "team": None}
     given = _options_in_use({"url": address, "reason": reason, **terms})
@@ -140,7 +140,10 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 @hooks.command()
 @_number
 def lift(session: Session, number: int) -> None:
-    """Delete a publish hook, so that it is no longer asked."""
+    """Delete a publish hook.
+
+    Publications no longer wait for the hook's answer.
+    """
     session.client.send("DELETE", f"/publish-hooks/{number}")
     session.say_done(f"Hook {number} deleted.", id=number, deleted=True)
 

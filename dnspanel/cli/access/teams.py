@@ -1,4 +1,4 @@
-"""The command `dnspanel teams`: the list of teams, and their quotas."""
+"""The command `dnspanel teams`, which lists teams and manages their quotas."""
 
 from collections.abc import Sequence
 

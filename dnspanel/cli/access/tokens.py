@@ -1,4 +1,4 @@
-"""The commands `dnspanel tokens` and `dnspanel whoami`: API tokens and their rights."""
+"""The commands `dnspanel tokens` and `dnspanel whoami`, which manage API tokens and show the token's rights."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

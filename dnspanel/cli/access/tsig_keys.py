@@ -1,4 +1,4 @@
-"""The command `dnspanel tsig-keys`: keys that sign dynamic updates and zone transfers."""
+"""The command `dnspanel tsig-keys`, which manages keys that sign dynamic updates and zone transfers."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command `dnspanel webhooks`: URLs and mail addresses that get events, and the results of deliveries."""
+"""The command `dnspanel webhooks`, which manages webhooks (URLs and mail addresses) and shows their deliveries."""
 
 from collections.abc import Sequence
 from itertools import islice

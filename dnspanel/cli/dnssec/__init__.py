@@ -1,1 +1,1 @@
-"""Commands about DNSSEC."""
+"""Commands for DNSSEC."""

@@ -1,4 +1,4 @@
-"""The command `dnspanel dnssec`: how zones are signed, and whether their parents and nodes agree."""
+"""The command `dnspanel dnssec`, which signs zones, and checks whether parents and nodes agree."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -133,7 +133,7 @@ def sign(
 def unsign(session: Session, zones: Sequence[str], *, yes: bool, writing: Writing) -> None:
     """Unsign zones.
 
-    All zones are unsigned in one publication, or none. The private keys are deleted after one day.
+    Either all zones are unsigned, in one publication, or none. The private keys are deleted after one day.
 
     Remove the DS at the parent first, and wait until it has expired from caches. Otherwise validating resolvers do not
     answer for the zone.
@@ -156,7 +156,7 @@ def unsign(session: Session, zones: Sequence[str], *, yes: bool, writing: Writin
 def denial(session: Session, zone: str, *, nsec3: bool, opt_out: bool, narrow: bool, **how: Any) -> None:
     """Choose NSEC or NSEC3 for a zone.
 
-    NSEC3 is used without iterations and salt.
+    NSEC3 is used without iterations and without a salt.
     """
     _settle(
         session,
@@ -287,7 +287,7 @@ def nodes(session: Session, zone: str) -> None:
 def unproven(session: Session) -> None:
     """List zones that do not validate on a node.
 
-    Zones that fail because of a publication are not listed.
+    Zones that were broken by a publication are not listed.
     """
     session.show_rows(session.client.items("/dnssec/unproven"), _UNPROVEN, none="Every zone validates on every node.")
 
@@ -320,7 +320,7 @@ def _settle_many(
     verb: str,
     writing: Writing,
 ) -> bool:
-    """Change how zones are signed, or show what a dry run would change. Return True if something was published."""
+    """Change the zones' signing, or show the changes of a dry run. Return True if something was published."""
     body = {**body, "zones": list(zones), "reason": writing.reason}
     if writing.dry_run:
         answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
@@ -337,7 +337,7 @@ def _denial(*, opt_out: bool, narrow: bool) -> dict[str, Any]:
 
 
 def _denial_text(found: Mapping[str, Any] | None) -> str:
-    """Describe the settings of NSEC or NSEC3 in a few words."""
+    """Describe NSEC or NSEC3 settings in a few words."""
     if found is None:
         return "–"
     words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]

@@ -41,7 +41,7 @@ def key() -> None:
 
 
 def state_options(command: C) -> C:
-    """Add the options `--unpublished` and `--inactive` for a new key."""
+    """Add the options `--unpublished` and `--inactive` to a command that creates a key."""
     command = click.option("--unpublished", is_flag=True, help="Do not publish the key in the DNSKEY records yet.")(
         command
     )
@@ -108,7 +108,7 @@ def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], *, zsk: 
 def set_key(
     session: Session, zone: str, number: int, *, active: bool | None, published: bool | None, **how: Any
 ) -> None:
-    """Change whether a key signs and is published."""
+    """Activate, deactivate, publish or hide a key."""
     body = {name: value for name, value in (("active", active), ("published", published)) if value is not None}
     if not body:
         raise click.UsageError("Give --active, --inactive, --published or --unpublished.")

@@ -1,4 +1,4 @@
-"""The command `dnspanel dnssec other-key`: keys of other signers, which sign a zone in addition to the panel."""
+"""The command `dnspanel dnssec other-key`, which manages the keys of a zone's other signers."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command `dnspanel dnssec policy`: DNSSEC policies for zones, and runs that apply the policies."""
+"""The command `dnspanel dnssec policy`, which shows and sets DNSSEC policies of zones, and applies them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -74,7 +74,7 @@ def set_policy(session: Session, zone: str, name: str) -> None:
 def unset(session: Session, zone: str) -> None:
     """Remove the DNSSEC policy of a zone.
 
-    Then the policy of the zone's tags or team applies, or else the default policy.
+    The zone then uses the policy of its tags or team, or else the default policy.
     """
     session.client.send("DELETE", zone_path(zone, "dnssec", "policy"))
     session.say_done(f"{zone} has no DNSSEC policy of its own.", zone=zone, policy=None)

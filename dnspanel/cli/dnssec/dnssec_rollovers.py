@@ -30,7 +30,7 @@ _KINDS = (
 def rollover() -> None:
     """Manage key rollovers.
 
-    A rollover continues automatically after the start.
+    A rollover continues automatically after it was started.
     """
 
 
@@ -52,7 +52,7 @@ def kinds(session: Session, zone: str) -> None:
 def show(session: Session, zone: str) -> None:
     """Show the rollover of a zone.
 
-    Without a rollover in progress, the last one is shown.
+    If no rollover is in progress, the last one is shown.
     """
     found = _newest(session, zone)
     if found is None:
@@ -120,7 +120,7 @@ def begin(
 def cancel(session: Session, zone: str, *, withdrawn: bool, **how: Any) -> None:
     """Cancel the rollover of a zone.
 
-    The zone goes back to the old keys, where that is safe.
+    The zone returns to the old keys, where that is safe.
     """
     found = _newest(session, zone)
     if found is None:

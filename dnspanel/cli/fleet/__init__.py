@@ -1,1 +1,1 @@
-"""Commands about nodes, fronts, catalogs, name server sets, primaries and secondaries."""
+"""Commands for nodes, fronts, catalogs, name server sets, primaries and secondaries."""

@@ -1,4 +1,4 @@
-"""The command `dnspanel catalogs`: consumed catalogs and the zones that they list, and produced catalogs."""
+"""The command `dnspanel catalogs`, which manages consumed and produced catalogs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -110,7 +110,7 @@ def follow(session: Session, name: str, addresses: tuple[str, ...], *, dry_run: 
 def change(session: Session, name: str, **terms: Any) -> None:
     """Change the settings for members of a catalog.
 
-    Settings that are not given stay as they are.
+    Settings that are not given stay unchanged.
     """
     _show_one(session, session.client.send("PATCH", f"/catalogs/{_id_of(session, name)}", _own(terms)))
 
@@ -118,7 +118,7 @@ def change(session: Session, name: str, **terms: Any) -> None:
 @catalogs.command()
 @click.argument("name")
 def rules(session: Session, name: str) -> None:
-    """List the rules of a catalog for groups of members.
+    """List a catalog's rules for groups of members.
 
     The first rule that matches applies.
     """
@@ -264,7 +264,7 @@ def members(session: Session, name: str) -> None:
 def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
     """Add zones to a produced catalog.
 
-    A zone can be in one catalog. The catalog that a zone leaves refers to the new catalog for one hour.
+    A zone can be in only one catalog. A zone's old catalog refers to the new one for one hour.
     """
     found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
     session.say_done(f"Added {output.count(found['moved'], 'zone')} to {name}.", **found)
@@ -330,7 +330,7 @@ def _path_of(name: str, below: str = "") -> str:
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options about members from `terms`. Return the removed options that were given."""
+    """Remove the options about members from `terms`, and return those that were given."""
     said = {name: terms.pop(name) for name in ("team", "tags", "within", "most_members", "most_lost")}
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
     return {name: value for name, value in values.items() if value not in (None, [])}

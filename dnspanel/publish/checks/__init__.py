@@ -1,1 +1,1 @@
-"""Checks that LMDB files have the expected contents, and that a range of the log breaks no zone's DNSSEC validation."""
+"""Check that LMDB files have the expected contents, and that zones stay valid after a range of the log."""

@@ -1,8 +1,8 @@
-"""The last check before a range of the log is encoded: zones still validate with the DS in the panel's parent zones.
+"""Check, before a range of the log is encoded, that zones stay valid with the DS in the panel's parent zones.
 
 Verbs refuse changes that would break the chain of trust between two zones of this panel. This check stops changes that
-bypassed the verbs (SQL, an older release), so that nodes get nothing that does not validate. It considers only changes
-of keys and of DS RRsets in the range. Without such changes it reads nothing.
+bypassed the verbs (SQL, an older release). Otherwise nodes would get zones that don't validate. It considers only
+changes of keys and of DS RRsets in the range. Without such changes it reads nothing.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ _ACCEPTED = """
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A zone and its closest parent zone in this panel, by ids and names."""
+    """A zone and its closest parent zone in this panel, each with id and name."""
 
     zone_id: int
     zone_name: str
@@ -55,9 +55,9 @@ def refuse_broken(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> None:
-    """Raise ChainBroken if a zone validates before the range but not after it, unless a person has accepted that.
+    """Raise ChainBroken if the range makes a valid zone bogus, unless a person has accepted that.
 
-    This needs a database snapshot. If neither keys nor DS RRsets change, nothing is read. Otherwise the number of
+    Needs a database snapshot. If the range doesn't change keys or DS RRsets, nothing is read. Otherwise the number of
     queries is small and doesn't depend on the number of zones.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
@@ -106,7 +106,7 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
 def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
     """Return the links that are broken at this sequence, each with the reason.
 
-    Zones that are not served at this sequence are skipped.
+    Links with a zone that isn't served at this sequence are skipped.
     """
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}

@@ -1,6 +1,6 @@
-"""The expected rows of signed zones in every LMDB, computed without the writer's code, like `expected_state`.
+"""Compute the expected rows of signed zones in every LMDB, without the writer's code, like `expected_state`.
 
-dnspython hashes the names of NSEC3. The objects of metadata and keys have the layout in PowerDNS's source. A key's
+dnspython hashes the names for NSEC3. The objects for metadata and keys have the layout in PowerDNS's source. A key's
 digest includes only the hash of the private part, as in the segment format.
 """
 
@@ -30,7 +30,7 @@ _LIKE_HASH = re.compile(rb"[0-9a-v]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The NSEC3 parameters of a zone: the iterations and salt of the hash, and the options opt-out and narrow."""
+    """A zone's NSEC3 parameters: iterations and salt of the hash, and the options opt-out and narrow."""
 
     iterations: int
     salt: str
@@ -38,13 +38,13 @@ class Chain:
     narrow: bool
 
     def hash(self, name: dns.name.Name) -> bytes:
-        """Return the hash of a name as a label."""
+        """Return the NSEC3 hash of a name, as a label."""
         return dns.dnssec.nsec3_hash(name, self.salt, self.iterations, 1).lower().encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedSigning:
-    """One zone's NSEC3 chain, or None for NSEC, and the expected rows in PowerDNS's tables of metadata and keys."""
+    """A zone's NSEC3 chain (None: NSEC), and the expected rows in PowerDNS's tables for metadata and keys."""
 
     chain: Chain | None
     metadata: tuple[tuple[int, str, str], ...]  # row id, kind, value
@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing of all signed zones, or of those in `only`, by zone id. Needs a database snapshot."""
+    """Return the expected signing of all signed zones, or of those in `only`, by zone id. Requires a snapshot."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]
@@ -88,7 +88,7 @@ def names_in_chain(
     is_occluded: Mapping[dns.name.Name, bool],
     chain: Chain,
 ) -> set[dns.name.Name]:
-    """Return the names that have an NSEC3, including names without records.
+    """Return the names that have an NSEC3, including empty non-terminals.
 
     `is_occluded` maps each name to True if it is below a delegation.
     """
@@ -107,7 +107,7 @@ def names_in_chain(
 
 
 def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bool) -> bool:
-    """Return True if a record at a name in the chain has PowerDNS's ordername flag, which means that it has a hash."""
+    """Return True if a record at a name in the chain has PowerDNS's ordername flag, which marks names with a hash."""
     if chain.narrow or type == _TYPE_RRSIG:
         return False
     if at_cut and type in (_TYPE_A, _TYPE_AAAA):
@@ -116,7 +116,7 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 
 
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield (label, body) of each helper row that maps a name to its hash or back.
+    """Yield (label, body) of each helper row that maps a name to its hash, or the hash to its name.
 
     The label is the hash's label, or None for the row at the name itself.
     """

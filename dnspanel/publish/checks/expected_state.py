@@ -1,9 +1,9 @@
-"""The expected contents of every LMDB, computed from PostgreSQL independently of the code that writes LMDBs.
+"""Compute the expected contents of every LMDB from PostgreSQL, independently of the code that writes LMDBs.
 
-No code is shared with `publication_log`, `compile` or `codec`: this module's own SQL reads the current zones and
-RRsets, dnspython turns rdata into wire form, and the bytes are laid out as in PowerDNS's source. So an error in the
-code that makes segments, or in this module, shows as a difference. This code processes some thousand records a second,
-and doesn't need to be faster.
+No code is shared with `publication_log`, `compile` or `codec`. This module reads the current zones and RRsets with its
+own SQL. dnspython converts rdata to wire form, and the bytes are laid out as in PowerDNS's source. An error in the code
+that makes segments, or in this module, therefore shows up as a difference. The module processes a few thousand records
+per second, which is fast enough.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ RRsetRow = tuple[int, str, int, int, Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedZone:
-    """One zone: its serial, the number of its rows, and the sum of their digests."""
+    """A zone's serial, the number of its rows, and the sum of their digests."""
 
     name: str
     serial: int
@@ -67,7 +67,7 @@ class ExpectedZone:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedState:
-    """The expected contents of all or some zones at one sequence of the log."""
+    """The expected contents of all or some zones at one position of the log."""
 
     cluster: UUID
     epoch: UUID
@@ -80,7 +80,7 @@ class ExpectedState:
         return sum(zone.rows for zone in self.zones.values())
 
     def zones_digests(self) -> dict[int, tuple[str, bytes]]:
-        """Return the name and the digest of each zone, by zone id."""
+        """Return each zone's name and digest, by zone id."""
         return {zone_id: (zone.name, as_digest(zone.digest)) for zone_id, zone in self.zones.items()}
 
     @property
@@ -100,9 +100,9 @@ class ExpectedState:
 
 
 def expected_state(conn: Connection, only: Iterable[int] | None = None) -> ExpectedState | None:
-    """Return the expected state of all zones, or only of the given zones. Return None if there is no log yet.
+    """Return the expected state of all zones, or only of the given zones. Return None if the log doesn't exist yet.
 
-    This needs a database snapshot.
+    Needs a database snapshot.
     """
     head = conn.execute(_HEAD).fetchone()
     if head is None:
@@ -124,7 +124,7 @@ def expected_state(conn: Connection, only: Iterable[int] | None = None) -> Expec
 
 
 def digest_of(table: int, key: bytes, body: bytes) -> int:
-    """Return the BLAKE2b-128 over table, length of the key, key and body, as in the format of segments."""
+    """Return the BLAKE2b-128 of table, key length, key and body, as in the segment format."""
     hashed = hashlib.blake2b(digest_size=16)
     hashed.update(struct.pack(">BH", table, len(key)))
     hashed.update(key)
@@ -139,7 +139,7 @@ def as_digest(total: int) -> bytes:
 def zone_rows(
     zone_id: int, zone: str, rrsets: Iterable[RRsetRow], chain: Chain | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and bodies of all rows of a zone, unordered. `chain` is None for NSEC and unsigned zones."""
+    """Yield the key and body of each row of a zone, in any order. `chain` is None for NSEC and unsigned zones."""
     apex = dns.name.from_text(zone)
     content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]] = {}
     rows = list(rrsets)
@@ -176,7 +176,7 @@ def zone_rows(
 
 
 def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Name]) -> bool:
-    """Return True if no other delegation is above this delegation."""
+    """Return True if this delegation isn't below another delegation."""
     name = cut.parent()
     while name != apex:
         if name in cuts:
@@ -188,7 +188,7 @@ def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Na
 def _has_authority(
     name: dns.name.Name, apex: dns.name.Name, content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]]
 ) -> bool:
-    """Return True if no name from this one up to, but excluding, the apex is delegated."""
+    """Return True if this name and all names between it and the apex aren't delegated."""
     while name != apex:
         if _TYPE_NS in content.get(name, ()):
             return False
@@ -197,7 +197,7 @@ def _has_authority(
 
 
 def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> dict[dns.name.Name, bool]:
-    """Return the names without records that are above names with records.
+    """Return the empty non-terminals: names without records above names with records.
 
     Each is mapped to True if a name below it is authoritative.
     """
@@ -229,7 +229,7 @@ def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bo
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Return rdata of a type in `_NAMES_AT` with its names in lowercase, because PowerDNS signs them in lowercase.
+    """Convert the names in rdata of a type in `_NAMES_AT` to lowercase, because PowerDNS signs them in lowercase.
 
     Validators don't change the case of such names, so they must be served in lowercase too.
     """
@@ -252,7 +252,7 @@ def wire_of(type: int, text: str) -> bytes:
 
 
 def _digest_of_zone_rows(schema: int, zone_id: int, name: str) -> int:
-    """Return the digest of a zone's two rows in the main file: its object, and the index row of its name."""
+    """Return the sum of the digests of a zone's two rows in the main file: its object, and its name's index row."""
     apex = dns.name.from_text(name)
     path = b"".join(label.lower() + b"\0" for label in reversed(apex.labels[:-1])) or b"\0"
     if schema == 4:

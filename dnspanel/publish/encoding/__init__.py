@@ -1,1 +1,1 @@
-"""The encoding of a range of the log into rows and a sealed segment."""
+"""Encode a range of the log into rows and a signed segment."""

@@ -1,4 +1,4 @@
-"""Compilation of the next range of the log into a `Batch`, after a check that the range breaks no zone. Verbs.
+"""Compile the next range of the log into a `Batch`, after a check that the range doesn't break a zone. Verbs.
 
 The compiler needs the panel's LMDB as it was before the range, or at least the zones that the range changes.
 """
@@ -48,16 +48,16 @@ def next_batch(
 ) -> Batch | None:
     """Compile the next range of the log into a batch for the store. Return None if the whole log is encoded.
 
-    This needs a database snapshot. Raise ChainBroken if the range would break a zone.
+    Needs a database snapshot. Raise ChainBroken if the range would break a zone.
     """
     found = next_sound(conn, head, encoded)
     return compile_found(conn, store, head, found, now) if found else None
 
 
 def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
-    """Return the next range and its effects, or None at the log's end. Raise ChainBroken if it breaks a zone.
+    """Return the next range and its effects, or None at the log's end. Raise ChainBroken if the range breaks a zone.
 
-    If a later publication fixes the zone, extend the range to it, unless that would mix two NSEC3 chains.
+    If a later publication fixes the zone, extend the range to it, unless this would mix two NSEC3 chains.
     """
     found = _read_next_range(conn, head, encoded)
     try:
@@ -98,8 +98,8 @@ def compile_found(
 ) -> Batch:
     """Compile the range's effects into a batch for the store, in the database snapshot in which `found` was read.
 
-    `before` has the digests of both files before the range. It is needed only if the store hasn't reached that state
-    yet.
+    `before` contains the digests of both files before the range. It is only needed if the store hasn't reached the
+    start of the range yet.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # Prepared rows are right only for unsigned zones and for zones with NSEC.
@@ -120,7 +120,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the range's prepared rows. Return None without them, or if the range changes zones served before."""
+    """Return the range's prepared rows, or None if there are none or the range touches a zone that isn't new."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])

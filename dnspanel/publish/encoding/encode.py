@@ -1,4 +1,4 @@
-"""The encoder: publications become rows of the panel's LMDB and one sealed segment. Verbs.
+"""Encode publications as rows of the panel's LMDB and as sealed segments. Verbs.
 
 A step, for each PowerDNS schema in use:
 
@@ -63,8 +63,8 @@ logger = logging.getLogger(__name__)
 def encode_step(*, now: datetime) -> Position | None:
     """Encode one range for each schema. Return the newest position reached, or None if nothing was encoded.
 
-    Nothing is encoded on hold, while another process publishes, or if every schema has stopped (`stall` has the
-    reason). Raise psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions propagate.
+    Nothing is encoded if publishing is on hold, if another process publishes, or if every schema has stopped (`stall`
+    has the reason). Raise psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions propagate.
     """
     publisher = this_publisher()
     positions = []
@@ -81,10 +81,10 @@ def encode_step(*, now: datetime) -> Position | None:
 
 
 def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
-    """Encode one range for one schema. Return the new position, or None if there is none.
+    """Encode one range for one schema. Return the new position, or None if nothing was encoded.
 
-    An error is stored as a stall, shown on pages. Segments or a store ahead of the log also put publishing on hold.
-    Errors of the panel's database are raised without a stall, bugs are raised after it.
+    An error is stored as a stall, which pages show. If segments or the store are ahead of the log, publishing is also
+    put on hold. Errors of the panel's database are raised without a stall. Bugs are raised after the stall is stored.
     """
     encoded = None
     try:
@@ -122,9 +122,9 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
 def _caught_up(
     publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
 ) -> Store | None:
-    """Return the panel's LMDB, updated to the end of the schema's log, or None if a rebuild is needed.
+    """Return the panel's LMDB, updated to the end of the schema's log, or None if it has to be rebuilt.
 
-    This needs a database snapshot. Raise the errors of `catch_up` that a rebuild cannot fix.
+    Needs a database snapshot. Raise the errors of `catch_up` that a rebuild can't fix.
     """
     if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
         return None
@@ -159,7 +159,7 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
 
 
 def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, now: datetime) -> bytes:
-    """Seal the batch as a valid segment that nodes can get: steps 4 to 6. Return the segment."""
+    """Seal the batch as a valid segment for nodes (steps 4 to 6), and return the segment."""
     started = time.perf_counter()
     sealed = seal_batch(batch, schema, key)
     _keep_segment(conn, batch, schema, sealed, now)
@@ -176,7 +176,7 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
-    """Store the sealed bytes as an object, then commit the segment's row, which makes it valid. The row is unique."""
+    """Store the sealed bytes as an object, then commit the segment's unique row, which makes the segment valid."""
     epoch, span = batch.head.position.epoch, batch.range
     name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)

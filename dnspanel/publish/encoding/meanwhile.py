@@ -1,9 +1,9 @@
-"""Sealing of edits while the panel's LMDB is still applying a large batch.
+"""Seal edits while the panel's LMDB is still applying a large batch.
 
 Nodes get the new zones of an import before the panel writes them to its own LMDB, which takes 0.2 s on a busy machine.
-A later edit of other zones doesn't depend on that batch: the edit's rows and the digests after it are the same. So the
-edit is sealed and sent between two transactions of the batch, and written to the panel's LMDB after the batch. All
-other publications wait until the batch is written.
+A later edit of other zones doesn't depend on that batch, because the edit's rows and the digests after it are the same.
+The edit is therefore sealed and sent between two transactions of the batch, and written to the panel's LMDB after the
+batch. All other publications wait until the batch is written.
 """
 
 import logging
@@ -28,10 +28,10 @@ _MOST_WAITING = 64
 
 
 class Meanwhile:
-    """The segments that are sealed after the segment of `batch`, while the store still applies `batch`.
+    """The segments that are sealed while the store is still applying `batch`.
 
-    The caller has stored the segment of `batch`, has the publisher's lock, and applies `sealed` in order after `batch`.
-    After a crash, the stored segments are applied as usual.
+    The caller has stored the segment of `batch`, holds the publisher's lock, and applies `sealed` in order after
+    `batch`. After a crash, the stored segments are applied as usual.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Meanwhile:
     def encode_edits(self) -> None:
         """Seal the next publications as long as each only edits zones that no unwritten publication touches.
 
-        Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Stop after any other error: the next step
-        will have the same error and report it.
+        Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Stop after any other error, because the next
+        step has the same error and reports it.
         """
         try:
             while not self._is_over and (batch := self._next()):
@@ -87,7 +87,7 @@ class Meanwhile:
             return compile_found(self._conn, self._store, head, found, self._clock(), before=digests)
 
     def _is_apart(self, found: Found) -> bool:
-        """Return True if the range doesn't depend on anything that is not written to the store yet."""
+        """Return True if the range doesn't depend on anything that isn't written to the store yet."""
         return found.range.prepared is None and all(
             step.changed and step.zone_id not in self._touched and not found.signs_anew(step.zone_id)
             for step in found.steps

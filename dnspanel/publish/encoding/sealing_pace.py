@@ -1,9 +1,9 @@
-"""The pace of sealing: at once for a person's edit, and in batches while there are many publications.
+"""Control the pace of sealing: at once for a person's edit, in batches if there are many publications.
 
-Every segment costs every node a synced commit, three purges and some dozen queries, regardless of its size. At 100
-publications a second, one segment for each would use a large part of a node's cores. Five segments a second contain the
-same changes, and delay each by at most a fifth of a second. A client that publishes one change after another and waits
-for each is not limited: up to twenty a second are sealed at once.
+Every segment costs every node a synced commit, three purges and a few dozen queries, regardless of its size. At 100
+publications per second, one segment for each would use a large part of a node's cores. Five segments per second contain
+the same changes, and delay each change by at most a fifth of a second. The limit doesn't affect a client that publishes
+one change after another and waits for each: up to twenty per second are sealed at once.
 """
 
 import time
@@ -18,7 +18,7 @@ BURST = 20.0
 
 
 class Pace:
-    """A token bucket for BURST tokens, refilled at PER_SECOND."""
+    """A token bucket with at most BURST tokens, refilled at PER_SECOND."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -29,14 +29,14 @@ class Pace:
         self._sequence: int | None = None
 
     def wait(self) -> None:
-        """Wait until the next segment can be sealed. Return at once unless many were sealed just before."""
+        """Wait until the next segment can be sealed. Return immediately unless many were just sealed."""
         self._fill()
         if self._left < 1:
             self._sleep((1 - self._left) / PER_SECOND)
             self._fill()
 
     def count(self, sequence: int) -> None:
-        """Take a token for each publication since the last call, but at least one and at most MOST."""
+        """Take one token per publication since the last call, at least one and at most MOST."""
         publications = 1 if self._sequence is None else sequence - self._sequence
         self._sequence = sequence
         self._left -= min(MOST, max(1, publications))

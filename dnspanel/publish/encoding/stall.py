@@ -1,4 +1,4 @@
-"""Stalls: the log of a schema cannot be encoded further. The stored reason is shown on pages. Verbs."""
+"""Stalls: errors that stop the encoding of a schema's log. Pages show the stored error. Verbs."""
 
 import logging
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ _logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only th
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
-    """Record that the schema's log stops at `sequence`. Log a new stall at once, and again every SAY_AGAIN."""
+    """Record that the schema's log stops at `sequence`. Log a new stall immediately, and then every SAY_AGAIN."""
     known = Stall.objects.filter(schema=schema, sequence=sequence, message=message).update(tried_at=now)
     if known:
         return
@@ -35,7 +35,7 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
 
 
 def clear_stall(*, schema: int) -> None:
-    """Delete the schema's stall, because its log can be encoded again."""
+    """Delete the schema's stall. Its log can be encoded again."""
     for key in [key for key in _logged if key[0] == schema]:
         del _logged[key]
     if Stall.objects.filter(schema=schema).delete()[0]:
@@ -43,5 +43,5 @@ def clear_stall(*, schema: int) -> None:
 
 
 def stalls() -> list[Stall]:
-    """Return the stalls, for pages. Normally there are none."""
+    """Return the stalls, for pages."""
     return list(Stall.objects.order_by("schema"))

@@ -1,1 +1,1 @@
-"""The panel's own LMDB files: updating, rebuilding, and copying them as snapshots."""
+"""Update and rebuild the panel's own LMDB files, and copy them as snapshots."""

@@ -1,4 +1,4 @@
-"""The update of the panel's own LMDB from segments: after a crash, after a restart, or on another machine.
+"""Update the panel's own LMDB from segments: after a crash, after a restart, or on another machine.
 
 The LMDB is a cache. It is rebuilt from PostgreSQL if the segments do not lead to the target, because they were pruned,
 are damaged or belong to another epoch.
@@ -25,9 +25,9 @@ logger = logging.getLogger(__name__)
 def catch_up(store: Store, conn: Connection, head: Position, encoded: publication_log.Encoded) -> None:
     """Apply segments to the store up to the last one that has a row, and check the result.
 
-    Raise SegmentsAhead, StoreAhead or WrongEpoch if log, segments and store do not belong together. Only a person can
-    then decide which of them is right. If segments do not lead to the target, raise BadSegment or Diverged. In that
-    case, the files must be made again with `rebuild_files`.
+    Raise SegmentsAhead, StoreAhead or WrongEpoch if log, segments and store don't belong together. A person then has to
+    decide which of them is right. Raise BadSegment or Diverged if the segments don't lead to the target. The caller
+    must then rebuild the files with `rebuild_files`.
     """
     if encoded.sequence > head.sequence:
         raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)
@@ -52,7 +52,7 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
 
 
 def is_cured_by_rebuild(error: ReplicationError) -> bool:
-    """Return True if rebuilding the panel's LMDB fixes the error, so that no person needs to act.
+    """Return True if a rebuild of the panel's LMDB fixes the error, without a person's help.
 
     A wrong epoch is fixed only if it is an earlier epoch of this database, not if it is unknown.
     """

@@ -1,7 +1,7 @@
-"""All served zones at one sequence, compiled from PostgreSQL, and the panel's LMDB made from them.
+"""Compile all served zones at one position from PostgreSQL, and make the panel's LMDB from them.
 
-Here every zone is compiled in full, whereas segments are made by compiling changes. If both result in the same digests,
-each confirms the other.
+This module compiles every zone in full, whereas segments are made by compiling changes. If both result in the same
+digests, each confirms the other.
 """
 
 import shutil
@@ -21,7 +21,7 @@ from replication.wire.segment import PackedPuts, open_segment, pack_puts
 
 
 def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
-    """Return everything that is served at this sequence as one batch. This needs a database snapshot.
+    """Return everything that is served at this sequence, as one batch. Needs a database snapshot.
 
     Only the packed form of the records is in memory.
     """
@@ -57,7 +57,7 @@ def compiled_zones(
 ) -> Iterator[tuple[publication_log.ZoneStep, bytes, int, int]]:
     """Yield each zone with its encoded PUTs, their number and the sum of their digests, ordered by zone id.
 
-    Only one zone is in memory at a time. This needs a database snapshot.
+    Only one zone is in memory at a time. Needs a database snapshot.
     """
     serials = {step.zone_id: step.serial for step in steps.values() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, sequence, serials):
@@ -69,7 +69,7 @@ def compiled_zones(
 def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime) -> None:
     """Write the batch to new files beside the files in use, then replace the files in use.
 
-    After a crash during the replacement there are no files, and the next step makes them again.
+    After a crash during the replacement the files are missing, and the next step creates them again.
     """
     in_use = store_path(publisher.directory, schema)
     fresh = in_use.parent.with_name(f"{schema}.new")

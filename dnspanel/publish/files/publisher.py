@@ -1,7 +1,7 @@
-"""The objects that one process needs to publish, opened once and kept between tasks.
+"""Keep the objects that a process needs for publishing open between tasks.
 
-The publish worker is one process with one thread (`--pool=solo`). So the connection, the LMDB files and the signing key
-are already open when an edit arrives.
+The publish worker is one process with one thread (`--pool=solo`). The connection, the LMDB files and the signing key
+are therefore already open when an edit arrives.
 """
 
 import os
@@ -36,7 +36,7 @@ class Publisher:
         self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
-        """Return the opened LMDB of the panel for this schema. Create an empty one if it does not exist.
+        """Return the panel's open LMDB for this schema. Create an empty one if it doesn't exist.
 
         If a rebuild replaced the open files, open the new ones instead.
         """
@@ -50,12 +50,12 @@ class Publisher:
         return self._stores[schema]
 
     def close_store(self, schema: int) -> None:
-        """Close the files of this schema. The next `store` opens them again."""
+        """Close the files of this schema. The next call of `store` opens them again."""
         if store := self._stores.pop(schema, None):
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with. After KEY_KEPT it is read again, so that a rotation needs no restart."""
+        """Return the current signing key. It is read again after KEY_KEPT, so a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = segment_signing.private_key(segment_signing.ensure_signing_key(now=now)), now
         return self._key
@@ -71,7 +71,7 @@ _owner: int | None = None
 
 
 def this_publisher() -> Publisher:
-    """Return this process's publisher. There is one per process, because LMDB must not be used after a fork."""
+    """Return this process's publisher. Each process has its own, because LMDB must not be used after a fork."""
     global _publisher, _owner
     directory = Path(settings.PUBLISHER_DIR)
     if _publisher is None or _owner != os.getpid() or _publisher.directory != directory:

@@ -1,7 +1,7 @@
-"""Rebuilding of the panel's LMDB, which is a cache of PostgreSQL, with a check by digests.
+"""Rebuild the panel's LMDB, which is a cache of PostgreSQL, and check the result by digests.
 
 The files are rebuilt as of the last segment, not of the head, so their digests must equal those in the last segment's
-row. Here every zone is compiled in full, whereas segments are made by compiling changes.
+row. Every zone is compiled in full, whereas segments are made by compiling changes.
 """
 
 import logging
@@ -28,7 +28,7 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
     """Rebuild the schema's LMDB from PostgreSQL at the last segment's position, and replace the files.
 
     Return this position, or None if nothing was published yet. Raise Diverged, and keep the old files, if the result
-    does not match the last segment's row. Raise Busy if another process still publishes after _WAIT_SECONDS.
+    doesn't match the last segment's row. Raise Busy if another process is still publishing after _WAIT_SECONDS.
     """
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:
@@ -51,7 +51,7 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """Rebuild at the sequence in `encoded`. Raise Diverged for wrong digests. The caller has the publisher's lock."""
+    """Rebuild at the sequence in `encoded`. Raise Diverged for wrong digests. Requires the publisher's lock."""
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:
@@ -69,7 +69,7 @@ def make_anew(
 ) -> Position:
     """Rebuild the LMDB at the end of the schema's log. If the schema has no log, start the log with a snapshot.
 
-    Return the position. The caller has the publisher's lock. Raise the errors of `rebuild_at` and `keep_snapshot`.
+    Return the position. Requires the publisher's lock. Raise the errors of `rebuild_at` and `keep_snapshot`.
     """
     if encoded.digests is not None:
         rebuild_at(publisher, conn, head, encoded, schema, now)

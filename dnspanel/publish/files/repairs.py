@@ -1,4 +1,4 @@
-"""One zone at any position, compiled from PostgreSQL and sealed as a repair for a node at that position."""
+"""Compile one zone at any position from PostgreSQL, and seal it as a repair for a node at that position."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +31,7 @@ _DIGEST = """
 
 @dataclass(frozen=True, slots=True)
 class ZoneRepair:
-    """A sealed repair. `is_served` is False if the repair removes a zone that must not exist."""
+    """A sealed repair. `is_served` is False if the repair removes a zone that isn't served at the node's position."""
 
     zone_name: str
     is_served: bool
@@ -41,8 +41,8 @@ class ZoneRepair:
 def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position, now: datetime) -> ZoneRepair:
     """Return a repair that makes a node serve the zone as the log has it at the node's position.
 
-    If the zone isn't served at that position or never existed, the repair removes it. `told_name` is the zone's name on
-    the node. Raise ZoneNotEncoded if the zone can't be compiled.
+    If the zone isn't served at that position or never existed, the repair removes it. `told_name` is the zone's name
+    according to the node. Raise ZoneNotEncoded if the zone can't be compiled.
     """
     kind = schema_for(schema)
     cluster: UUID = LogHead.objects.values_list("cluster", flat=True).get()
@@ -76,14 +76,14 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
 
 
 def digest_at(*, schema: int, position: Position) -> bytes | None:
-    """Return the digests of both files (main, then records), or None if no segment or snapshot ends here."""
+    """Return the digests of both files (main, then records), or None if no segment or snapshot ends there."""
     with reading() as conn:
         digests = _digests_at(conn, schema, position)
     return None if digests is None else b"".join(digests)
 
 
 def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.ZoneStep | None:
-    """Return the zone's state at a sequence, or None if it did not exist. Its serial is None if it wasn't served."""
+    """Return the zone's state at a sequence, or None if it didn't exist. `serial` is None if it wasn't served."""
     row = conn.execute(_ZONE, (zone_id, sequence)).fetchone()
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Snapshots of the panel's LMDB: when one is due, and how it is made and stored. Verbs.
+"""Make snapshots of the panel's LMDB when they are due, and store them. Verbs.
 
     snapshots/<schema>/<epoch>/<sequence>-<hash>/manifest      `replication.store.snapshot`
     snapshots/<schema>/<epoch>/<sequence>-<hash>/00000 ...     its chunks
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The part of a schema's log after the newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
+    """A schema's log after the newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
 
     snapshot_bytes: int | None
     snapshot_age: timedelta
@@ -62,10 +62,10 @@ class Since:
 
 
 def is_due(since: Since) -> bool:
-    """Return True if the schema has segments and another snapshot is due.
+    """Return True if the schema has segments since the newest snapshot and needs another one.
 
-    It is due if there is no snapshot, if a segment is damaged, if the newest snapshot is too old, or if the log since
-    then is too long.
+    It needs one in these cases: it has no snapshot, a segment is damaged, the newest snapshot is too old, or the log
+    since then is too long.
     """
     if not since.segments:
         return False
@@ -79,7 +79,7 @@ def is_due(since: Since) -> bool:
 
 
 def due_schemas(*, schemas: list[int], now: datetime) -> list[int]:
-    """Return the schemas that are due for another snapshot."""
+    """Return the schemas that need another snapshot."""
     head = LogHead.objects.first()
     return [schema for schema in schemas if head and is_due(_since(schema, head, now))]
 
@@ -88,7 +88,7 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
     """Make and store a snapshot of the panel's LMDB, and return its row.
 
     Return None if nothing is encoded in this epoch, or if this position already has a snapshot. Raise
-    StorageUnreachable or OSError if a write fails, and Diverged if the files do not match their last segment.
+    StorageUnreachable or OSError if a write fails, and Diverged if the files don't match their last segment.
     """
     head = LogHead.objects.first()
     publisher = this_publisher()
@@ -106,9 +106,9 @@ def make_snapshot(*, schema: int, now: datetime) -> Snapshot | None:
 
 
 def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now: datetime) -> Snapshot:
-    """Make and store a snapshot of this store. Return its row. Temporary files are in `directory`.
+    """Make and store a snapshot of this store, and return its row. Temporary files are in `directory`.
 
-    Raise StorageUnreachable or OSError if a write fails, and Diverged if the files do not match their last segment.
+    Raise StorageUnreachable or OSError if a write fails, and Diverged if the files don't match their last segment.
     """
     started = time.monotonic()
     with _scratch(directory) as scratch:
@@ -132,7 +132,7 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
 
 
 def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
-    """Return a manifest, sealed and parsed. Raise DamagedObject if it is invalid, StorageUnreachable on failure."""
+    """Return a manifest, sealed and parsed. Raise DamagedObject if it is bad or missing, or StorageUnreachable."""
     sealed = read_object(snapshot.object_name)
     try:
         return sealed, open_manifest(sealed, segment_signing.all_public_keys())
@@ -141,7 +141,7 @@ def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
 
 
 def read_chunk(snapshot: Snapshot, manifest: Manifest, number: int) -> bytes:
-    """Return one stored chunk. Raise DamagedObject if it doesn't match the manifest, StorageUnreachable on failure."""
+    """Return a stored chunk. Raise DamagedObject if it is missing or unlike the manifest, or StorageUnreachable."""
     name = objects_of(snapshot)[1 + number]
     stored = read_object(name)
     try:
@@ -200,7 +200,7 @@ def _record(manifest: Manifest, object_name: str, now: datetime) -> Snapshot:
 
 @contextmanager
 def _scratch(directory: Path) -> Iterator[Path]:
-    """Yield a temporary directory. Also remove old directories that killed processes left."""
+    """Provide a temporary directory. Also delete old directories left by killed processes."""
     for left in directory.glob(f"{_SCRATCH_PREFIX}*"):
         if left.stat().st_mtime < time.time() - _SCRATCH_SECONDS:
             shutil.rmtree(left, ignore_errors=True)

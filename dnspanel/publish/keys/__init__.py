@@ -1,1 +1,1 @@
-"""The keys that sign segments, and the keys that seal DNSSEC keys."""
+"""Manage the keys that sign segments, and the keys that seal DNSSEC keys."""

@@ -1,9 +1,9 @@
-"""The keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
+"""Manage the keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
 
 Every node has these sealing keys (`fleet.nodes.keys`). Without them, the DNSSEC keys in segments, snapshots and the
-panel's LMDB cannot be decrypted. A new key seals later publications. Older keys are kept, because files sealed with
-them still exist. An attacker with a node's files can read the DNSSEC keys in them. A new sealing key protects only
-DNSSEC keys that are created later.
+panel's LMDB can't be decrypted. A new key seals DNSSEC keys in later publications. Older keys are kept, because files
+sealed with them still exist. An attacker with a node's files can read the DNSSEC keys in them. A new sealing key
+protects only DNSSEC keys that are created later.
 """
 
 import secrets
@@ -21,7 +21,7 @@ from replication.codec import sealed
 
 
 def sealing_key(*, now: datetime) -> sealed.SealingKey:
-    """Return the newest sealing key, which seals later private keys. If there is none, create the first."""
+    """Return the newest sealing key, which seals later private keys. Create the first one if none exists."""
     newest = _newest()
     if newest is None:
         with transaction.atomic():
@@ -31,12 +31,12 @@ def sealing_key(*, now: datetime) -> sealed.SealingKey:
 
 
 def all_sealing_keys() -> list[sealed.SealingKey]:
-    """Return every sealing key, newest first, because any of them can still be in use."""
+    """Return all sealing keys, newest first, because any of them can still be in use."""
     return [_decrypt_key(key.pk, bytes(key.secret_encrypted)) for key in SealingKey.objects.order_by("-pk")]
 
 
 def rotate(*, now: datetime, by: Author) -> None:
-    """Create a new key, which seals later private keys. Do nothing if no sealing key exists yet."""
+    """Create a new sealing key for later private keys. Do nothing if no sealing key exists yet."""
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
         if _newest() is not None:
@@ -48,10 +48,10 @@ def _newest() -> SealingKey | None:
 
 
 def _make(now: datetime) -> SealingKey:
-    """Create the next sealing key. Its id is the time in Unix seconds.
+    """Create the next sealing key. Its id is the current Unix time in seconds, or higher if that id isn't new.
 
-    A restored database can have lost keys that nodes still have. With the time as id, no id of a lost key is used
-    again, so nodes cannot confuse two keys.
+    A restored database may have lost keys that nodes still have. With the time as id, the id of a lost key isn't used
+    again, so nodes can't confuse two keys.
     """
     newest = _newest()
     return SealingKey.objects.create(

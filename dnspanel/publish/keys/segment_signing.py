@@ -1,14 +1,14 @@
-"""The Ed25519 keys that sign segments, and their rotation. Verbs.
+"""Manage the Ed25519 keys that sign segments, and rotate them. Verbs.
 
-A key is created, sent to every node (`nodes.node_keys`), then used for sealing, and retired once nothing that it signed
-is needed any longer:
+A key is created, sent to every node (`nodes.node_keys`), then used for sealing. It is retired once nodes no longer need
+anything that it signed:
 
     new            nodes are getting it; segments are still sealed with the previous key
     in use         the newest one seals; nodes accept all of them
     retired        nodes no longer accept it
 
-The list sent to a node is signed by a key that the node knows, so a node that was away during a whole rotation catches
-up.
+The list of keys is signed with a key that the node already has. A node that was unavailable during a whole rotation can
+therefore catch up.
 """
 
 from datetime import datetime, timedelta
@@ -35,7 +35,7 @@ SWITCHED_AFTER = timedelta(minutes=1)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
-    """Return the newest signing key in use. If there is none, create the first."""
+    """Return the newest signing key in use. Create the first one if none exists."""
     if key := _in_use():
         return key
     with transaction.atomic():
@@ -44,7 +44,7 @@ def ensure_signing_key(*, now: datetime) -> SigningKey:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Create the next signing key. It seals nothing before `begin_use`. Raise RotationUnderWay if a new key exists."""
+    """Create the next signing key. It isn't used before `begin_use`. Raise RotationUnderWay if a new key exists."""
     ensure_signing_key(now=now)
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
@@ -56,9 +56,9 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
-    """Begin to seal with the new key and return it. Return None if no rotation is in progress.
+    """Start sealing with the new key, and return the key. Return None if no rotation is in progress.
 
-    A node that does not have the new key yet keeps serving, and accepts no segment until it gets the key.
+    A node that doesn't have the new key yet keeps serving, but doesn't accept segments until it gets the key.
     """
     with transaction.atomic():
         key = new_key()
@@ -69,10 +69,10 @@ def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Retire all former keys, so that nodes only accept the key in use. Return the number of retired keys.
+    """Retire all former keys. Nodes then no longer accept them. Return the number of retired keys.
 
-    Raise KeyStillNeeded while a segment or snapshot exists that a former key signed. Without that key, nodes could not
-    accept the segment or snapshot.
+    Raise KeyStillNeeded while a snapshot or an undamaged segment exists that a former key may have signed. Nodes can't
+    accept it without that key.
     """
     current = ensure_signing_key(now=now)
     assert current.in_use_at is not None
@@ -96,7 +96,7 @@ def new_key() -> SigningKey | None:
 
 
 def short(key: SigningKey) -> str:
-    """Return the first 16 hex digits of the public key, so that people can tell keys apart."""
+    """Return the first 16 hex digits of the public key, for people to tell keys apart."""
     return bytes(key.public).hex()[:16]
 
 
@@ -106,7 +106,7 @@ def _private_key(encrypted: bytes) -> Ed25519PrivateKey:
 
 
 def private_key(key: SigningKey) -> Ed25519PrivateKey:
-    """Return the private key, ready to sign. It is decrypted once per process."""
+    """Return the private key for signing. It is decrypted only once per process."""
     return _private_key(bytes(key.private_encrypted))
 
 
@@ -117,14 +117,14 @@ def public_keys() -> tuple[bytes, ...]:
 
 
 def all_public_keys() -> tuple[bytes, ...]:
-    """Return all raw public keys, newest first, including retired keys that old segments are signed with."""
+    """Return all raw public keys, newest first, including retired keys that signed old segments."""
     return tuple(
         bytes(public) for public in SigningKey.objects.order_by("-created_at").values_list("public", flat=True)
     )
 
 
 def keys_generation() -> int:
-    """Return a number that grows whenever a key is created or retired. It orders the lists that nodes get."""
+    """Return a number that increases whenever a key is created or retired. It orders the lists sent to nodes."""
     counts = SigningKey.objects.aggregate(made=Count("pk"), retired=Count("retired_at"))
     return int(counts["made"] + counts["retired"])
 
@@ -132,7 +132,7 @@ def keys_generation() -> int:
 def sealed_keyring(known: tuple[bytes, ...]) -> bytes | None:
     """Return the signed list of keys for a node that has the keys `known`.
 
-    Return None if the node has none of our keys. The node must then enroll again.
+    Return None if the node has none of the panel's keys. The node must then enroll again.
     """
     signer = signer_for(known, all_public_keys())
     if signer is None:

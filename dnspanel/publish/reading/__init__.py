@@ -1,1 +1,1 @@
-"""The log as the publisher reads it, and the rows of the files that a range of the log changes."""
+"""Read the log for the publisher, and compute the rows that a range of the log changes in the files."""

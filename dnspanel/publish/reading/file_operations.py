@@ -1,4 +1,4 @@
-"""The operations on PowerDNS's files that a range of the log requires. Pure."""
+"""Compute the operations on PowerDNS's files that a range of the log requires. Pure."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -19,7 +19,7 @@ def mark_of(step: ZoneStep) -> ZoneMark:
 
 
 def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[list[Op], list[Op]]:
-    """Return the operations that remove deleted zones from the list of zones, and the operations that add new zones.
+    """Return the operations that remove deleted zones from the zone list, and the operations that add new zones.
 
     Removals must be applied first, because a range can delete a zone and then create another zone with the same name. A
     name is only added after its zone's object.
@@ -51,7 +51,7 @@ def changed_zone_operations(step: ZoneStep, rows: Rows, changes: Changes, nsec3:
 def switched_zone_operations(
     step: ZoneStep, rows: Rows, changes: Changes, before: Nsec3 | None, after: Nsec3 | None
 ) -> tuple[list[Op], list[Op]]:
-    """Return the operations on a zone's rows for these changed RRsets and a change of its denial of existence.
+    """Return the operations on a zone's rows for changed RRsets and a new type of denial of existence.
 
     All rows of the zone are read. The second list deletes rows of the former denial, which are needed until PowerDNS
     uses the new one.
@@ -80,7 +80,7 @@ def _compiled_changes(
 
 
 def new_zone_operations(step: ZoneStep, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> Iterator[Op]:
-    """Yield the operations that write all records of a zone that has no records in the store yet."""
+    """Yield the operations that write all records of a zone that isn't in the store yet."""
     for relative, type, body in compiled_rows(step, rrsets, nsec3):
         yield _record_operation(step.zone_id, relative, type, body)
 
@@ -91,7 +91,7 @@ def restored_zone_operations(
     """Yield the operations that replace all rows of the zone with the rows of `rrsets`.
 
     Use this for a zone that is deleted and restored within a range. Only the difference is written, so the zone's names
-    never disappear in between.
+    don't disappear in between.
     """
     old = dict(_rows_of(rows))
     for relative, type, body in compiled_rows(step, rrsets, nsec3):

@@ -1,8 +1,8 @@
-"""Prepared rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
+"""Prepare rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
-The publisher then reads nothing from PostgreSQL and compiles nothing. It copies the prepared rows into the segment
+The publisher then doesn't have to read PostgreSQL or compile zones. It copies the prepared rows into the segment
 without parsing them, because every edit waits until this is done. The object's name depends on its zones, the number of
-rows, and their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones,
+rows, and their digests. Prepared rows are a cache like the LMDB files. If they are missing, damaged or for other zones,
 the publisher makes the same rows itself.
 """
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Rows in the storage of segments: their number, the sum of their digests, and the size of their object."""
+    """Prepared rows in the storage `segments`: their object's name and size, number, and sum of digests."""
 
     object_name: str
     rows: int
@@ -44,7 +44,7 @@ class Prepared:
 
 
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
-    """Store the PUTs of new zones (pairs of zone id and encoded PUTs). Return them for `record_prepared`.
+    """Store the PUTs of new zones (pairs of zone id and encoded PUTs). Return the value for `record_prepared`.
 
     `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the ids ascend.
     """
@@ -56,9 +56,9 @@ def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -
 
 
 def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
-    """Yield the PUTs and collect the ids. Raise ValueError unless the ids ascend.
+    """Yield the PUTs, and append the zone ids to `zone_ids`. Raise ValueError unless the ids ascend.
 
-    Otherwise rows would reach every node in the wrong order.
+    With ids in another order, every node would get rows in the wrong order.
     """
     for zone_id, of_zone in puts:
         if zone_ids and zone_id <= zone_ids[-1]:
@@ -79,7 +79,7 @@ def record_prepared(*, sequence: int, prepared: Prepared) -> None:
 
 
 def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts | None:
-    """Return the prepared rows, or log a reason and return None if they are damaged or belong to other zones."""
+    """Return the prepared rows. If they are damaged or for other zones, log the reason and return None."""
     try:
         with open_object(prepared.object_name) as file:
             packed = file.read()
@@ -104,7 +104,7 @@ def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> N
 
 
 def _name_of(packed: bytes, zone_ids: Sequence[int], rows: int, digest: int) -> str:
-    """Return a name that depends on the rows, the zones and the sum of the digests."""
+    """Return an object name that depends on the rows, their zones, and the sum of their digests."""
     zones = struct.pack(f">{len(zone_ids)}I", *zone_ids)
     about = struct.pack(">IQ", len(zone_ids), rows) + zones + digest_bytes(digest)
     return f"prepared/{hashlib.sha256(about + packed).hexdigest()[:32]}"

@@ -1,8 +1,8 @@
-"""The log of publications, as the publisher reads it.
+"""Read the log of publications for the publisher.
 
-The log alone determines the effect of a range of sequences: revisions name the zones, and changes contain each RRset
+The log alone determines the effect of a range of sequences. Revisions name the zones, and changes contain each RRset
 after the change. Only a zone that was created inside the range is read as a whole: its current RRsets with later
-changes undone. So the encoding of a sequence never depends on later publications.
+changes undone. The encoding of a sequence therefore never depends on later publications.
 
 SQL is written by hand, because these queries run for every single edit.
 """
@@ -48,7 +48,7 @@ class Head:
 class Encoded:
     """The last encoded sequence of a schema's log. `digests` (main, records) is None if nothing is encoded.
 
-    The log begins with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
+    The log starts with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
     """
 
     sequence: int
@@ -71,7 +71,7 @@ class StoredSegment:
 class Range:
     """The sequences first..last. `at` is the time of the last publication.
 
-    With `prepared` the range is one sequence, whose new zones have prepared rows.
+    If `prepared` is set, the range is a single sequence whose new zones have prepared rows.
     """
 
     first: int
@@ -92,7 +92,7 @@ class ZoneStep:
 
     @property
     def changed(self) -> bool:
-        """True if the zone was served before the range, at its end, and all the time in between."""
+        """True if the zone was served before the range and throughout the range."""
         return self.serial is not None and not self.is_full
 
     @property
@@ -180,13 +180,13 @@ _SOME_LATER = """
 
 
 def read_head(conn: Connection) -> Head | None:
-    """Return the head, or None while there is no log yet."""
+    """Return the newest position of the log, or None if the log doesn't exist yet."""
     row = planned_once(conn).execute(_HEAD).fetchone()
     return Head(row[0], Position(row[1], row[2]), row[3]) if row else None
 
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
-    """Return the encoded part of the schema's log. Raise WrongEpoch if the log exists only in an unknown epoch."""
+    """Return how far the schema's log is encoded. Raise WrongEpoch if the log exists only in an unknown epoch."""
     row = planned_once(conn).execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
     stalled, last, digest = row or (False, None, b"")
     if last is not None:
@@ -204,10 +204,10 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 
 
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
-    """Return the next sequences to encode, up to a limit of RRsets and of publications, or None at the head.
+    """Return the next range to encode, or None at the head. RRsets and publications per range are limited.
 
-    A publication with prepared rows has its own range. A publication that changes how zones are signed has its own
-    range unless `together` is True, because two changes of signing must not be applied at once.
+    A publication with prepared rows has its own range. A publication that changes how zones are signed also has its own
+    range, unless `together` is True. Two changes of signing must not be applied at once.
     """
     size = 0
     found: Range | None = None
@@ -225,7 +225,7 @@ def next_range(conn: Connection, *, after: int, head: int, together: bool = Fals
 def _publications(
     conn: Connection, after: int, head: int
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
-    """Yield each publication: sequence, time, prepared rows or None, number of RRsets, True if it changes signing.
+    """Yield (sequence, time, prepared rows or None, number of RRsets, whether it changes signing) per publication.
 
     Publications are read page by page, because most callers stop early. Publications with prepared rows are not checked
     for changes of signing, because an import has thousands of zones and its own range anyway.
@@ -261,7 +261,7 @@ def _zone_step(revisions: Sequence[tuple[int, str, str, int]]) -> ZoneStep:
 
 
 def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
-    """Return every zone that is served at this sequence, as if it had just been created, ordered by zone id."""
+    """Return all zones that are served at this sequence, as if they were newly created, ordered by zone id."""
     rows = conn.execute(_SERVED, (sequence,)).fetchall()
     return [
         ZoneStep(zone_id, name, serial, served_before=False, is_full=True)
@@ -271,7 +271,7 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
 
 
 def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
-    """Return, for each zone, the RRsets that the range changed, as of the end of the range (None if deleted)."""
+    """Return the RRsets that the range changed in each zone, as of the end of the range (None if deleted)."""
     found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
     if zone_ids:
         for zone_id, name, type, after in conn.execute(_CHANGES, (span.first, span.last, list(zone_ids))):
@@ -280,10 +280,10 @@ def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[i
 
 
 def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> Iterator[tuple[int, list[RRset]]]:
-    """Yield pairs of zone id and all RRsets at this sequence, for the zones in `serials`, ordered by zone id.
+    """Yield (zone id, all RRsets at this sequence) for each zone in `serials`, ordered by zone id.
 
-    Only one zone is in memory at a time. This needs a database snapshot, because current RRsets and the changes to undo
-    must be read at the same moment.
+    Only one zone is in memory at a time. Needs a database snapshot, because current RRsets and the changes to undo must
+    be read at the same moment.
     """
     if not serials:
         return
@@ -300,9 +300,9 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
 def some_rrsets_at(
     conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
 ) -> dict[tuple[int, str, int], RRset]:
-    """Return the RRsets at these places (zone id, zone name, name, type) that exist at a sequence.
+    """Return the RRsets in `places` (zone id, zone name, name, type) that exist at a sequence.
 
-    This needs a database snapshot.
+    Needs a database snapshot.
     """
     ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
     found: dict[tuple[int, str, int], RRset | None] = {
@@ -315,7 +315,7 @@ def some_rrsets_at(
 
 
 def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:
-    """Return a zone's RRsets with later changes undone, and with the zone's serial at the earlier time."""
+    """Return a zone's RRsets with later changes undone, and with the serial of that time."""
     rrsets = {
         (name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
         for _, name, type, ttl, rdata, disabled in rows

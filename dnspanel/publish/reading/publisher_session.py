@@ -1,7 +1,7 @@
-"""The publisher's own connection to PostgreSQL: one writer at a time, and one view of the log per step.
+"""The publisher's own connection to PostgreSQL, with one writer at a time and one view of the log per step.
 
 It is separate from Django's connections, which Celery can close around a task. The advisory lock must live exactly as
-long as the connection that inserts segments. A publisher that lost its lock has lost that connection too, so it can no
+long as the connection that inserts segments. A publisher that loses its lock has lost that connection too, and can no
 longer insert anything.
 
 As in `prepared_statements`, a statement that every edit uses is planned once per connection (`planned_once`), without
@@ -27,7 +27,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Session:
-    """A PostgreSQL connection in autocommit mode, opened when needed and reopened after it broke."""
+    """A PostgreSQL connection in autocommit mode. It is opened when needed, and reopened if it broke."""
 
     def __init__(self) -> None:
         self._connection: Connection | None = None
@@ -39,9 +39,9 @@ class Session:
 
     @contextmanager
     def publishing(self, *, wait_seconds: float = 0.0) -> Iterator[Connection | None]:
-        """Yield the connection with the publisher's lock, or None if the lock isn't free within `wait_seconds`.
+        """Provide the connection with the publisher's lock, or None if the lock isn't free within `wait_seconds`.
 
-        Any error of PostgreSQL closes the connection, and releases the lock.
+        Any PostgreSQL error closes the connection and thereby releases the lock.
         """
         try:
             conn = self._open()
@@ -66,21 +66,21 @@ class Session:
 
 @contextmanager
 def reading() -> Iterator[Connection]:
-    """Yield a separate connection whose reads all see the database as of the first read."""
+    """Provide a separate connection whose reads all see the database as of the first read."""
     with _connect("dnspanel reader", prepare_threshold=None) as conn, snapshot(conn):
         yield conn
 
 
 def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
-    """Return a cursor for statements that every edit uses, and whose best plan is the same for all parameters.
+    """Return a cursor for statements that every edit uses and that have the same best plan for all parameters.
 
-    The publisher's connection keeps the plans. A connection of `reading` plans each time.
+    The publisher's connection keeps the plans. A connection from `reading` plans each time.
     """
     return psycopg.Cursor(conn)
 
 
 def plan_anew(conn: Connection) -> None:
-    """Discard all plans, because each was made for the table sizes at the time of planning."""
+    """Discard all plans, because they were made for other table sizes."""
     conn.execute("DISCARD PLANS")
 
 

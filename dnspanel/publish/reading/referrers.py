@@ -1,8 +1,8 @@
-"""Zones whose CNAMEs lead to a changed name, so that their answers contain the change.
+"""Find zones whose CNAMEs lead to a changed name. Their answers contain the change.
 
 PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and caches the whole answer under the queried name.
-Purging the changed zone does not purge that answer. So the segment also marks the CNAME's zone. The node then purges
-that zone and queries its serial.
+Purging the changed zone does not purge that answer. The segment therefore also marks the CNAME's zone. The node then
+purges that zone and queries its serial.
 
 CNAMEs to a name that only a wildcard answers are not found. If a range changes more than MOST_NAMES names or MOST_ZONES
 zones, no CNAMEs are found. The node's `cache-ttl` then limits how long an old answer is cached.
@@ -63,8 +63,8 @@ def referring_marks(
 ) -> list[ZoneMark]:
     """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
-    `full` has the touched zones that were created or deleted. All names in them count, too. The marks have the serials
-    at the end of the range.
+    `full` contains the touched zones that were created or deleted. All names in them are included. The marks have the
+    serials at the end of the range.
     """
     if len(touched) > MOST_ZONES:
         return []
@@ -82,7 +82,7 @@ def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
 
 
 def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) -> set[int]:
-    """Return the zones, without those in `touched`, that have a chain of CNAMEs leading to one of these names."""
+    """Return the zones outside `touched` that have a chain of CNAMEs to one of these names."""
     if len(names) > MOST_NAMES:
         return set()
     found: set[int] = set()

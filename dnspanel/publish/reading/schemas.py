@@ -1,6 +1,6 @@
-"""The PowerDNS schemas that the publisher writes: the settings' schemas and the schemas that nodes use. Verbs.
+"""Manage the PowerDNS schemas that the publisher writes: those in the settings and those that nodes use. Verbs.
 
-`publish` has no code about nodes, so the code that sets a node's schema calls this module.
+`publish` has no code about nodes. The code that sets a node's schema calls this module.
 """
 
 from collections.abc import Collection, Iterable
@@ -38,7 +38,7 @@ def schemas_in_use() -> list[int]:
 
 
 def read_schemas(conn: Connection) -> list[int]:
-    """Return the schemas as `schemas_in_use` does, over the publisher's own connection."""
+    """Return the same schemas as `schemas_in_use`, over the publisher's own connection."""
     return _with_settings(row[0] for row in planned_once(conn).execute(_USED).fetchall())
 
 

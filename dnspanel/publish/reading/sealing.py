@@ -1,4 +1,4 @@
-"""Batches (ranges of the log compiled for one schema), and their sealing as signed segments."""
+"""Batches (ranges of the log compiled for one schema), and the code that seals them as signed segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LARGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A range of the log, compiled for one schema, and the digests that both files will have after it."""
+    """A range of the log, compiled for one schema, with the resulting digests of both files."""
 
     head: publication_log.Head
     range: publication_log.Range
@@ -28,12 +28,12 @@ class Batch:
 
     @property
     def is_large(self) -> bool:
-        """True if writing the batch takes so long that other publications can happen at the same time."""
+        """True if the batch takes so long to write that other publications can arrive in the meantime."""
         return self.puts is not None or len(self.ops) + len(self.late) >= _LARGE
 
     @property
     def is_mergeable(self) -> bool:
-        """True if the batch only puts and deletes single records, so that its segment can be merged with others."""
+        """True if the batch only puts and deletes single records. Its segment can then be merged with others."""
         return (
             self.puts is None
             and not self.late
@@ -42,7 +42,7 @@ class Batch:
 
 
 def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
-    """Return the signed segment. It has the time of the last publication, so the same batch gives the same bytes."""
+    """Return the batch as a signed segment. It has the last publication's time, so equal batches give equal bytes."""
     return seal(
         SegmentHeader(
             schema=schema,

@@ -1,4 +1,4 @@
-"""The signing states of zones according to the log, and the rows that make PowerDNS sign that way.
+"""Read the signing states of zones from the log, and compute the rows that make PowerDNS sign accordingly.
 
 As with RRsets, the state at any sequence is the current state with later changes undone.
 """
@@ -36,7 +36,7 @@ Rows = Sequence[tuple[Dbi, bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Signings:
-    """The signing states of zones before and after a range of the log. Zones without a known state are UNSIGNED."""
+    """The signing states of zones before and after a range of the log. A zone that isn't in a map is UNSIGNED."""
 
     before: Mapping[int, SigningState]
     after: Mapping[int, SigningState]
@@ -49,7 +49,7 @@ NO_SIGNINGS = Signings({}, {})
 
 
 def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) -> Signings:
-    """Return the signing states of these zones before and after the range. This needs a database snapshot."""
+    """Return the signing states of these zones before and after the range. Needs a database snapshot."""
     today = _states(conn, zone_ids)
     if not today:
         return NO_SIGNINGS
@@ -60,14 +60,14 @@ def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) ->
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:
     """Return the signing states of zones (None: all zones) at a sequence. Omit zones that were never signed.
 
-    This needs a database snapshot.
+    Needs a database snapshot.
     """
     today = _states(conn, zone_ids)
     return _undone(today, _changes_after(conn, sequence, today), sequence) if today else {}
 
 
 def _changes_after(conn: Connection, sequence: int, zone_ids: Collection[int]) -> list[tuple[int, int, Any]]:
-    """Return zone, sequence and previous state of each change after a sequence, in order for each zone."""
+    """Return (zone id, sequence, previous state) of each change after a sequence, in order for each zone."""
     return conn.execute(_CHANGES, (list(zone_ids), sequence)).fetchall()
 
 
@@ -90,13 +90,13 @@ def _states(conn: Connection, zone_ids: Collection[int] | None) -> dict[int, Sig
 def signing_operations(
     conn: Connection, steps: Iterable[ZoneStep], signings: Signings, schema: Schema, now: datetime
 ) -> list[Op]:
-    """Return the operations that make PowerDNS sign these zones as wanted, in a safe order.
+    """Return the operations that switch PowerDNS to the zones' new signing states, in a safe order.
 
     1. Delete the keys of zones that become unsigned.
     2. Delete old settings, then write new ones.
     3. Write new and changed keys, then delete old keys.
 
-    Wherever a transaction ends, each zone is signed as before, signed as wanted, or not signed yet.
+    Wherever a transaction ends, each zone is in the old state, in the new state, or not signed yet.
     """
     # Most zones were never signed, and an import creates thousands of zones.
     known = signings.before.keys() | signings.after.keys()
@@ -124,7 +124,7 @@ def attached_rows(
 
 
 def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]:
-    """Return private-key texts by the ids of their keys. Keys whose private part was deleted are left out."""
+    """Return private-key texts by key id. Keys whose private part was deleted are omitted."""
     if not key_ids:
         return {}
     rows = conn.execute(_PRIVATE, (list(key_ids),)).fetchall()
@@ -133,7 +133,7 @@ def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The change in the signing of one zone."""
+    """The change of one zone's signing."""
 
     name: str
     before: SigningState
@@ -176,10 +176,7 @@ class _Plan:
 
 
 def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, Rows]:
-    """Return the rows of each kind of metadata, in order.
-
-    The order is presigned, NSEC3 parameters, narrow answers, then all other kinds.
-    """
+    """Return the metadata rows by kind, in this order: presigned, NSEC3 parameters, narrow answers, all other kinds."""
     first = (PRESIGNED, NSEC3PARAM, NSEC3NARROW)
     kinds = sorted(state.metadata, key=lambda kind: (*(kind != each for each in first), kind))
     return {
@@ -204,6 +201,6 @@ def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:
 
 
 def _by_table(ops: list[Op]) -> list[Op]:
-    """Sort operations by table (backward for deletions), so that a large segment is written table by table."""
+    """Sort operations by table (in reverse order for deletions). A large segment is then written table by table."""
     is_delete = bool(ops) and ops[0].kind is OpKind.DELETE
     return sorted(ops, key=lambda op: -op.dbi if is_delete else op.dbi)

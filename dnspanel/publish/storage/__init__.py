@@ -1,1 +1,1 @@
-"""Stored objects (segments, snapshots, prepared rows): storing, merging and deleting them, and damage."""
+"""Store, merge, delete and check stored objects: segments, snapshots and prepared rows."""

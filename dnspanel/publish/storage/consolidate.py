@@ -1,7 +1,7 @@
-"""Merging of many small segments, so that a late node catches up with few pushes. Verbs.
+"""Merge many small segments, to let a node that is far behind catch up with few pushes. Verbs.
 
-A node can apply a merged segment from any position inside its range: the segment contains the final value of each key,
-and applying that twice has the same result as applying it once. Rows of single segments are replaced in one
+A node can apply a merged segment from any position inside its range. The segment contains the final value of each key,
+and applying that twice has the same result as applying it once. The rows of the single segments are replaced in one
 transaction. Their objects are kept for processes that have just read the old rows.
 """
 
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The columns of a segment's row that merging needs."""
+    """The columns of a segment's row that are needed for merging."""
 
     id: int
     first: int
@@ -67,10 +67,10 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """Merge the segments of first..last in every schema. Return the number of schemas that then have one segment there.
+    """Merge the segments of first..last in every schema. Return the number of schemas with a single segment there.
 
-    No node must have a position inside the range. Nodes after the range do not matter. The call can be repeated. Raise
-    StorageUnreachable if the storage fails.
+    The caller must make sure that no node has a position inside the range. Nodes after the range don't matter. The call
+    can be repeated. Raise StorageUnreachable if the storage fails.
     """
     head = LogHead.objects.get()
     concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)
@@ -82,7 +82,7 @@ def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
 
 
 def runs_to_merge(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
-    """Yield groups of adjacent segments that should be merged and fit the size limit, in order."""
+    """Yield groups of adjacent segments that are worth merging and fit the size limit, in order."""
     run: list[Stored] = []
     size = 0
     for row in rows:
@@ -97,10 +97,10 @@ def runs_to_merge(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
 
 
 def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMark], list[Op]]:
-    """Return marks and operations with the same effect as applying these segments one after the other. Pure.
+    """Return marks and operations that have the same effect as applying these segments one after another. Pure.
 
-    The last operation on a key wins, a deleted prefix cancels earlier operations below it, and the last mark of a zone
-    has its final state.
+    The last operation on a key wins. A deleted prefix cancels earlier operations below it. The last mark of a zone
+    contains the zone's final state.
     """
     marks: dict[int, ZoneMark] = {}
     ops: dict[tuple[Dbi, bytes, bytes, bool], Op] = {}
@@ -121,7 +121,7 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
 
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
-    """Replace the run with one merged segment. Return False if a segment is damaged, or if a row of the run is gone."""
+    """Replace the run with one merged segment. Return False if a segment is damaged or a row of the run was deleted."""
     keys = segment_signing.all_public_keys()
     try:
         opened = [_read_segment(row, keys) for row in run]
@@ -174,7 +174,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
 
 
 def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
-    """Replace the run's rows with the merged segment's row. If any is gone, change none and return False."""
+    """Replace the run's rows with the merged segment's row. If a row was deleted, change nothing and return False."""
     with transaction.atomic():
         deleted, _ = Segment.objects.filter(pk__in=[row.id for row in run]).delete()
         if deleted != len(run):

@@ -1,7 +1,7 @@
-"""Stored objects that are missing or altered: logged once, and bypassed with a snapshot. Verbs.
+"""Handle missing or altered objects: log each one once, and bypass it with a snapshot. Verbs.
 
-No segment can bring a node past a damaged segment, but a later snapshot can. Once such a snapshot exists, the damaged
-segment is pruned, and the alert ends.
+A node before a damaged segment can't be updated with segments, only with a later snapshot. Once such a snapshot exists,
+the damaged segment is pruned, and the alert ends.
 """
 
 import logging
@@ -14,12 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 def record_damage(*, object_name: str, reason: str) -> None:
-    """Mark this segment as damaged, so that no node gets it."""
+    """Mark this segment as damaged. It is then no longer sent to nodes."""
     if Segment.objects.filter(object_name=object_name, damaged=False).update(damaged=True):
         logger.error("a segment is damaged, nodes before it will get a snapshot: %s", reason)
 
 
 def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
-    """Discard this snapshot, so that no node gets it: one of its objects is missing or altered."""
+    """Discard this snapshot, because one of its objects is missing or altered. It is then no longer sent to nodes."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)

@@ -1,7 +1,7 @@
-"""Segments, snapshots and prepared rows at rest: immutable objects in the storage named `segments`.
+"""Store segments, snapshots and prepared rows as immutable objects in the storage `segments`.
 
 An object's name contains a hash of its bytes, so writing it again is harmless. Two writers with different content write
-two objects, and the row in PostgreSQL determines which one counts. An object without a row is left over from a crash.
+two objects, and the row in PostgreSQL determines which one is valid. An object without a row is left over from a crash.
 
 The storage is a directory (`DurableDirectory`) or a bucket (`bucket.Bucket`). Both raise OSError if an operation fails.
 """
@@ -37,13 +37,13 @@ class ObjectStorage(Protocol):
 
 
 class DurableDirectory(FileSystemStorage):
-    """A directory in which a file is either complete and synced, or absent.
+    """A directory in which a file is either absent, or complete and synced.
 
-    Django's own storage writes in place and never syncs, so after a power loss a row could refer to an empty segment.
+    Django's own storage writes in place and never syncs. A power loss could leave a row with an empty segment.
     """
 
     def put(self, name: str, content: bytes) -> None:
-        """Store the object. If the object exists, check that it is complete. Raise DamagedObject if it is not."""
+        """Store the object. If it already exists, check that it is complete, and raise DamagedObject otherwise."""
         if not self.exists(name):
             self.save(name, ContentFile(content))
         if self.size(name) != len(content):
@@ -81,19 +81,19 @@ def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: byt
 
 
 def put_object(name: str, content: bytes) -> None:
-    """Store the object durably. Raise DamagedObject if it exists but is damaged, or StorageUnreachable on failure."""
+    """Store the object durably. Raise DamagedObject if it exists but is damaged, or StorageUnreachable."""
     with _errors_of_storage(name):
         _storage().put(name, content)
 
 
 def open_object(name: str) -> BinaryIO:
-    """Open an object to read it. Raise DamagedObject if it is missing, StorageUnreachable if the storage fails."""
+    """Open an object for reading. Raise DamagedObject if it is missing, StorageUnreachable if the storage fails."""
     with _errors_of_storage(name):
         return _storage().open(name, "rb")
 
 
 def open_segment_object(name: str) -> BinaryIO:
-    """Open a segment's object and check its bytes against the hash in its name.
+    """Open a segment's object, and check its bytes against the hash in its name.
 
     Raise DamagedObject if they differ or the object is missing, and StorageUnreachable if the storage fails.
     """
@@ -122,13 +122,13 @@ def read_object(name: str) -> bytes:
 
 
 def delete_object(name: str) -> None:
-    """Remove an object that is no longer referenced, if it exists. Raise StorageUnreachable if the storage fails."""
+    """Delete an unreferenced object, if it exists. Raise StorageUnreachable if the storage fails."""
     with _errors_of_storage(name):
         _storage().delete(name)
 
 
 def objects_below(directory: str, *, before: datetime) -> Iterator[str]:
-    """Yield the names of the objects directly in a directory that were stored before a given time.
+    """Yield the names of objects that are directly in a directory and were stored before a given time.
 
     Raise StorageUnreachable if the storage fails.
     """

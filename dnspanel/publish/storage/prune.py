@@ -1,7 +1,7 @@
-"""Pruning of segments, snapshots and leftovers that are no longer needed, and later of their objects. Verbs.
+"""Prune segments, snapshots and leftovers that are no longer needed, and later their objects. Verbs.
 
-A row is deleted first, and the name of its object is recorded as garbage. The object is removed an hour later, so a
-process that has just read the row still finds the object.
+A row is deleted first, and the name of its object is recorded as garbage. The object is deleted an hour later, so a
+process that has just read the row still finds it.
 """
 
 import logging
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The numbers of removed rows and objects."""
+    """The numbers of deleted rows and objects."""
 
     segments: int
     snapshots: int
@@ -61,12 +61,12 @@ class Pruned:
 
 
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
-    """Delete unneeded segments, snapshots and garbage objects. Return the numbers of deleted rows and objects.
+    """Delete unneeded segments, snapshots, garbage and prepared rows. Return the numbers of deletions.
 
-    Segments are unneeded if the newest snapshot includes them and no node needs them. `needed` maps each schema with
-    nodes to the lowest sequence of a node in the current epoch. Segments older than LOG_DAYS, and those that only lead
-    to a damaged one, are always deleted, because a snapshot replaces them. The newest two snapshots are kept. Times of
-    first sealings are deleted after LOG_DAYS.
+    Segments of the current epoch are deleted if the newest snapshot includes them and no node needs them. `needed` maps
+    each schema with nodes to the lowest sequence of a node. Included segments are also deleted if they are older than
+    LOG_DAYS or only lead to a damaged one. Segments of other epochs are deleted once the schema has a current snapshot.
+    The newest two snapshots stay. Times of first sealings are deleted after LOG_DAYS.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -93,7 +93,7 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
 
 
 def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
-    """Discard these snapshots, so that no node gets them. Return the number of snapshots that still existed."""
+    """Discard these snapshots, and return the number that still existed. They are then no longer sent to nodes."""
     gone = 0
     for snapshot in snapshots:
         with transaction.atomic():
@@ -105,7 +105,7 @@ def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
 
 
 def discard_objects(*, names: Sequence[str], now: datetime) -> None:
-    """Mark these unreferenced objects as garbage. They are removed when no process can be reading them any longer."""
+    """Mark these unreferenced objects as garbage. They are deleted once all reads of them have ended."""
     garbage = [Garbage(object_name=name, since=now) for name in names]
     Garbage.objects.bulk_create(garbage, ignore_conflicts=True)
 
@@ -117,9 +117,9 @@ def objects_of(snapshot: Snapshot) -> list[str]:
 
 
 def remove_garbage(*, now: datetime) -> int:
-    """Remove objects that became garbage over an hour ago, unless a row refers to them again.
+    """Delete objects that became garbage over an hour ago, unless a row refers to them again.
 
-    Return the number of garbage rows. Raise StorageUnreachable if the storage fails.
+    Return the number of processed garbage rows. Raise StorageUnreachable if the storage fails.
     """
     rows = list(Garbage.objects.filter(since__lt=now - GARBAGE_LIFETIME).order_by("since")[:_GARBAGE_AT_ONCE])
     counts = _objects_that_count([row.object_name for row in rows])
@@ -131,7 +131,7 @@ def remove_garbage(*, now: datetime) -> int:
 
 
 def remove_prepared_leftovers(*, now: datetime) -> int:
-    """Remove prepared rows whose publications never happened. Return their number.
+    """Delete prepared rows without a publication that are older than PREPARED_LIFETIME. Return their number.
 
     Raise StorageUnreachable if the storage fails.
     """
@@ -143,7 +143,7 @@ def remove_prepared_leftovers(*, now: datetime) -> int:
 
 
 def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
-    """Return all snapshots of other epochs, and the current epoch's snapshots except the newest SNAPSHOTS_KEPT."""
+    """Return the schema's snapshots of other epochs, and all but the newest SNAPSHOTS_KEPT of the current epoch."""
     snapshots = Snapshot.objects.filter(schema=schema)
     return [
         *snapshots.exclude(epoch=head.epoch),
@@ -152,7 +152,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return the garbage in `names` that a row refers to again, because the same bytes were stored again."""
+    """Return the garbage in `names` that a row refers to again, because the same bytes were stored once more."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))

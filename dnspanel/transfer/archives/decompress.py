@@ -1,6 +1,6 @@
-"""A reader that unpacks compressed files as streams of chunks.
+"""Unpack compressed files as streams of chunks.
 
-Bytes are counted while they are unpacked, because the size in a header cannot be trusted. A file's format is detected
+Bytes are counted while they are unpacked, because the size in a header can't be trusted. A file's format is detected
 from its first bytes, never from its name.
 """
 
@@ -23,7 +23,7 @@ _MOST_XZ_MEMORY = 128 << 20
 
 
 class Damaged(UploadRefused):
-    """A compressed file or an archive ends early, or does not match its format."""
+    """A compressed file or an archive ends early, or doesn't match its format."""
 
 
 class EntryKind(Enum):
@@ -42,7 +42,7 @@ class EntryKind(Enum):
 
 
 class Entry(NamedTuple):
-    """One entry of an archive. `path` is as the archive has it, not normalized."""
+    """An entry of an archive. `path` is exactly as in the archive, not normalized."""
 
     path: bytes
     kind: EntryKind
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 class Meter:
-    """A counter of the bytes read from disk and the bytes unpacked, which refuses archive bombs."""
+    """A counter of the bytes read from disk and the bytes unpacked. It refuses archive bombs."""
 
     def __init__(self, size: int) -> None:
         self.read = 0
@@ -113,7 +113,7 @@ def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
 
 
 def _decompress_gzip(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
-    """Yield the content of every gzip member of the file, one after the other.
+    """Yield the content of every gzip member of the file, one after another.
 
     Zeros after the last member are padding. Raise Damaged if a member is invalid or cut off.
     """

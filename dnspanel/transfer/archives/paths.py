@@ -1,6 +1,6 @@
-"""The normalization of paths in uploads and archives, which also refuses unsafe paths.
+"""Normalize paths in uploads and archives, and refuse unsafe paths.
 
-Paths are only labels: the panel never uses them to open a file.
+Paths are only labels. The panel never uses them to open a file.
 """
 
 import fnmatch
@@ -51,7 +51,7 @@ def clean_path(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with an escape such as `%1f` for each byte or character that cannot be displayed or stored."""
+    """Return the text with an escape such as `%1f` for each byte or character that can't be displayed or stored."""
     return "".join(
         f"%{ord(char) & 0xFF:02x}" if ord(char) < 32 or ord(char) == 127 or "\ud800" <= char <= "\udfff" else char
         for char in text
@@ -66,7 +66,7 @@ def _refusal_of_path(path: str, reason: str) -> UploadRefused:
 
 
 class PathIndex:
-    """An index of all paths of an upload, which finds the file that a zone file or a configuration refers to."""
+    """An index of all paths in an upload, for finding the files that a zone file or a configuration refers to."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._by_name: dict[str, list[str]] = defaultdict(list)
@@ -74,7 +74,7 @@ class PathIndex:
             self._by_name[path.rpartition("/")[2]].append(path)
 
     def find_paths(self, requested: str, *in_folders: str) -> list[str]:
-        """Return the paths that `requested` can mean: none, one, or several that match equally well.
+        """Return the paths that `requested` can refer to: none, one, or several that match equally well.
 
         If several files have this name, `in_folders` are searched first. If none of them has the file, the path with
         the longest common suffix wins: `/etc/bind/zones/a.db` on the server can be `zones/a.db` or `a.db` here. Files

@@ -1,6 +1,6 @@
-"""A reader of uploaded text files, compressed or not, line by line as UTF-8.
+"""Read uploaded text files, compressed or not, line by line as UTF-8.
 
-Bytes that are not UTF-8 are reported by offset.
+Bytes that aren't UTF-8 are reported by offset.
 """
 
 import codecs
@@ -21,7 +21,7 @@ _BOM = b"\xef\xbb\xbf"
 class TextFile:
     """A text file of an upload.
 
-    `bad` maps the number of each line that is not valid UTF-8 to the file offset of the line's first invalid byte.
+    `bad` maps each line that isn't valid UTF-8, by number, to the file offset of its first invalid byte.
     """
 
     def __init__(self, path: Path) -> None:
@@ -35,9 +35,9 @@ class TextFile:
         return min(self.size, self._meter.read)
 
     def lines(self, most_bytes: int) -> Iterator[str]:
-        """Yield each line with its line end. Bytes that are not UTF-8 become lone surrogates (`surrogateescape`).
+        """Yield each line with its line end. Bytes that aren't UTF-8 become lone surrogates (`surrogateescape`).
 
-        Raise SourceRefused if the file is not UTF-8 text or has a line of more than `most_bytes`. Raise UploadRefused
+        Raise SourceRefused if the file isn't UTF-8 text or has a line of more than `most_bytes`. Raise UploadRefused
         for an archive bomb.
         """
         self._meter = Meter(self.size)
@@ -125,7 +125,7 @@ def _checked_beginning(chunk: bytes) -> bytes:
 
 
 def _lines_of(text: bytes) -> list[bytes]:
-    """Split text into lines at line feeds only: a lone carriage return can be part of a quoted cell."""
+    """Split text into lines at line feeds only, because a lone carriage return can be part of a quoted cell."""
     lines = text.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])

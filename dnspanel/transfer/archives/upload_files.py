@@ -1,4 +1,4 @@
-"""A reader of uploads, packed or not, which yields the path and content of each file in a fixed order."""
+"""Read uploads, packed or not, and yield each file's path and content in a fixed order."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ _REASONS = {
 
 
 class Contents:
-    """All files of one upload. Every walk over them yields the same files in the same order."""
+    """All files of one upload. Every walk yields the same files in the same order."""
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._uploads = list(zip(map(Path, paths), map(clean_path, names), strict=True))
@@ -56,10 +56,10 @@ class Contents:
         return self._is_alone and path in self._own_names
 
     def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
-        """Yield (path, content) for every file, or a SourceFault for a file that cannot be opened.
+        """Yield (path, content) for every file, or a SourceFault for a file that can't be opened.
 
-        Raise UploadRefused if the upload exceeds a limit. Also raise it for a damaged archive, because some files would
-        be missing.
+        Raise UploadRefused if the upload exceeds a limit. Also raise it for a damaged archive, because files could be
+        missing.
         """
         count = 0
         for path, name in self._uploads:
@@ -109,7 +109,7 @@ class Contents:
 
 
 def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
-    """Yield (path, content) or a fault for each file in a tar archive, or for a single file, compressed or not."""
+    """Yield (path, content) or a fault for each file of a tar archive, or for a single file. Both can be compressed."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
     try:
@@ -143,7 +143,7 @@ def _unpacked_name(name: str) -> str:
 
 
 def _normalise_entries(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
-    """Yield (normalized path, content) or a fault per file of an archive. Raise UploadRefused if it is damaged."""
+    """Yield (normalized path, content) or a fault for each file of an archive. Raise UploadRefused if it is damaged."""
     last = 0
     path = ""
     try:

@@ -1,4 +1,4 @@
-r"""A reader of zip archives, in the order of the central directory. Each entry is checked against its own header.
+r"""Read zip archives in the order of the central directory. Each entry is checked against its own header.
 
     central directory entry              local header                 end of the directory
     offset  size                         offset  size                 offset  size
@@ -13,9 +13,9 @@ r"""A reader of zip archives, in the order of the central directory. Each entry 
 All numbers are little-endian. Zip64 moves numbers that are too large into extra fields.
 
 Why not `zipfile`: it reads the whole directory into memory before the entries can be counted. That takes 56 MiB for
-100,000 entries and 1.1 GiB for the highest number that we accept. It lets entries share bytes, which is how a small
-file becomes petabytes, and it does not compare the method in an entry's own header. 100,000 zone files take 1.3 s of
-CPU here and 3.1 s with `zipfile` and the same checks.
+100,000 entries and 1.1 GiB for the highest number that the panel accepts. `zipfile` lets entries share bytes, which is
+how a small file becomes petabytes. It also doesn't compare the method in an entry's own header. Reading 100,000 zone
+files takes 1.3 s of CPU here, and 3.1 s with `zipfile` and the same checks.
 """
 
 import bz2
@@ -65,7 +65,7 @@ def is_zip(first: bytes) -> bool:
 
 
 def zip_entries(file: BinaryIO, meter: Meter, most_content: int) -> Iterator[Entry]:
-    """Yield every entry. An entry that cannot be read has no content, and the entry's kind shows why.
+    """Yield every entry. An entry that can't be read has no content, and its kind shows why.
 
     Raise Damaged if the directory is inconsistent. Raise UploadRefused for too many entries or an archive bomb.
     """
@@ -93,7 +93,7 @@ class _ZipReader:
             yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
-        """Return the directory's (entries, start, end). Raise Damaged if it is invalid, UploadRefused if too long."""
+        """Return the directory's (entries, start, end). Raise Damaged if invalid, or UploadRefused if too long."""
         tail_at = max(0, self._size - (1 << 16) - _END.size)
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")
@@ -199,9 +199,9 @@ class _ZipReader:
         return content
 
     def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
-        """Return the unpacked content, or None if it is damaged or exceeds the size in the directory.
+        """Return the unpacked content, or None if it is damaged or larger than stated in the directory.
 
-        If it exceeds that size, unpacking stops after at most one more chunk.
+        In the second case, unpacking stops after at most one more chunk.
         """
         if central.method == _STORED:
             if central.packed != central.unpacked:
@@ -250,7 +250,7 @@ def _decompress_bzip2(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """Return (unpacked, packed, offset), with large numbers from the zip64 field. Raise Damaged if it lacks one."""
+    """Return (unpacked, packed, offset), with large numbers from the zip64 field. Raise Damaged if one is missing."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)
@@ -267,7 +267,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
 
 
 def _utf8(path: bytes) -> bytes:
-    """Return the path in UTF-8. A path that is not UTF-8 is read as code page 437, the encoding of the first PCs."""
+    """Return the path in UTF-8. A path that isn't UTF-8 is read as code page 437, the encoding of the first PCs."""
     try:
         path.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""The comparison of an old server's answers with our nodes' answers, for use before a zone's delegation moves.
+"""Compare an old server's answers with those of the panel's nodes, before a zone's delegation moves.
 
-Both sides are asked for every name and type that the zone has in the panel. A few more questions, at the apex and at a
-made-up name, find out whether the old zone is signed or has a wildcard that is missing here. Uses no database models.
+Both sides get a query for every name and type that the zone has in the panel. More queries, for the apex and a made-up
+name, show whether the old zone is signed or has a wildcard that is missing here. Uses no database models.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ _QUERIES_AT_ONCE = 4000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One question that the old server and a node answer differently, with both answers as readable text."""
+    """A query that the old server and a node answer differently, with both answers as readable text."""
 
     zone: str
     name: str
@@ -43,9 +43,9 @@ class Difference:
 
 
 def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
-    """Return the questions to compare for a zone, each name and type once.
+    """Return the queries to compare for a zone, each name and type once.
 
-    Disabled records are included, because the old server can still serve them.
+    Disabled records are included, because the old server may still serve them.
     """
     chance = Random(zone)
     probe = f"x-{chance.getrandbits(32):08x}"
@@ -60,9 +60,9 @@ def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
 def compare_zones(
     zones: Sequence[tuple[str, Sequence[Question]]], old: Server, new: Sequence[Server]
 ) -> Iterator[Difference]:
-    """Yield each difference between the old server's answer and a new server's answer about these zones.
+    """Yield each difference between the old server's and a new server's answers about these zones.
 
-    Each zone is a pair (name, questions).
+    Each zone is a pair (name, queries).
     """
     flat = ((zone, question) for zone, questions in zones for question in questions)
     while queries := list(islice(flat, _QUERIES_AT_ONCE)):
@@ -83,7 +83,7 @@ def _difference(zone: str, question: Question, node: str, old: Answer, new: Answ
 
 
 def _kind(zone: str, name: str, type: int, old: Answer, new: Answer) -> DifferenceKind | None:
-    """Return the kind of difference between the two answers, or None if they mean the same."""
+    """Return the kind of difference between the two answers, or None if they are equivalent."""
     if old is new:
         return None
     if old.rcode is None or new.rcode is None:
@@ -107,13 +107,13 @@ def _kind_of_records(zone: str, name: str, type: int) -> DifferenceKind:
 def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:
     """Return the part of an answer that belongs to the zone.
 
-    When a CNAME points out of the zone, some servers stop there and other servers add the target's records.
+    If a CNAME points out of the zone, some servers stop there, and others add the target's records.
     """
     return tuple(each for each in answer.found if names.is_within(each.name, zone))
 
 
 def _leaves(zone: str, name: str, old: Answer, new: Answer) -> bool:
-    """Return True if the aliases in both answers point out of the zone. Data outside the zone is not compared."""
+    """Return True if the aliases in both answers point out of the zone. Data outside the zone isn't compared."""
     return all(_end_of_chain(name, answer) is not None for answer in (old, new)) and all(
         not names.is_within(_end_of_chain(name, answer) or zone, zone) for answer in (old, new)
     )
@@ -132,7 +132,7 @@ def _end_of_chain(name: str, answer: Answer) -> str | None:
 
 
 def _text(zone: str, name: str, answer: Answer) -> str:
-    """Return an answer as readable text: its records, or the reason why it has none."""
+    """Return an answer as readable text: its records, or the reason why it doesn't have any."""
     if answer.rcode is None:
         return answer.failure
     status = dns.rcode.to_text(dns.rcode.Rcode(answer.rcode))

@@ -1,7 +1,7 @@
-"""The checklist of steps before and after a zone's delegation moves to our nodes.
+"""Create the checklist of steps before and after a zone's delegation moves to the panel's nodes.
 
-The facts come from the zone, the old server, and the parent's own servers, which a resolver finds. A point that could
-not be checked has the verdict "not asked".
+The facts come from the zone, the old server, and the parent's own servers, which a resolver finds. A point that
+couldn't be checked has the verdict "not asked".
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _MARKS = {Verdict.FINE: "[x]", Verdict.TO_DO: "[ ]", Verdict.UNKNOWN: "[?]"}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the checklist: a message, and its details as lines."""
+    """A point of the checklist: a message, and its details as lines."""
 
     code: str
     verdict: Verdict
@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The data of a zone from both servers: our rows, the old server's SOA, and the number of different answers."""
+    """A zone's data on both sides: the panel's rows, the old server's SOA, and the number of different answers."""
 
     zone: str
     rows: Sequence[Row]
@@ -60,7 +60,7 @@ class Sides:
 
 
 def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: datetime) -> list[Point]:
-    """Return the points of the checklist, in the order in which people should work through them."""
+    """Return the points of the checklist, in the order in which people should complete them."""
     servers = list(rdata.fold_all(rdtypes.NS, _texts(sides.rows, sides.zone, rdtypes.NS)))
     delegation = resolver.delegation(sides.zone)
     return [
@@ -126,7 +126,7 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 def _long_ttls(sides: Sides, now: datetime) -> Point:
     """Return the point about TTLs longer than an hour.
 
-    Caches keep the old server's answers for the TTL, so it should be lowered before the move.
+    Caches keep the old server's answers for the TTL, so TTLs should be lowered before the move.
     """
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
@@ -152,7 +152,7 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
 
 
 def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolver) -> Point:
-    """Check that the names in our NS records currently resolve to our nodes' addresses."""
+    """Check that the names in the zone's NS records currently resolve to the nodes' addresses."""
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
@@ -175,7 +175,7 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
 def parent_points(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> list[Point]:
-    """Check that the parent delegates to the zone's name servers, and has the glue for name servers inside the zone."""
+    """Check that the parent delegates to the zone's name servers, and has glue for name servers inside the zone."""
     return [_delegation(servers, delegation), _glue(zone, servers, addresses, delegation)]
 
 
@@ -215,7 +215,7 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
 def _glue(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> Point:
-    """Check the glue. Name servers inside the zone can only be found if the parent has their addresses."""
+    """Check the glue. Resolvers can only find name servers inside the zone if the parent has their addresses."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
         return Point("glue", Verdict.FINE, gettext("No glue is needed because no name server is inside the zone."))
@@ -253,5 +253,5 @@ def _ds(sides: Sides, delegation: Delegation | None) -> Point:
 
 
 def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:
-    """Return the rdata of one RRset without its disabled records."""
+    """Return the served rdata of one RRset, without its disabled records."""
     return [text for row in rows if row[0] == name and row[1] == type for text in row[3] if text not in row[4]]

@@ -1,7 +1,7 @@
-"""A DNS client that asks several servers many questions at once.
+"""Send many DNS queries to several servers at once.
 
-Questions go over UDP with EDNS. A lost question is sent again, and a truncated answer is fetched over TCP. The number
-of open questions is limited, so that a comparison does not overload a production server.
+Queries are sent over UDP with EDNS. A lost query is sent again, and a truncated answer is fetched over TCP. The number
+of open queries is limited, to avoid overloading a production server.
 """
 
 import contextlib
@@ -39,10 +39,10 @@ Question = tuple[str, int]  # name and type
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server to ask. `name` is its name in messages.
+    """A server to query. `name` is its name in messages.
 
-    `is_described` is False if people must not learn why the server does not answer. Otherwise people could use the
-    panel to find the open ports of any host.
+    `is_described` is False if people must not learn why the server doesn't answer. Otherwise people could use the panel
+    to find the open ports of any host.
     """
 
     name: str
@@ -51,13 +51,13 @@ class Server:
     is_described: bool = True
 
     def silence(self, reason: str) -> "Answer":
-        """Return the Answer to record if this server did not reply, with the reason only if `is_described`."""
+        """Return the Answer for a server that didn't reply. It contains the reason only if `is_described`."""
         return Answer(None, failure=reason if self.is_described else gettext(_SILENCE))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One RRset in an answer, with rdata in canonical wire form."""
+    """An RRset in an answer, with rdata in canonical wire form."""
 
     name: str
     type: int
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of asking a server one question. If no answer came, `rcode` is None and `failure` has the reason."""
+    """A server's answer to one query. Without an answer, `rcode` is None and `failure` is the reason."""
 
     rcode: int | None
     is_authoritative: bool = False
@@ -77,7 +77,7 @@ class Answer:
     failure: str = ""
 
     def at(self, name: str, type: int) -> Found | None:
-        """Return the RRset of this name and type in the answer section, or None."""
+        """Return the RRset with this name and type in the answer section, or None."""
         return next((each for each in self.found if each.name == name and each.type == type), None)
 
 
@@ -88,7 +88,7 @@ def ask(
     in_flight: int = MOST_IN_FLIGHT,
     try_seconds: float = TRY_SECONDS,
 ) -> list[list[Answer]]:
-    """Ask every server every question. Return one list of answers per server, in the order of the questions."""
+    """Send every query to every server. Return one list of answers per server, in the order of the queries."""
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(_Line(server, questions)) for server in servers]
         _exchange(lines, max(1, in_flight // max(1, len(lines))), try_seconds)
@@ -96,7 +96,7 @@ def ask(
 
 
 class _Line:
-    """The queries to one server: the questions that are not answered yet, and the packets received."""
+    """The exchange with one server: the unanswered queries, and the received packets."""
 
     def __init__(self, server: Server, questions: Sequence[Question]) -> None:
         self.server = server
@@ -127,7 +127,7 @@ class _Line:
         return not self._waiting and not self._sent
 
     def send(self, most: int, now: float, try_seconds: float) -> None:
-        """Repeat lost questions, then send new ones, until `most` questions are open."""
+        """Resend lost queries, then send new ones, until `most` queries are open."""
         for id_ in [id_ for id_, (_, _, until) in self._sent.items() if until <= now]:
             number, tries, _ = self._sent.pop(id_)
             if tries > 1:
@@ -146,7 +146,7 @@ class _Line:
     def receive(self) -> None:
         """Read the packets that have arrived.
 
-        At most _PACKETS_AT_ONCE are read, so that a fast server does not delay the other servers.
+        At most _PACKETS_AT_ONCE are read per call. Otherwise a fast server could delay the other servers.
         """
         for _ in range(_PACKETS_AT_ONCE):
             try:
@@ -162,9 +162,9 @@ class _Line:
                 self.packets[sent[0]] = packet
 
     def _fits(self, packet: bytes, number: int) -> bool:
-        """Return True if a packet answers this question rather than one from an earlier round.
+        """Return True if a packet answers this query, and not one from an earlier round.
 
-        A packet without a question also fits: the server could not read the question.
+        A packet without a question section also fits. It means that the server couldn't parse the query.
         """
         name, type_ = self._questions[number]
         question = names.to_wire(name) + type_.to_bytes(2, "big")
@@ -231,7 +231,7 @@ def _read(packet: bytes) -> Answer:
 
 
 def answer_of(message: dns.message.Message) -> Answer:
-    """Return a DNS message as an Answer, whose values can be compared."""
+    """Convert a DNS message to an Answer with comparable values."""
     return Answer(
         rcode=int(message.rcode()),
         is_authoritative=bool(message.flags & dns.flags.AA),

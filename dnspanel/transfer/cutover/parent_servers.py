@@ -1,4 +1,4 @@
-"""A resolver that looks up a zone's delegation at the parent's own servers."""
+"""Look up a zone's delegation at the parent's own servers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A zone's delegation as the parent has it.
+    """A zone's delegation according to the parent.
 
-    `nameservers` is empty if the zone is not delegated. `ds` is None if the parent did not answer the query for DS.
+    `nameservers` is empty if the zone isn't delegated. `ds` is None if the parent didn't answer the query for DS.
     """
 
     parent: str
@@ -40,11 +40,11 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver, which also finds the servers of parent zones. After several timeouts, it is no longer asked.
+    """A resolver that also finds the servers of parent zones. It is no longer queried after several timeouts.
 
-    `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. People choose the
-    resolver and the zone's name servers, so only addresses that pass `allows` are returned or asked. Threads can share
-    a resolver.
+    `address` is empty for the system's own resolvers. Parents' servers are queried on `parent_port`. People choose the
+    resolver and the zone's name servers, so `addresses` and the parents' servers are limited to addresses that pass
+    `allows`. Thread-safe.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Resolver:
         self._addresses: dict[str, frozenset[str] | None] = {}
 
     def addresses(self, name: str) -> frozenset[str] | None:
-        """Return the allowed addresses of a host, or None if the resolver gives no usable answer for A or AAAA."""
+        """Return the allowed addresses of a host, or None if the resolver's answer for A or AAAA isn't usable."""
         if name not in self._addresses:
             answers = [self._ask(name, type_) for type_ in (rdtypes.A, rdtypes.AAAA)]
             found = [
@@ -73,7 +73,7 @@ class Resolver:
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:
-        """Return the zone's delegation at its parent's servers, or None if none of them gives a usable answer."""
+        """Return the zone's delegation at its parent's servers, or None if none of their answers is usable."""
         parent = names.parent(zone)
         if parent is None:
             return None
@@ -88,7 +88,7 @@ class Resolver:
         return None
 
     def _zone_at_or_above(self, name: str) -> tuple[str, list[str]] | None:
-        """Return the closest zone at or above a name and its servers' addresses, or None if unknown."""
+        """Return the closest zone at or above a name, with its servers' addresses, or None if unknown."""
         with self._lock:
             if name in self._parents:
                 return self._parents[name]
@@ -106,7 +106,7 @@ class Resolver:
         return found
 
     def _ask(self, name: str, type: int) -> Answer | None:
-        """Return the resolver's answer, or None if it does not answer or the answer is not usable."""
+        """Return the resolver's answer, or None if it doesn't answer or its answer isn't usable."""
         if self._silences >= _PATIENCE:
             return None
         for address, port in self._servers:

@@ -1,7 +1,7 @@
-"""The comparisons of an old server with our nodes: people create and cancel them, and workers run them. Verbs.
+"""Create, cancel and run comparisons of an old server with the panel's nodes. Verbs.
 
-Zones are read, compared and recorded in batches. No DNS query is sent while a transaction is open. If a worker dies,
-the next one continues after the last zone that was recorded.
+Zones are read, compared and recorded in batches. DNS queries are never sent inside a transaction. If a worker dies, the
+next one continues after the last recorded zone.
 """
 
 import logging
@@ -61,12 +61,12 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """The error raised when a person has cancelled the comparison."""
+    """Raised when a person has cancelled the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The servers that a comparison asks."""
+    """The servers that a comparison queries."""
 
     old: Server
     nodes: Sequence[Server]
@@ -75,7 +75,7 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One zone, with the rows and questions that its comparison needs."""
+    """A zone, with the rows and queries for its comparison."""
 
     name: str
     rows: Sequence[Row]
@@ -93,10 +93,10 @@ def create_check(  # noqa: PLR0913  # the fields of a check
     resolver: str = "",
     resolver_port: int = 53,
 ) -> CutoverCheck:
-    """Create a comparison that waits for a worker. It covers an import's zones or a selection.
+    """Create a comparison of an import's zones or of a selection. A worker runs it.
 
-    Raise ServerRefused for an address that the panel must not contact. Raise WrongState if the person has several
-    unfinished comparisons, or if no node is active.
+    Raise ServerRefused for an address that the panel isn't allowed to contact. Raise WrongState if the person has
+    several unfinished comparisons, or if no node is active.
     """
     allowed_servers.refuse_dns_server("server", server, port, port_field="port")
     if resolver:
@@ -129,7 +129,7 @@ def create_check(  # noqa: PLR0913  # the fields of a check
 def check_for(person: access.Person, pk: int) -> CutoverCheck:
     """Return the comparison with this id.
 
-    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see the
+    Raise Forbidden if the person isn't allowed to edit zones, and Unknown if the person isn't allowed to see the
     comparison.
     """
     access.require(person, Permission.EDIT)
@@ -137,9 +137,9 @@ def check_for(person: access.Person, pk: int) -> CutoverCheck:
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
-    """Cancel a comparison. The results so far remain.
+    """Cancel a comparison. Keep the results so far.
 
-    Raise Unknown for a person who is not allowed to see the comparison, and WrongState if the comparison has ended.
+    Raise the errors of `check_for`, and WrongState if the comparison has ended.
     """
     check_for(by, check.pk)
     if not _unfinished_check(check.pk).update(state=RunState.CANCELLED, ended_at=now):
@@ -147,14 +147,14 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
 
 
 def unfinished_checks() -> list[int]:
-    """Return the ids of the comparisons that have not ended."""
+    """Return the ids of unfinished comparisons."""
     return list(CutoverCheck.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
     """Compare every zone of the comparison, and return a summary for the log.
 
-    Do nothing if the comparison has ended, another worker runs it, or its author has too many jobs that read servers.
+    Do nothing if it has ended, another worker is running it, or too many workers read servers for its author.
     """
     author_id = _unfinished_check(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):
@@ -200,7 +200,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
     """Return the servers of a comparison, after checking their addresses again.
 
-    Raise ServerRefused if an address is not allowed, or Forbidden if the author's account or token is no longer valid.
+    Raise ServerRefused if an address isn't allowed, and Forbidden if the author's account or token is no longer valid.
     """
     allowed_servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:
@@ -240,7 +240,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
 
 
 def _batches(zones: "QuerySet[Zone]") -> Iterator[list[_Read]]:
-    """Yield the zones in batches, by name. Zones with more than MOST_RRSETS RRsets are left out."""
+    """Yield the zones in batches, sorted by name. Zones with more than MOST_RRSETS RRsets are skipped."""
     after = ""
     while True:
         found = list(zones.filter(name__gt=after).order_by("name").values_list("name", "rrset_count")[:_ZONES_AT_ONCE])
@@ -268,7 +268,7 @@ def _read(zones: "QuerySet[Zone]") -> list[_Read]:
 
 
 def _compare_batch(check: CutoverCheck, sides: _Sides, batch: Sequence[_Read]) -> None:
-    """Compare these zones and record the results. Raise SourceAway if the old server answers for none of them."""
+    """Compare these zones and record the results. Raise SourceAway if the old server doesn't answer for any of them."""
     queries = [(zone.name, zone.questions) for zone in batch]
     differences = list(compare_answers.compare_zones(queries, sides.old, sides.nodes))
     [soas] = dns_probe.ask([sides.old], [(zone.name, rdtypes.SOA) for zone in batch])

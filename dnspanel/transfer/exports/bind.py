@@ -1,11 +1,11 @@
-"""The writer of BIND zone files, single or in a tar with the lists that BIND, NSD and Knot DNS use to load them.
+"""Write BIND zone files, single or in a tar with the zone lists that BIND, NSD and Knot DNS load.
 
-Each line is one record with its TTL, so that a zone file can be searched and compared line by line. Nothing is lost. A
-disabled record is the comment `;!disabled name ttl IN TYPE rdata`. An RRset's comment ends its first line. An RRset's
-tags and the comments of its values are a comment after the RRset (`transfer.noted`). Types that only PowerDNS knows are
-written in the form of RFC 3597, after a comment line with their readable form. A zone that is served with its source's
-signatures ends with the NSEC or NSEC3 records that these signatures cover, so that any server can serve the file
-unchanged.
+Each line is one record with its TTL, so a zone file can be searched and compared line by line. Nothing is lost. A
+disabled record is the comment `;!disabled name ttl IN TYPE rdata`. An RRset's comment is at the end of its first line.
+An RRset's tags and the comments of its values are a comment after the RRset (`transfer.noted`). Types that only
+PowerDNS supports are written in the form of RFC 3597, after a comment line with their readable form. A zone that is
+served with its source's signatures ends with the NSEC or NSEC3 records that these signatures cover. Any server can then
+serve the file unchanged.
 """
 
 import hashlib
@@ -63,9 +63,9 @@ def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
 
 
 def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
-    """Yield the lines of an RRset that needs more than plain lines.
+    """Yield the lines of an RRset that can't be written as plain record lines.
 
-    Such an RRset has disabled records, a comment, notes, or a type that some servers do not know.
+    Such an RRset has disabled records, a comment, notes, or a type that some servers don't support.
     """
     _, type_, ttl, texts, disabled, comment, notes = row
     if is_generic:
@@ -81,7 +81,7 @@ def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iter
 
 
 def generic_text(type: int, text: str) -> str:
-    """Return an rdata in the form of RFC 3597, which every server can read for any type."""
+    """Return rdata in the form of RFC 3597, which every server can read for any type."""
     wire = rdata.to_wire(type, text)
     return f"\\# {len(wire)} {wire.hex()}"
 
@@ -97,7 +97,7 @@ def _mnemonic(type: int) -> str:
 
 
 def file_name(zone: str) -> str:
-    """Return the zone's unique file name, which is valid on all file systems.
+    """Return a unique file name for the zone. It is valid on all file systems.
 
     Characters other than letters, digits, `.`, `_` and `-` become `=HH`. A very long name is cut and ends with a digest
     of the full name.
@@ -113,9 +113,9 @@ def _path(zone: str) -> str:
 
 
 def _quoted_name(zone: str) -> str:
-    r"""Return the name in a form that is safe between quotes.
+    r"""Return the name in a form that is safe inside quotes.
 
-    A quote inside the name becomes `\034`, because some readers do not accept `\"`.
+    A quote inside the name becomes `\034`, because some parsers don't accept `\"`.
     """
     return zone.replace('\\"', "\\034")
 
@@ -148,10 +148,7 @@ LISTS = {"named.conf": named_conf, "nsd.conf": nsd_conf, "knot.conf": knot_conf}
 
 
 class ZoneArchive:
-    """A writer of tar archives with zone files.
-
-    It keeps at most one zone in memory, and buffers a large zone on disk.
-    """
+    """A writer of tar archives with zone files. At most one zone is in memory, and a large zone is buffered on disk."""
 
     def __init__(self, out: Out, mtime: int) -> None:
         self._out = out
@@ -183,7 +180,7 @@ class ZoneArchive:
 
 
 def _join_lines(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
-    """Yield the lines joined into larger pieces, as bytes."""
+    """Join lines into larger pieces, and yield them as bytes."""
     iterator = iter(lines)
     pending: list[str] = []
     for line in iterator:
@@ -195,7 +192,7 @@ def _join_lines(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
 
 
 def _header(path: str, size: int, mtime: int) -> bytes:
-    """Return a tar header (ustar) as `tarfile` makes it, but without its slow checks of the fields."""
+    """Return a tar header (ustar) like `tarfile`'s, but without its slow checks of the fields."""
     fields = (
         path.encode().ljust(100, b"\0"),
         b"0000644\0",

@@ -1,4 +1,4 @@
-r"""The writer of CSV exports: one line per record, in UTF-8, quoted as in RFC 4180.
+r"""Write CSV exports: one record per line, in UTF-8, quoted as in RFC 4180.
 
     zone,name,type,ttl,value,disabled,comment,value_comment,tags
 
@@ -6,11 +6,10 @@ A spreadsheet reads a cell that begins with `= + - @`, a tab or a carriage retur
 spreadsheet from running the text of a TXT record, and still let an import restore the exact text:
 
 - In names, and in values that begin with a name, such a first character is written as the `\DDD` escape of zone files.
-  Any reader of names reads the same name. The same is done for `#`, because many CSV readers skip such a line.
-- Other values that would begin with such a character (base64 can begin with `+`) are written in the form of RFC 3597,
-  `\# length hex`.
-- A comment or tag that begins with such a character or with an apostrophe gets one apostrophe before it. The reader
-  removes one apostrophe at the start of a comment.
+  Zone-file parsers read the same name. The same applies to `#`, because CSV readers often skip such lines.
+- Other values that begin with such a character (base64 can begin with `+`) use the RFC 3597 form `\# length hex`.
+- A comment or tag that begins with such a character or with an apostrophe gets one apostrophe before it. The CSV import
+  removes one apostrophe at the start of a comment or tag.
 """
 
 import csv
@@ -67,17 +66,17 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def harmless_cell(value: object) -> object:
-    """Return a value as a cell that no spreadsheet runs, for a table that is never imported."""
+    """Return a value as a cell that spreadsheets don't run, for a table that is never imported."""
     return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
 
 
 def safe_comment(comment: str) -> str:
-    """Return a comment as a cell that no spreadsheet runs. `plain_comment` restores it."""
+    """Return a comment as a cell that spreadsheets don't run. `plain_comment` restores it."""
     return "'" + comment if comment[0] in _FORMULA or comment[0] == "'" else comment
 
 
 def plain_comment(cell: str) -> str:
-    """Return the comment from a cell that `safe_comment` made."""
+    """Return the comment from a cell that `safe_comment` created."""
     return cell.removeprefix("'")
 
 

@@ -1,7 +1,7 @@
-"""Exports, which people create, workers write, and the panel deletes after a day. Verbs.
+"""Create, cancel and run exports, and delete their files after a day. Verbs.
 
-The job's row stores the request and the progress. The file gets its final name when it is complete. If a worker dies,
-the next one writes the file from the beginning.
+People create exports, and workers write them. The job's row stores the request and the progress. The file has its final
+name only when it is complete. If a worker dies, the next one writes the file from the beginning.
 """
 
 import logging
@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """The error raised when a person has cancelled the export."""
+    """Raised when a person has cancelled the export."""
 
 
 def exports_directory() -> Path:
@@ -70,14 +70,14 @@ def create_export(
     options: QueryOptions | None = None,
     keys_passphrase: str = "",
 ) -> ExportJob:
-    """Create an export that waits for a worker. Without an author, it is the panel's own export of any zones.
+    """Create an export, which a worker then writes. Without an author, the panel itself exports any zones.
 
-    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. Keys need the format
-    JSON, and an author who is allowed to export the keys of every zone in the export. The passphrase is stored
-    encrypted until the export ends.
+    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. This needs the format
+    JSON, and the right to export the keys of every zone in the export. The passphrase is stored encrypted until the
+    export ends.
 
-    Raise WrongState if the person has several unfinished exports, Forbidden for a token that sees only parts of zones,
-    PassphraseRefused for a weak passphrase or a wrong format, or RightMissing if the author must not export a key.
+    Raise WrongState for too many unfinished exports, Forbidden for a token that sees only parts of zones, RightMissing
+    without the right to export, or PassphraseRefused for a weak passphrase or a wrong format.
     """
     job_rights.refuse_partial_visibility(author)
     if keys_passphrase:
@@ -111,16 +111,16 @@ def create_export(
 
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
-    """Cancel an export, so that it writes no file. Raise WrongState if the export has already ended."""
+    """Cancel an export before it has a file. Raise WrongState if the export has already ended."""
     if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has already ended."))
 
 
 def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
-    """Open the file of an export. Raise Unknown if the file does not exist or was deleted.
+    """Open the file of an export. Raise Unknown if the export isn't done, or if its file was deleted.
 
-    For an export with keys, the person must still have the right to export the keys of every exported zone. Raise
-    RightMissing otherwise, or Unknown if the person no longer sees such a zone.
+    For an export with keys, the person must still have the right to export the keys of every exported zone. Otherwise
+    raise RightMissing, or Unknown if the person no longer sees such a zone.
     """
     try:
         if job.state != RunState.DONE or job.forgotten_at is not None:
@@ -136,12 +136,12 @@ def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
 
 
 def unfinished_exports() -> list[int]:
-    """Return the ids of the exports that have not ended."""
+    """Return the ids of unfinished exports."""
     return list(ExportJob.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
 def run_export(job_id: int) -> str:
-    """Write the export, unless it has ended or another worker writes it. Return a summary for the log."""
+    """Write the export, unless it has ended, is being written or has to wait. Return a summary for the log."""
     job = _unfinished_job(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
@@ -165,7 +165,7 @@ def run_export(job_id: int) -> str:
 
 
 def forget_old_exports(*, now: datetime) -> int:
-    """Delete the files of exports that ended over a day ago, failed or were cancelled, and files without an export.
+    """Delete files of exports that failed, were cancelled or ended over a day ago, and files without an export.
 
     Return the number of deleted files.
     """
@@ -209,7 +209,7 @@ def _refuse_keys(zone_name: str | None) -> None:
 def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
     """Return the sealer for the export's private keys, or None for an export without keys.
 
-    Raise RightMissing if the snapshot has a zone whose keys the author must not export.
+    Raise RightMissing if the snapshot contains a zone whose keys the author isn't allowed to export.
     """
     if job.secret is None:
         return None
@@ -251,9 +251,9 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 
 
 def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
-    """Mark the export as done. Record an export of keys in the audit log, with the person who receives them.
+    """Mark the export as done. If it contains keys, record it in the audit log with its author.
 
-    Return False if the export was cancelled first.
+    Return False if the export was cancelled before.
     """
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}
@@ -266,7 +266,7 @@ def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: da
 
 
 def _teller(job_id: int) -> Any:
-    """Return a function that records the export's progress twice a second, and raises _Stopped after a cancellation."""
+    """Return a function that records progress twice a second and raises _Stopped if the export has been cancelled."""
     told_at = time.monotonic()
 
     def tell(tally: Tally) -> None:
@@ -282,7 +282,7 @@ def _teller(job_id: int) -> Any:
 
 @contextmanager
 def _file(path: Path) -> Iterator[Any]:
-    """Open a new file that gets its final name only when it is complete and synced to disk."""
+    """Open a new file. It gets its final name only when it is complete and synced to disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     try:

@@ -1,4 +1,4 @@
-"""The NSEC or NSEC3 records of a zone that is exported with the signatures of its source.
+"""Compute the NSEC or NSEC3 records of a zone that is exported with the signatures of its source.
 
 PowerDNS computes these records, so they are not among the zone's RRsets. Each record has the original TTL from its
 signature.
@@ -29,7 +29,7 @@ class Chain:
         self._ttl_of_parameters: int | None = None
 
     def take(self, row: Row) -> None:
-        """Add an RRset to the chain. RRsets must come in the order of their owners."""
+        """Add an RRset to the chain. RRsets must be added in the order of their owners."""
         name, type_, _, texts, disabled, *_ = row
         served = [text for text in texts if text not in disabled] if disabled else texts
         if not served:
@@ -61,7 +61,7 @@ class Chain:
             yield f"{head} 1 {int(self._nsec3.opt_out)} {parameters} {after} {_types(link.types)}".rstrip() + "\n"
 
     def _take_ttls(self, key: bytes, texts: Sequence[str]) -> None:
-        """Store the original TTLs from the signatures: the fourth field of each (RFC 4034 section 3.1.4)."""
+        """Store the original TTLs from the signatures' rdata: the fourth field of each (RFC 4034 section 3.1.4)."""
         for text in texts:
             covered, _, _, ttl, _ = text.split(" ", 4)
             if covered == self._type:

@@ -1,4 +1,4 @@
-"""The reader of zones for an export: one query for any number of zones, through a server-side cursor of PostgreSQL.
+"""Read zones for an export, with one query for any number of zones, through a server-side cursor of PostgreSQL.
 
 Zones are ordered by name, and their RRsets are in canonical order with the SOA first. RRsets are streamed, because one
 zone can have millions.
@@ -28,7 +28,7 @@ _number = count(1)
 
 
 class Out(Protocol):
-    """A file or stream that an export writes to."""
+    """A file or stream for an export's output."""
 
     def write(self, data: bytes, /) -> Any: ...
 
@@ -36,7 +36,7 @@ class Out(Protocol):
 class ExportedZone(NamedTuple):
     """A zone to export. Its rows can only be read once, and only before the next zone is fetched.
 
-    `presigned` is the zone's signing state if it is served with the signatures of its source.
+    `presigned` is the zone's signing state if the zone is served with its source's signatures.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ExportedZone(NamedTuple):
 
 @contextmanager
 def snapshot() -> "Iterator[psycopg.Connection[Any]]":
-    """Open a separate read-only connection that sees the database as of one moment."""
+    """Open a separate read-only connection that sees the database as of a single moment."""
     own = connection.copy()
     try:
         own.connect()
@@ -63,7 +63,7 @@ def snapshot() -> "Iterator[psycopg.Connection[Any]]":
 
 
 def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[str]:
-    """Yield the names of these zones, sorted."""
+    """Yield the names of these zones in sorted order."""
     with suppress(EmptyResultSet):  # for a person who is not allowed to see any zone
         sql, parameters = zones.order_by("name").values_list("name").query.sql_with_params()
         for (name,) in fetch_rows(conn, sql, parameters):
@@ -71,7 +71,7 @@ def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
 
 
 def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[ExportedZone]:
-    """Yield these zones in the order of their names, as of one moment. The connection must be in a transaction."""
+    """Yield these zones, sorted by name, as of a single moment. The connection must be in a transaction."""
     with suppress(EmptyResultSet):
         chosen, parameters = zones.order_by().values_list("id", "name", "serial", "rrset_count").query.sql_with_params()
         sql = f"""
@@ -88,7 +88,7 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
 
 
 def fetch_rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query, which are fetched a few thousand at a time."""
+    """Yield the rows of a query. They are fetched a few thousand at a time."""
     with conn.cursor(f"export-{next(_number)}", binary=True) as cursor:
         cursor.itersize = _FETCHED_ROWS
         cursor.execute(sql.encode(), parameters)

@@ -1,4 +1,4 @@
-"""The choice of zones for an export or a comparison."""
+"""Select zones for an export or a comparison."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from replication.dns import names
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A choice of zones by canonical names or by a search. With neither, it selects every zone."""
+    """A selection of zones by canonical names or by a search. Without either, it contains every zone."""
 
     names: tuple[str, ...] = ()
     search: str = ""
@@ -26,7 +26,7 @@ class Selection:
         return cls(tuple(stored.get("names", ())), stored.get("search", ""))
 
     def among(self, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-        """Return the zones of `zones` that are selected."""
+        """Return the selected zones among `zones`."""
         if self.names:
             return zones.filter(name__in=self.names)
         return found_zones(zones, self.search)

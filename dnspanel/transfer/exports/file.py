@@ -1,4 +1,4 @@
-"""The writer of export files, in any export format."""
+"""Write export files in any export format."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -36,8 +36,8 @@ def suffix(export_format: str) -> str:
 class Tally:
     """The progress of an export.
 
-    `records` counts lines if the export is a query file. `keys` counts the sealed private keys, and `keyed` has the ids
-    of the keys' zones.
+    `records` counts lines if the export is a query file. `keys` counts the sealed private keys, and `keyed` contains
+    the ids of their zones.
     """
 
     zones: int = 0
@@ -57,9 +57,9 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
     sealer: Sealer | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Write the zones to `out`, with memory use that does not depend on the number of zones.
+    """Write the zones to `out`. The memory use doesn't depend on the number of zones.
 
-    With a sealer, JSON includes the private keys of all these zones: the caller must check that the reader is allowed
+    With a sealer, JSON includes the private keys of all these zones. The caller must check that the reader is allowed
     to have them. The connection must be in a transaction (or come from `exported_rows.snapshot`). `watch` is called
     with the tally after each zone, and can raise an error to stop the export.
     """
@@ -89,7 +89,7 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
 
 
 def write_zone_file(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", out: Out) -> None:
-    """Write the only zone of `zones` to `out` as a BIND zone file."""
+    """Write the single zone in `zones` to `out`, as a BIND zone file."""
     for zone in read_zones(conn, zones):
         for lines in _batch_texts(bind.zone_lines(zone)):
             out.write("".join(lines).encode())
@@ -131,7 +131,7 @@ def _watch_zones(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[T
 
 
 def _count_zones(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
-    """Yield the same zones, and add their rows to the tally as they are read."""
+    """Yield the zones unchanged, and add their rows to the tally as they are read."""
     for zone in zones:
         yield zone._replace(rows=_counted_rows(zone.rows, tally))
 
@@ -143,7 +143,7 @@ def _counted_rows(rows: Iterable[Row], tally: Tally) -> Iterator[Row]:
 
 
 class Gzip:
-    """A stream that compresses into another stream. `close` completes it and leaves the other stream open."""
+    """A stream that compresses into another stream. `close` completes the data and leaves the other stream open."""
 
     def __init__(self, out: Out, mtime: int, level: int = GZIP_LEVEL) -> None:
         self._out = out

@@ -1,4 +1,4 @@
-"""The writer of JSON exports: one line with one object per zone, with RRsets in the form of PowerDNS's API.
+"""Write JSON exports: one line with one object per zone, with RRsets as in PowerDNS's API.
 
     {"zone": name, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
                                "comments": [{"content"}], "tags": […]}],
@@ -7,7 +7,7 @@
 
 Names are absolute, contents are canonical presentation text, and types are mnemonics. Unsigned zones have no "dnssec".
 Keys without a private part have no "sealed". RRsets and records without tags or comments have no such members. A zone
-that is served with the signatures of its source has no keys, and has "presigned": true.
+that is served with its source's signatures has no keys, and has "presigned": true.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""The writer of query files for dnsperf and queryperf, with lines `name TYPE` from zones.
+"""Write query files for dnsperf and queryperf, with lines `name TYPE` from zones.
 
 Only data that nodes serve is queried. Disabled records are left out. An ALIAS or LUA record that computes addresses
-becomes A and AAAA. A wildcard label becomes a made-up label. Random choices come from the seed: the same zones and
-options make the same file.
+becomes A and AAAA. A wildcard label becomes a made-up label. Random choices come from the seed, so the same zones and
+options always result in the same file.
 """
 
 import heapq
@@ -27,9 +27,9 @@ _MADE_UP = "x-{:08x}"
 class QueryOptions:
     """The options of a query file.
 
-    `sample` is the number of names and types to draw from the zones, or 0 for all of them in order. `each_zone_alike`
-    gives every zone the same chance of being sampled, instead of every name and type. `random_percent` is the
-    percentage of lines that ask for made-up names in the same zones.
+    `sample` is the number of names and types to draw from the zones, or 0 for all of them in order. With
+    `each_zone_alike`, every zone has the same chance of being sampled, instead of every name and type. `random_percent`
+    is the percentage of lines with made-up names in the same zones.
     """
 
     sample: int = 0
@@ -76,8 +76,8 @@ def _sample_lines(
 ) -> Sequence[tuple[str, str]]:
     """Return a weighted random sample of `options.sample` pairs (zone, line), in random order.
 
-    Each line gets the key u^(1/weight) with a random u, and the lines with the largest keys are the sample (Efraimidis
-    and Spirakis).
+    Each line is assigned the key u^(1/weight) with a random u. The lines with the largest keys are the sample
+    (Efraimidis and Spirakis).
     """
     heap: list[tuple[float, str, str]] = []
     for zone, rrset_count, line in served:
@@ -92,7 +92,7 @@ def _sample_lines(
 
 
 def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
-    """Yield a query for each name and type of the zone that has a served record."""
+    """Yield a query for each name and type with a served record in the zone."""
     for row in zone.rows:
         name, _, _, texts, disabled, *_ = row
         if len(disabled) == len(texts):
@@ -104,7 +104,7 @@ def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
 
 
 def query_types(row: Row) -> tuple[int, ...]:
-    """Return the query types that this RRset answers."""
+    """Return the query types that this RRset is an answer to."""
     type_, texts = row[1], row[3]
     if type_ == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA

@@ -1,6 +1,6 @@
-"""The reader of the DNSSEC state of exported zones, with one query for any number of zones.
+"""Read the DNSSEC state of exported zones, with one query for any number of zones.
 
-Zones and signings are both ordered by name, so only the signing of the zone being written is in memory.
+Zones and signings are both ordered by name, so only the signing of the current zone is in memory.
 """
 
 import json
@@ -39,10 +39,10 @@ class _Signing(NamedTuple):
 
 
 class Signings:
-    """The `dnssec` members of exported zones, as of one moment. The connection must be in a transaction.
+    """The `dnssec` members of exported zones, as of a single moment. The connection must be in a transaction.
 
-    Private keys are included only if a sealer seals them. `keys` counts the private keys so far, and `keyed` has the
-    ids of the keys' zones.
+    Private keys are included only if a sealer seals them. `keys` counts the private keys so far, and `keyed` contains
+    the ids of their zones.
     """
 
     def __init__(self, conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]", sealer: Sealer | None = None) -> None:
@@ -53,9 +53,9 @@ class Signings:
         self._next = next(self._found, None)
 
     def of(self, zone: str) -> dict[str, Any] | None:
-        """Return the `dnssec` member of this zone, or None if the zone is not signed.
+        """Return this zone's `dnssec` member, or None if the zone isn't signed.
 
-        Calls must come in the order of zone names.
+        The caller must call this in the order of zone names.
         """
         while self._next is not None and self._next.zone < zone:  # skip signings of zones without RRsets
             self._next = next(self._found, None)

@@ -1,4 +1,4 @@
-"""The spool between a source and the parser: files of several thousand documents each.
+"""Spool documents between a source and the parser, in files of several thousand documents each.
 
     offset  size  entry
     0       4     bytes of the path
@@ -29,7 +29,7 @@ _HEAD = struct.Struct(">IIII")
 
 
 def import_directory(job_id: int) -> Path:
-    """Return the directory of an import's files: `upload/`, `spool-N` and `stage-N`."""
+    """Return the directory for an import's files: `upload/`, `spool-N` and `stage-N`."""
     return Path(settings.TRANSFER_DIR) / "imports" / str(job_id)
 
 

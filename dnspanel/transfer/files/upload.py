@@ -1,10 +1,10 @@
-"""The upload of an import's files in chunks, which can take hours and survives crashes. Verbs.
+"""Receive an import's files in chunks. An upload can take hours, and survives crashes. Verbs.
 
     <import>/upload/manifest    SQLite: number, name and size of each file
     <import>/upload/0001 …      their bytes
 
-A file on disk never has the name that the uploader gave it. The file's valid size is in the manifest: the next chunk
-overwrites any bytes that an interrupted chunk left after the valid bytes.
+A file on disk never has the name that the uploader gave it. The manifest contains the file's valid size. If an
+interrupted chunk left bytes after it, the next chunk overwrites them.
 """
 
 import fcntl
@@ -53,7 +53,7 @@ class Uploaded(NamedTuple):
 
 
 class WrongOffset(UploadRefused):
-    """A chunk does not begin at the end of the file. `offset` is where the next chunk must begin."""
+    """A chunk doesn't begin at the end of the file. `offset` is the required start of the next chunk."""
 
     def __init__(self, name: str, offset: int) -> None:
         super().__init__(
@@ -71,10 +71,10 @@ class ChunkUnderWay(UploadRefused):
 def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, size: int | None = None) -> int:
     """Append a chunk to the file, durably, and return the file's new size.
 
-    The chunk is the next `size` bytes of the stream, or the rest of it. An interrupted chunk leaves the file unchanged.
-    Raise WrongOffset if `offset` is not the file's size, and ChunkUnderWay if another chunk of the file is arriving.
-    Raise WrongState if the import no longer takes files, QuotaExceeded for the author's quota, or UploadRefused for a
-    limit (`path`, `entries`, `upload`), a full disk or a stream that ends early.
+    The chunk is the next `size` bytes of the stream, or the rest of the stream. An interrupted chunk leaves the file
+    unchanged. Raise WrongOffset if `offset` isn't the file's size, and ChunkUnderWay if another chunk of the file is
+    arriving. Raise WrongState if the import no longer accepts files, and QuotaExceeded if the author's quota is
+    exceeded. Raise UploadRefused for a limit (`path`, `entries`, `upload`), a full disk, or a stream that ends early.
     """
     _check_open(job)
     name = clean_path(name)
@@ -138,8 +138,7 @@ def offset_of(job: ImportJob, name: str) -> int:
 def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> None:
     """Update the upload's size in the job's row. Raise QuotaExceeded if `added` bytes exceed the author's quota.
 
-    A chunk is only kept after this check. Checks run one after another, so that parallel chunks cannot exceed the
-    quota.
+    A chunk is only kept after this check. Checks run one after another, so parallel chunks can't exceed the quota.
     """
     with transaction.atomic():
         if added:
@@ -149,7 +148,7 @@ def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> No
 
 
 class _Room(NamedTuple):
-    """The number of bytes that an upload can still add, and the error for exceeding it."""
+    """The number of bytes that can still be added to an upload, and the error for exceeding it."""
 
     bytes: int
     refusal: TransferError
@@ -202,7 +201,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
 
 
 def _quota_refusal(author: Author, left: int) -> TransferError:
-    """Return the error to raise when an upload exceeds the author's quota."""
+    """Return the error for an upload that exceeds the author's quota."""
     try:
         with transaction.atomic():
             import_quotas.refuse_bytes(author, left + 1, now=timezone.now())

@@ -1,4 +1,4 @@
-"""The publication of the changes that the dry run found for a piece. Verbs.
+"""Publish the changes that the dry run computed for a piece. Verbs.
 
 New zones and changed zones are two publications. Each transaction records its publication's sequence in the piece's
 row. If only one of them was published, the next attempt publishes the other.
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Publish the piece's zones. Return False if the piece's stage file is lost and must be made again first.
+    """Publish the piece's zones. Return False if the piece's stage file is lost and has to be created again first.
 
     Zones that were created or changed since the dry run are skipped and marked as waiting.
     """
@@ -50,14 +50,14 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
-    """Mark the job as done, after every piece was applied. Zones that are marked as waiting stay so."""
+    """Mark the job as done after every piece was applied. Zones marked as waiting stay so."""
     ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
         state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
 
 
 def last_sequence(job_id: int) -> int:
-    """Return the newest sequence that the import published, or 0 if it has published nothing."""
+    """Return the newest sequence that the import published, or 0 if it hasn't published anything."""
     found = ImportPiece.objects.filter(job_id=job_id).values_list(
         "created_in", "changed_in", "created_undone_in", "changed_undone_in"
     )
@@ -65,12 +65,12 @@ def last_sequence(job_id: int) -> int:
 
 
 def reason_of(job: ImportJob) -> str:
-    """Return the text that zone histories show as the reason for this import's changes."""
+    """Return the reason for this import's changes, as shown in zone histories."""
     return panel_reasons.IMPORT.format(number=job.pk, title=job.title)
 
 
 class _Staged(NamedTuple):
-    """A zone to create, and its place in the stage file. The class is a tuple because an import has many zones."""
+    """A zone to create, and its position in the stage file. The class is a tuple because an import has many zones."""
 
     pk: int
     zone_id: int
@@ -88,7 +88,7 @@ class _Staged(NamedTuple):
 def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
     """Create the piece's new zones. Return False if the stage file is lost.
 
-    A zone whose name was taken or refused since the dry run waits for another dry run, which reports the reason.
+    A zone refused since the dry run waits for another one. All wait if the author can't create zones any longer.
     """
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))
@@ -170,7 +170,7 @@ def _record_creation(piece: ImportPiece, publication: Publication, prepared: Pre
 
 
 def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
-    """Change the piece's existing zones, except those that changed since the dry run."""
+    """Change the piece's existing zones, except those that changed since the dry run or can't be changed now."""
     zones = list(ImportZone.objects.filter(job=job, piece=piece.number, action__in=CHANGING_ACTIONS))
     if not zones:
         return
@@ -256,7 +256,7 @@ def _is_as_seen(zone: ImportZone, current: ExistingZone | None) -> bool:
 
 
 def _end(job: ImportJob, piece: ImportPiece) -> None:
-    """Mark the piece as applied. Mark its existing zones that could not be changed as waiting."""
+    """Mark the piece as applied, and its existing zones that weren't changed as waiting."""
     with transaction.atomic(durable=True):
         piece.refresh_from_db(fields=["changed_in"])
         changed = Revision.objects.filter(publication=piece.changed_in).values("zone_id")

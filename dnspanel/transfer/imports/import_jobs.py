@@ -1,4 +1,4 @@
-"""Actions on imports that people request, from creating and configuring an import to undoing and deleting it. Verbs.
+"""Actions that people request on imports: create, configure, start, pause, cancel, undo and delete. Verbs.
 
 Each verb moves the job from an expected state to the next with one conditional UPDATE. WrongState means that the job's
 state has changed since the page was loaded.
@@ -55,8 +55,8 @@ _PARTIAL = (SourceKind.CSV, SourceKind.JSON)
 def default_options(source: str, existing: str = "union") -> Options:
     """Return the options of an import from this kind of source.
 
-    Zones without SOA or NS get ours if the source mostly lacks them. The same applies to `existing="rrsets"`, because
-    such a source replaces some RRsets and can lack the others. Zones that exist keep theirs.
+    Zones without SOA or NS get the panel's own if such sources mostly don't have them. The same applies to
+    `existing="rrsets"`, because such a source can leave out RRsets that it doesn't replace. Existing zones keep theirs.
     """
     if source in _PARTIAL or existing == "rrsets":
         return Options(existing=existing, nameservers="missing", soa="missing")
@@ -74,10 +74,10 @@ def create_job(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import, which waits for its files or starts to read its server.
+    """Create an import. It then waits for its files, or starts to read its server.
 
-    A form sent twice creates one import. Raise Forbidden or ServerRefused if the panel must not connect to the server
-    for this author. Raise QuotaExceeded if the author has reached the quota of unfinished imports.
+    Submitting a form twice creates only one. Raise Forbidden or ServerRefused if the panel isn't allowed to connect to
+    the server for this author, and QuotaExceeded at the quota of unfinished imports.
     """
     if first := _job_of_form(form_id):
         return first
@@ -131,7 +131,7 @@ def retry_failed(
 ) -> ImportJob:
     """Create an import of corrected zones.
 
-    `texts` maps ids of this job's failed ImportZones to corrected texts. Raise WrongState if no such zone has failed.
+    `texts` maps ids of this job's failed ImportZones to corrected texts. Raise WrongState if none has failed.
     """
     if first := _job_of_form(form_id):
         return first
@@ -176,9 +176,9 @@ def create_of_documents(  # noqa: PLR0913  # the fields of an import
     retry_of: ImportJob | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import of these documents, which is scanned immediately.
+    """Create an import of these documents. It is scanned immediately.
 
-    Raise QuotaExceeded if the author has reached the quota of unfinished imports or of bytes of files.
+    Raise QuotaExceeded if the author has reached the quota of unfinished imports or of file bytes.
     """
     options = options or Options()
     with transaction.atomic():
@@ -210,9 +210,9 @@ def _create(
 
 
 def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
-    """Return the options as JSON, with the version of our set of name servers if the options use the set.
+    """Return the options as JSON, with the version of the panel's set of name servers if they use the set.
 
-    The version is fixed so that every scan reads the zones the same way.
+    The stored version makes every scan read the zones the same way.
     """
     ours = default_set(team.pk if team else None) if {options.nameservers, options.soa} - {"keep"} else None
     return options.to_json() | ({SERVER_SET: [ours.template_id, ours.version]} if ours else {})
@@ -226,12 +226,12 @@ def _team_of(author: Author) -> Team | None:
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """Start to read the source, after all files of the upload have arrived."""
+    """Start reading the source, after all files of the upload have arrived."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
 def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
-    """Set the job's options. If the new options affect how zones are read, the spooled documents are scanned again."""
+    """Set the job's options. If they affect how zones are read, the spooled documents are scanned again."""
     old = Options.from_json(job.options)
     reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
     stored = options.to_json() | {SERVER_SET: job.options.get(SERVER_SET)}
@@ -259,7 +259,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 ) -> int:
     """Set an action for the zones in `ids`, or else for all matching zones. Return the number of changed zones.
 
-    The choice "" means that the job's options apply. Raise ValueError for an unknown choice.
+    "" applies the job's options. Failed and duplicate zones are left out. Raise ValueError for an unknown choice.
     """
     if choice not in CHOICES:
         raise ValueError(choice)
@@ -283,7 +283,7 @@ def matching(
 ) -> "QuerySet[ImportZone]":
     """Return the given zones whose name or file contains the text.
 
-    `faulty` selects zones with errors or warnings. `existing` selects zones that exist here (True) or don't (False).
+    `faulty` selects zones with errors or warnings. `existing` selects zones that exist (True) or don't (False).
     """
     if faulty:
         zones = zones.filter(Q(errors__gt=0) | Q(warnings__gt=0))
@@ -293,7 +293,7 @@ def matching(
 
 
 def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
-    """Clear the action of these zones, so that their pieces wait for another dry run."""
+    """Reset the action of these zones, except failed and duplicate ones. Planned pieces wait for another dry run."""
     decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
     pieces = list(decided.values_list("piece", flat=True).distinct())
     decided.update(action="", added=0, changed=0, removed=0, values_removed=0)
@@ -302,15 +302,15 @@ def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
 
 
 def start_plan(*, job: ImportJob, now: datetime) -> None:
-    """Start the dry run, which determines the changes that publishing would make."""
+    """Start the dry run. It determines the changes that publishing would make."""
     _move(job, (State.CHOOSING,), State.PLANNING, now)
 
 
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
     """Start publishing the results of the dry run in the name of `author`.
 
-    Raise QuotaExceeded if the new zones exceed the quota of the author or of their future team. This early check avoids
-    a failure after half of the zones.
+    Raise QuotaExceeded if the new zones exceed the quota of the author or of their future team. This early check
+    prevents a failure halfway through.
     """
     _refuse_too_many_zones(job, author)
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
@@ -330,10 +330,10 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the waiting zones, which changed after the previous dry run.
+    """Start another dry run for the waiting zones. They couldn't be published as planned.
 
-    Raise WrongState if the import is not done or has no waiting zones. Raise QuotaExceeded if the author has too many
-    unfinished imports.
+    Raise WrongState if the import isn't done or doesn't have waiting zones. Raise QuotaExceeded if the author has
+    reached the quota of unfinished imports.
     """
     with transaction.atomic(durable=True):
         import_quotas.refuse_import(job_rights.actor_of_job(job))
@@ -349,20 +349,20 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
 
 
 def pause(*, job: ImportJob, now: datetime) -> None:
-    """Pause the import. The workers finish the current pieces first. Raise WrongState if it has no work."""
+    """Pause the import, after the workers finish the current pieces. Raise WrongState if it isn't running."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
         raise WrongState(gettext("This import isn’t running."))
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
-    """Resume the import after a pause or a failure. Raise WrongState if it has no work."""
+    """Resume the import after a pause or a failure. Raise WrongState if it doesn't have work."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
         raise WrongState(gettext("This import is not paused."))
     work_to_do.send(sender=ImportJob, job_id=job.pk)
 
 
 def cancel(*, job: ImportJob, now: datetime) -> None:
-    """Cancel the import after the current pieces. Published zones stay, and can still be undone."""
+    """Cancel the import, after the workers finish the current pieces. Published zones stay, and can still be undone."""
     states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 
@@ -370,8 +370,8 @@ def cancel(*, job: ImportJob, now: datetime) -> None:
 def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
     """Start to undo everything that this import published, except data that has changed since then.
 
-    Raise RightMissing if the author is not allowed to undo all zones of the import. Raise MassDeletion if the undo
-    deletes a large number of zones and is not `confirmed`.
+    Raise RightMissing if the author isn't allowed to undo all zones of the import. Raise MassDeletion if the undo would
+    delete many zones and isn't `confirmed`.
     """
     job_rights.refuse_undo(job, author)
     if not confirmed:
@@ -382,14 +382,14 @@ def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool
 
 
 def created_zones(job: ImportJob) -> "QuerySet[Zone]":
-    """Return the zones that the import created, if they still exist. Undoing the import deletes them."""
+    """Return the zones that the import created and that still exist. Undoing the import deletes them."""
     created = ImportPiece.objects.filter(job=job, created_undone_in=None).exclude(created_in=None).values("created_in")
     revisions = Revision.objects.filter(publication__in=created)
     return Zone.objects.filter(pk__in=revisions.values("zone"), deleted_at=None)
 
 
 def delete_job(*, job: ImportJob) -> None:
-    """Delete the import and its files. Zones that it published stay. Raise WrongState if it is at work."""
+    """Delete the import and its files, but not its published zones. Raise WrongState if the import is running."""
     if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
         raise WrongState(gettext("This import is running. Cancel it first."))
     spool.remove_files(job.pk)
@@ -414,9 +414,9 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
 
 
 def forget_old_files(*, now: datetime) -> int:
-    """Delete the files of imports that were deleted or that ended KEPT_DAYS ago. Return the number of imports.
+    """Delete the files of imports that were deleted or that ended over KEPT_DAYS ago. Return the number of imports.
 
-    The reports of imports stay. Undoing an import remains possible, because an undo needs no files.
+    The imports' reports stay. Undoing an import remains possible, because it doesn't need the files.
     """
     recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
     directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]

@@ -1,8 +1,8 @@
-"""The pace of imports and large changes, which wait so that edits reach the nodes quickly.
+"""Delay imports and large changes, to let edits reach the nodes quickly.
 
 Publications have one order, so an edit waits for everything that was published before it. That wait is short if few
-publications are on their way. Nodes that make no progress are ignored, and so are new zones that a node has applied but
-that its PowerDNS has not loaded yet.
+publications are still being processed. Nodes that make no progress are ignored. New zones that a node has applied, but
+that its PowerDNS hasn't loaded yet, are ignored too.
 """
 
 import time
@@ -37,7 +37,7 @@ FROM zones_loghead head"""
 
 
 def wait_for_room(goes_on: Callable[[], bool]) -> bool:
-    """Wait until few publications are on their way, and return True.
+    """Wait until few publications are still being processed, and return True.
 
     Return False after MOST_SECONDS, or as soon as `goes_on` returns False.
     """
@@ -56,17 +56,17 @@ def wait_for_room(goes_on: Callable[[], bool]) -> bool:
 
 
 def give_way(**_: object) -> bool:
-    """Wait, as imports do, until the next piece of a large API change can be published.
+    """Wait, like imports, until the next piece of a large API change can be published. Rehearsals don't wait.
 
-    Return False if too many publications are still on their way after MOST_SECONDS.
+    Return False if too many publications are still being processed after MOST_SECONDS.
     """
     return rehearsal.under_way() is not None or wait_for_room(lambda: True)
 
 
 def publications_under_way() -> int:
-    """Return the number of publications that the publisher or the slowest node has not processed yet.
+    """Return the number of publications that the publisher or the slowest node hasn't processed yet.
 
-    Nodes without progress do not count.
+    Nodes without progress don't count.
     """
     return _under_way(schemas_in_use())
 

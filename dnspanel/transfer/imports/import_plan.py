@@ -1,7 +1,7 @@
-"""The dry run, which decides and counts what publishing would do to each zone. Verbs.
+"""Plan an import in a dry run: decide the action for each zone, and count the changes. Verbs.
 
-The scan has already prepared new zones, so that only their names have to be checked again. Existing zones are compared
-RRset by RRset.
+The scan has already prepared new zones, so only their names have to be checked again. Existing zones are compared RRset
+by RRset.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class Effect:
 
 
 def begin_plan(*, job: ImportJob) -> None:
-    """Clear the action of new zones that can't be created, and mark pieces without undecided zones as planned."""
+    """Reset new zones that can't be created, refuse too large ones, and mark fully decided pieces as planned."""
     options = Options.from_json(job.options)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_TAKEN, {"job": job.pk})
@@ -73,7 +73,7 @@ def begin_plan(*, job: ImportJob) -> None:
 
 
 def _undecide_refused_names(job: ImportJob) -> set[int]:
-    """Clear the action of new zones with refused names, so that `plan_piece` refuses them.
+    """Reset the action of new zones with refused names. `plan_piece` then refuses them.
 
     Return the numbers of these zones' pieces.
     """
@@ -97,7 +97,7 @@ def _undecide_refused_names(job: ImportJob) -> set[int]:
 def _refuse_too_large(job: ImportJob) -> set[int]:
     """Refuse new zones with more RRsets than the job's author is allowed to have in one zone.
 
-    Return the numbers of the pieces with refused zones.
+    Return the numbers of the refused zones' pieces.
     """
     largest = rrset_limit(job_rights.actor_of_job(job), job_rights.rights_of(job).team)
     if largest is None:
@@ -116,10 +116,10 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 
 
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """Set the action of every zone in the piece. Return False if the piece was not planned.
+    """Set the action of every undecided zone in the piece. Return False if the piece wasn't planned.
 
-    That happens if another process was faster, or if an existing zone was deleted after the scan. The piece must then
-    be scanned again, because the scan prepares only new zones.
+    This happens if another process was faster, or if an existing zone was deleted after the scan. In the second case
+    the piece has to be scanned again, because the scan prepares only new zones.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
@@ -141,7 +141,7 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def finish_plan(*, job: ImportJob, seconds: float) -> None:
-    """Mark the job as planned. It now waits for a person's confirmation."""
+    """Mark the job as planned. The job now waits for a person's confirmation."""
     ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(
         state=State.PLANNED, plan_seconds=seconds, failure=""
     )
@@ -152,8 +152,8 @@ def effects(
 ) -> Iterator[tuple[ImportZone, Effect]]:
     """Yield the changes that importing each of these existing zones would make now. The zones must have an action.
 
-    A zone that the job's author is not allowed to see has one fault and no content. The documents are parsed again, so
-    that the comparison always uses the current options.
+    A zone that the job's author isn't allowed to see has one fault and no content. The documents are parsed again, so
+    the comparison always uses the current options.
     """
     parse, allowed, author = scan.parser_for(job), job_rights.rights_of(job), job_rights.actor_of_job(job)
     ordered = sorted(zones, key=lambda zone: (zone.piece, zone.document_offset))
@@ -182,7 +182,7 @@ def effects(
 
 
 def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool) -> SourceFault | None:
-    """Return a fault if an existing zone cannot take the source's signatures or cannot lose its own.
+    """Return a fault if an existing zone can't get the source's signatures, or can't lose its own.
 
     Otherwise return None.
     """
@@ -202,9 +202,9 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
 
 
 def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
-    """Return a fault if the zone would have too many RRsets.
+    """Return a fault if the zone would have too many RRsets, or else None.
 
-    Return None if the size is allowed or the zone no longer exists.
+    Also return None if the zone no longer exists.
     """
     if zone is None:
         return None
@@ -217,7 +217,7 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
 
 
 def _fault_of_broken_ds(zone_name: str, effect: Effect) -> SourceFault | None:
-    """Return a fault if the zone's new DS records break the chain of trust to a child zone here, else None."""
+    """Return a fault if the zone's new DS records break the chain of trust to a child zone here, or else None."""
     after = {key: rrset for key, rrset in effect.changes.items() if key[1] == rdtypes.DS and rrset is not None}
     if not after:
         return None
@@ -243,7 +243,7 @@ def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, 
 def _broken_rules(
     parsed: ParsedZone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
 ) -> Iterator[SourceFault]:
-    """Yield faults for rules that only the combination of the zone's current and imported RRsets breaks."""
+    """Yield faults for rules that are broken only by the combination of the zone's current and imported RRsets."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = neighbourhood.names_below(parsed.name, after.values())
@@ -269,7 +269,7 @@ def _action(zone: ImportZone, options: Options, *, exists: bool) -> str:
 def _compare(
     job: ImportJob, piece: ImportPiece, undecided: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
 ) -> Iterator[SourceFault]:
-    """Set each zone's action and counts, and yield the faults of zones that cannot be imported."""
+    """Set each zone's action and counts, and yield the faults of zones that can't be imported."""
     allowed = job_rights.rights_of(job)
     creating = [zone for zone in undecided if zone.action == Action.CREATE]
     refused = allowed.refused_names([zone.name for zone in creating])

@@ -1,8 +1,8 @@
-"""DNSSEC keys from a source, which keep new zones signed with the same keys. Verbs.
+"""Use a source's DNSSEC keys to keep new zones signed with the same keys. Verbs.
 
-The DS records in the parent zones then stay valid. Some keys cannot be used: keys with unknown algorithms, keys of
+The DS records in the parent zones then stay valid. Some keys can't be used: keys with unknown algorithms, keys of
 presigned zones (unless the import keeps signatures), and sealed private keys. Zones that are imported with their
-signatures need no keys.
+signatures don't need keys.
 """
 
 import json
@@ -50,7 +50,7 @@ class _Kept:
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
     """Return {zone name: signing with the source's keys, or the reason why the keys can't be used}.
 
-    Zones without keys are left out.
+    Zones without keys are omitted, unless the import keeps their signatures.
     """
     presigned = _signings_of_presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
     keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
@@ -89,9 +89,9 @@ def signing_by(brought: BroughtSignatures) -> BroughtSigning:
 
 
 def with_source_chains(job: ImportJob, brought: Mapping[str, BroughtSignatures]) -> dict[str, BroughtSignatures]:
-    """Return these signatures with the NSEC3 parameters that the source keeps outside the records.
+    """Return these signatures with the NSEC3 parameters that the source stores outside the records.
 
-    PowerDNS keeps the parameters of one chain. An export of this panel lists the parameters of the served chain first.
+    PowerDNS stores the parameters of one chain. An export of this panel lists the parameters of the served chain first.
     """
     chains: dict[str, list[Nsec3]] = {}
     if brought:
@@ -144,7 +144,7 @@ def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
 
 
 def _lock_of(kept: _Kept) -> KeyLock | None:
-    """Return the reason why the first unusable private key can't be used, or None if all keys can be used."""
+    """Return the reason why a private key can't be used (the first such key), or None if all keys can be used."""
     words = (name.rpartition(" ")[2] for name, _ in kept.keys)
     return next((KeyLock(word) for word in words if word in _LOCKS), None)
 
@@ -159,7 +159,7 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 
 
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
-    """Return the NSEC3 parameters in PowerDNS's metadata, or None if it has no `NSEC3PARAM`.
+    """Return the NSEC3 parameters in PowerDNS's metadata, or None without `NSEC3PARAM`.
 
     Raise ValueError or DnssecRefused if the parameters are invalid.
     """

@@ -1,4 +1,4 @@
-"""The data of imports for pages, APIs and the command line.
+"""Queries for imports, for pages, APIs and the command line.
 
 Lists use keyset pagination, and large tables are never counted.
 """
@@ -54,7 +54,7 @@ MOST_DIFFS = 1_000
 def job_for(user: access.Person, pk: int) -> ImportJob:
     """Return the import with this id.
 
-    Raise Forbidden for a person without the right to edit zones, and Unknown for a person who is not allowed to see the
+    Raise Forbidden if the person isn't allowed to edit zones, and Unknown if the person isn't allowed to see the
     import.
     """
     access.require(user, Permission.EDIT)
@@ -74,9 +74,9 @@ class JobRow(NamedTuple):
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
-    """Return a page of imports, newest first. `before` is the lowest id of the previous page.
+    """Return a page of imports, newest first. `before` is the lowest id on the previous page.
 
-    Raise Forbidden for a person without the right to edit zones.
+    Raise Forbidden if the person isn't allowed to edit zones.
     """
     access.require(user, Permission.EDIT)
     found = job_rights.jobs_visible_to(user).order_by("-pk")
@@ -93,7 +93,7 @@ def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of an import's phase: `done` of `total` in `unit`, and the results so far."""
+    """The progress of an import's current phase, `done` of `total` in `unit`, and the results so far."""
 
     state: str
     paused: bool
@@ -128,7 +128,7 @@ _DONE_STATES = {
 def progress(job: ImportJob, *, now: datetime) -> Progress:
     """Return the progress of an import.
 
-    Only the pieces are read, which are several hundred rows even for a large import.
+    The query reads only the pieces, which are a few hundred rows even for a large import.
     """
     state = State(job.state)
     through = Q(state__in=_DONE_STATES.get(state, tuple(PieceState)))
@@ -169,7 +169,7 @@ def progress(job: ImportJob, *, now: datetime) -> Progress:
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """All faults of one kind: their code, severity and number, and the first one's message."""
+    """All faults of one kind: their code, severity and count, and the message of the first one."""
 
     code: str
     severity: str
@@ -179,7 +179,7 @@ class FaultKind:
 
 @dataclass(frozen=True, slots=True)
 class ScanSummary:
-    """The results of the scan. `zones` counts documents whose zone name is known."""
+    """The results of the scan. `zones` counts documents with a known zone name."""
 
     documents: int
     zones: int
@@ -233,7 +233,7 @@ def kept_counts(job: ImportJob) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class PlanSummary:
-    """The effects of publishing: the numbers of zones by action, and the numbers of changed RRsets."""
+    """The effects of publishing: the number of zones for each action, and the numbers of changed RRsets."""
 
     creates: int
     unions: int
@@ -253,7 +253,7 @@ class PlanSummary:
 
     @property
     def changes(self) -> int:
-        """The number of existing zones that would change."""
+        """The number of existing zones to be changed."""
         return self.unions + self.rrset_replaces + self.replaces
 
     @property
@@ -266,9 +266,9 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Return the zones that would lose too many values without a person's confirmation.
+    """Return the zones whose loss of values must be confirmed by a person.
 
-    Each has the attribute `before`, its current number of RRsets.
+    Each has the attribute `before` with its current number of RRsets.
     """
     losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
     many = Q(values_removed__gt=MOST_REMOVED)
@@ -323,7 +323,7 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
 ) -> Page:
     """Return a page of the import's zones, sorted by name. `after` comes from the previous page.
 
-    `action` selects the zones with that action, and "" selects undecided zones. None selects all zones.
+    `action` selects the zones with that action, "" selects undecided zones, and None selects all zones.
     """
     zones = import_jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:
@@ -340,7 +340,7 @@ def zones_page(  # noqa: PLR0913  # the filters of a page
 def faults_page(
     job: ImportJob, *, severity: str = "", code: str = "", zone: str = "", after: int = 0, limit: int = 100
 ) -> list[ImportFault]:
-    """Return faults with ids above `after`, in the order of ids. A filter that is "" matches all faults."""
+    """Return faults with ids above `after`, sorted by id. An empty filter matches all faults."""
     return list(_faults(job, severity, code, zone).filter(pk__gt=after).order_by("pk")[:limit])
 
 
@@ -353,7 +353,7 @@ CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", 
 
 
 def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterator[str]:
-    """Yield the faults with this severity and code ("": any) as lines of CSV, after a header line."""
+    """Yield the faults with this severity and code ("": any) as CSV lines, after a header line."""
     yield _csv_line(CSV_HEADER)
     for fault in _faults(job, severity, code, "").order_by("pk").iterator():
         yield _csv_line(
@@ -379,14 +379,14 @@ def _csv_line(values: Sequence[object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ZoneDiff:
-    """The changes that an import makes to one zone: the first changed RRsets, and the number of remaining ones."""
+    """The changes that an import makes to one zone: the first changed RRsets, and the number of others."""
 
     diffs: tuple[RRsetDiff, ...]
     more: int
 
 
 def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
-    """Return the changes that the import would make to one zone now. The diff is empty if there are none."""
+    """Return the changes that the import would make to one zone now. Without changes, the diff is empty."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]
@@ -402,7 +402,7 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
 
 
 def zone_text(job: ImportJob, zone: ImportZone) -> str | None:
-    """Return the text of the document with this zone, or None if the text is too large for a page."""
+    """Return the text of the zone's document, or None if it is too large for a page."""
     text = _document(job, zone).text
     return text.decode("utf-8", "replace") if len(text) <= MOST_TEXT_BYTES else None
 

@@ -1,7 +1,7 @@
-"""The reader that takes all items from a source, divides them into pieces and spools them. Verbs.
+"""Read all items of a source, divide them into pieces, and spool them. Verbs.
 
-A piece exists once its row is committed. If a reader dies, the next one continues after the last piece: sources are
-deterministic, and the row's `items` is the number of items to skip.
+A piece exists once its row is committed. If a reader dies, the next one continues after the last piece. This works
+because sources are deterministic, and the row's `items` is the number of items to skip.
 """
 
 import time
@@ -30,7 +30,7 @@ PIECE_SECONDS = 5.0
 
 
 class _Piece:
-    """The items of one piece while the reader collects them."""
+    """The items of the piece that is being read."""
 
     def __init__(self, job: ImportJob, number: int, items: int) -> None:
         self.job, self.number, self.items = job, number, items
@@ -83,7 +83,7 @@ class _Piece:
 
 
 class _Watch:
-    """A watchdog that cuts off a server when the next item takes too long. Files have no time limit."""
+    """A watchdog that cuts off a server if an item or the whole source takes too long. Files have no time limit."""
 
     def __init__(self, source: Source) -> None:
         self._source = source if isinstance(source, ServerSource) else None
@@ -106,7 +106,7 @@ class _Watch:
             self._source.cut()  # do not wait for prefetched items
 
     def saw_item(self) -> None:
-        """Restart the timer for the next item. Raise SourceAway if this item came too late."""
+        """Restart the timer for the next item. Raise SourceAway if the server has been cut off."""
         if self.complaint:
             raise SourceAway(self.complaint)
         self._until = time.monotonic() + import_limits.MOST_ITEM_SECONDS
@@ -130,8 +130,8 @@ class _Watch:
 def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
     """Spool all items of the source. Return True at its end, or False if `goes_on` returned False after a piece.
 
-    Raise TransferError if the source cannot be read, or QuotaExceeded if the author has no room for more files.
-    Finished pieces stay, and reading can continue later. Raise SourceAway if a server sends nothing for too long.
+    Raise TransferError if the source can't be read, and QuotaExceeded if the author's quota of file bytes is exceeded.
+    Raise SourceAway if a server takes too long. Finished pieces stay, and reading can continue later.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)

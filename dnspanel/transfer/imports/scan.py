@@ -1,6 +1,6 @@
-"""The scan of a piece: it parses every document, records the faults, and stages the zones that can be created. Verbs.
+"""Scan a piece: parse every document, record the faults, and stage the zones that can be created. Verbs.
 
-All results are committed together. If a scan dies, the next attempt starts again and replaces the stage file.
+All results are committed together. If a scan dies, the next one starts again and replaces the stage file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -101,7 +101,7 @@ class _Scanned:
 
     @property
     def action(self) -> str:
-        """The action after the scan. "" (for an existing zone or a chosen action) lets the dry run decide."""
+        """The action after the scan. "" (existing zone or chosen action) leaves the decision to the dry run."""
         if not self.is_sound:
             return Action.FAILED
         return "" if self.existing or self.choice else Action.CREATE
@@ -110,8 +110,8 @@ class _Scanned:
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Scan the piece. Return False if another process was faster.
 
-    Zones that do not exist here yet are written to the piece's stage file. All other results become rows of ImportZone
-    and ImportFault.
+    Zones that don't exist in the panel yet are written to the piece's stage file. All other results become rows of
+    ImportZone and ImportFault.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -135,7 +135,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """Delete the results of a scan, but not people's choices, before another scan. Needs a transaction."""
+    """Delete the results of a scan before another scan, but keep people's choices. Needs a transaction."""
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()
@@ -144,7 +144,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Mark duplicate zones after every piece was scanned, and let people choose an action for each zone."""
+    """Mark duplicate zones after all pieces were scanned, and let people choose an action for each zone."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -177,7 +177,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
 
 
 def server_set_of(job: ImportJob) -> ServerSet | None:
-    """Return our set of name servers that the job's options use, or None if the options use no set."""
+    """Return the set of name servers that the job's options use, or None."""
     stored = job.options.get(SERVER_SET)
     return set_at(*stored) if stored else None
 
@@ -208,7 +208,7 @@ FROM (
 
 
 def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_source: bool = False) -> None:
-    """Store the faults, up to `import_limits.MOST_FAULTS` per import. Runs in the caller's transaction."""
+    """Store the faults, at most `import_limits.MOST_FAULTS` per import, in the caller's transaction."""
     rows = [
         ImportFault(
             job_id=job_id,
@@ -233,7 +233,7 @@ def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_so
 
 
 def _storable(text: str) -> str:
-    """Return the text with NUL replaced, because PostgreSQL cannot store it."""
+    """Return the text with NUL replaced, because PostgreSQL can't store NUL."""
     return text.replace("\0", "␀")
 
 
@@ -242,7 +242,7 @@ def _scan(
 ) -> list[_Scanned]:
     """Parse the piece's documents, and stage the new zones.
 
-    `signatures` is filled with the signatures in the zones, if the job keeps them.
+    If the job keeps signatures, add the zones' signatures to `signatures`.
     """
     parse, keeps = parser_for(job), Options.from_json(job.options).signatures == "keep"
     scanned: list[_Scanned] = []
@@ -289,9 +289,9 @@ def _scan(
 
 
 def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Add a fault to each of these zones with a name that no person is allowed to create.
+    """Add a fault to each of these zones whose name isn't allowed for any author.
 
-    The dry run checks the names that only this author must not use.
+    The dry run checks the names that aren't allowed for this author.
     """
     refused = nesting.refusals_for_everybody(zone.name for _, zone in zones)
     for path, zone in zones if refused else ():
@@ -302,10 +302,10 @@ def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signed(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Add a note to zones that stay signed, and a warning to zones whose keys from the source are not used.
+    """Add a note to zones that stay signed, and a warning to zones whose keys from the source aren't used.
 
-    Add an error if the zone's parent is here and has a DS that no longer matches after the import. An existing zone
-    keeps its signing, so the error only applies if the zone is signed in the source and unsigned here.
+    Add an error if the zone's parent is in the panel and has a DS that no longer matches after the import. An existing
+    zone keeps its signing: it gets the error only if it is signed in the source and unsigned here.
     """
     zones = [(path, zone) for path, zone in zones if zone.signatures is None]
     found = [zone.name for _, zone in zones]
@@ -347,7 +347,7 @@ def _report_signed(
 def _report_wildcard_cuts(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Add a fault to zones that delegate a wildcard and are signed here, or become signed with the source's keys."""
+    """Add a fault to zones that delegate a wildcard and are signed here, now or with the source's keys."""
     found = {}
     ns = rdtypes.NS  # asked first, because an import has millions of other RRsets
     for path, zone in zones:
@@ -365,7 +365,7 @@ def _report_wildcard_cuts(
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Add an error for each DS in a new zone that matches no key of the child zone, if the child is here."""
+    """Add an error for each DS in a new zone that matches no key of the child zone, if the panel has the child."""
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones
@@ -383,7 +383,7 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
     """Add a note or a warning with the expiration of each zone's own signatures.
 
-    Add an error if the signatures are invalid, must not be kept, or do not match the DS records in a parent here.
+    Add an error if they are invalid, expired, not allowed, or don't match the DS in a parent zone in the panel.
     """
     now = timezone.now()
     may_sign = not zones or job_rights.may_sign(job)
@@ -430,7 +430,7 @@ def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFau
 
 
 def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
-    """Return the names of those zones that are signed here."""
+    """Return the names of the zones that are signed in the panel."""
     if not zones:
         return set()
     rows = Signing.objects.filter(pk__in=[zone.id for zone in zones.values()], is_signed=True)
@@ -439,7 +439,7 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 
 
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
-    """Return the reason why a zone's keys are not used."""
+    """Return the reason why a zone's keys aren't used."""
     if is_here:
         return gettext("the zone already exists and its signing settings aren’t changed")
     if isinstance(signing, str):
@@ -484,7 +484,7 @@ def _keep_zones(job_id: int, piece: int, scanned: list[_Scanned]) -> None:
 
 
 def _zone_line(job_id: int, piece: int, one: _Scanned) -> str:
-    """Return a row of ImportZone in the format of COPY.
+    """Return a row of ImportZone in COPY format.
 
     The line is built by hand, because psycopg takes five times as long for two dozen values.
     """

@@ -1,8 +1,8 @@
-"""The stage files, which hold prepared rows of new zones until a person confirms the import.
+"""Store the prepared rows of new zones in stage files until a person confirms the import.
 
-For each new zone of a piece, the stage file has the rows for `COPY zones_rrset` and the operations for a segment. Both
-use the id that the zone will have. Applying the import then only copies bytes. The zone's row of `ImportZone` has the
-offsets. The piece has the size and CRC-32 of the file.
+For each new zone of a piece, the stage file contains the rows for `COPY zones_rrset` and the operations for a segment.
+Both use the zone's future id. Applying the import then only copies bytes. The zone's row of `ImportZone` contains the
+offsets, and the piece contains the file's size and CRC-32.
 """
 
 import os
@@ -25,7 +25,7 @@ _SERVED = attrgetter("key", "type", "ttl", "wires")
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The places of one zone's rows and operations in a stage file, and the sum of its rows' digests."""
+    """The positions of one zone's rows and operations in a stage file, and the sum of its rows' digests."""
 
     rows_offset: int
     rows_size: int
@@ -41,7 +41,7 @@ def stage_path(job_id: int, piece: int) -> Path:
 
 
 class StageWriter:
-    """A writer for one stage file. `finish` returns its size and checksum."""
+    """A writer for one stage file. `finish` returns the file's size and checksum."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ class StageWriter:
         self._checksum = 0
 
     def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
-        """Write the zone's rows and operations to the file, and return their places."""
+        """Write the zone's rows and operations to the file, and return their positions."""
         rows = copy_rows(zone_id, rrsets)
         compiled = compile_wires(zone_name, served_wires(rrsets))
         ops, digest = record_puts(zone_id, compiled)
@@ -64,7 +64,7 @@ class StageWriter:
         return staged
 
     def finish(self) -> tuple[int, int]:
-        """Complete the file, sync it and give it its final name. Return (size, CRC-32)."""
+        """Complete the file, sync it to disk, and give it its final name. Return (size, CRC-32)."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -77,9 +77,9 @@ class StageWriter:
 
 
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
-    """Return the content of the file, or None if its size or CRC-32 is wrong.
+    """Return the file's content, or None if its size or CRC-32 is wrong.
 
-    A crash can lose the file or a part of it.
+    A crash can destroy all or a part of the file.
     """
     try:
         content = path.read_bytes()
@@ -91,7 +91,7 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
 def served_wires(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
     """Yield (key, type, TTL, wires) of each RRset as nodes serve it, without disabled records.
 
-    Names in some types are lowercased. Most zones have neither such types nor disabled records, and take a fast path,
+    Names in some types are lowercased. Most zones don't have such types or disabled records. They take a fast path,
     because an import has millions of RRsets.
     """
     lowered = rdata.SIGNED_IN_LOWER_CASE

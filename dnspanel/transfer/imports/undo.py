@@ -1,4 +1,4 @@
-"""The undo of an import, which reverts what it published, except data that has changed since then. Verbs."""
+"""Undo an import: revert its publications, except data that has changed since then. Verbs."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -22,8 +22,8 @@ _CHANGED = CHANGING_ACTIONS
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     """Revert everything that the piece published. A second call does nothing.
 
-    A zone that the piece created goes to the trash, unless it has changed since then. In a zone that the piece changed,
-    each RRset gets its previous state, unless that RRset has changed since then. The result is recorded for each zone.
+    A zone that the piece created is moved to the trash, unless it has changed since then. In a changed zone, each
+    RRset's previous state is restored, unless the RRset has changed since then. The result is recorded for each zone.
     """
     clashes: Collection[str] = ()
     if piece.created_in is not None and piece.created_undone_in is None:
@@ -38,7 +38,7 @@ def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def finish_undo(*, job: ImportJob, now: datetime) -> None:
-    """Mark the import as undone, after every piece was reverted."""
+    """Mark the import as undone after all pieces were reverted."""
     ImportJob.objects.filter(pk=job.pk, state=State.UNDOING).update(
         state=State.UNDONE, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -58,7 +58,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[str]:
-    """Restore the changed zones. Return the names of the zones with RRsets that could not be restored."""
+    """Restore the changed zones. Return the names of zones with RRsets that couldn't be restored."""
 
     def note(publication: Publication) -> None:
         ImportPiece.objects.filter(pk=piece.pk).update(changed_undone_in=publication.sequence)
@@ -75,7 +75,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
 def _mark(
     job: ImportJob, piece: ImportPiece, actions: Collection[str], *, undone_in: int | None, clashes: Collection[str]
 ) -> None:
-    """Mark each published zone of the piece as undone, or as kept if it was not fully reverted."""
+    """Mark each published zone of the piece as undone, or as kept if it wasn't fully reverted."""
     zones = ImportZone.objects.filter(job=job, piece=piece.number, action__in=actions)
     zones.update(undone=KEPT)
     if undone_in is not None:

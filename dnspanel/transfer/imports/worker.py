@@ -1,11 +1,11 @@
-"""The workers of an import: one reads its source, and the others claim and do units of work. Verbs.
+"""Run imports in workers: one worker reads the source, and the others claim and do units of work. Verbs.
 
-A source is another operator's server or a large archive, and reading it can take long. So `read_import` runs where it
-blocks nothing else. `work_on_import` processes what has been read, in short units.
+A source is another operator's server or a large archive, and reading it can take long. Therefore `read_import` runs in
+a process where it doesn't block other work. `work_on_import` processes what has been read, in short units.
 
 Any number of processes can work on one import. A unit is claimed with a PostgreSQL advisory lock, which ends with the
 process. There are no leases to wait for, and the next worker takes over a killed worker's unit. Every unit ends with
-one commit, so nothing is done twice.
+one commit, so work is never done twice.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The result of a worker's turn, for the log. `again` is True if more work is left."""
+    """The result of a worker's time on an import, for the log. `again` is True if work is left."""
 
     summary: str
     again: bool = False
@@ -52,7 +52,7 @@ class Turn:
 def read_import(job_id: int) -> str:
     """Read the import's source to its end, and return a summary for the log.
 
-    Do nothing if another worker is reading it, publishing is held, or too many of the author's sources are being read.
+    Do nothing if another worker reads it, publishing is on hold, or too many workers read for the author.
     """
     job = _unread().select_related("author", "token").filter(pk=job_id).first()
     if job is None or current_hold():
@@ -72,7 +72,7 @@ def read_import(job_id: int) -> str:
 
 
 def imports_to_read() -> list[int]:
-    """Return the ids of the imports whose source needs a reader, or none while publishing is held."""
+    """Return the ids of imports whose source has to be read, or none while publishing is on hold."""
     return [] if current_hold() else list(_unread().values_list("pk", flat=True))
 
 
@@ -81,7 +81,7 @@ def _unread() -> "QuerySet[ImportJob]":
 
 
 def _waking_while(job: ImportJob) -> Callable[[], bool]:
-    """Return a function that returns True while reading should continue.
+    """Return a function that returns True as long as reading should continue.
 
     The function also wakes workers for the pieces that have been read.
     """
@@ -99,7 +99,7 @@ def _waking_while(job: ImportJob) -> Callable[[], bool]:
 
 
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until none is left or the turn is over.
+    """Do units of this import until none are left or the worker's time is over.
 
     Do nothing if other people's imports have priority, or if the import already has enough workers.
     """
@@ -141,7 +141,7 @@ def _work_in_turn(job_id: int) -> Turn:
 def active_imports() -> list[int]:
     """Return the ids of imports with work.
 
-    The list is empty while publishing is held, because zone ids must not be assigned then.
+    Return none while publishing is on hold, because zone ids must not be assigned then.
     """
     return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
 
@@ -166,7 +166,7 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of the job's phase, or end the phase after the last unit. Return False if neither was possible."""
+    """Do one unit of the job's phase, or end the phase after the last unit. Return False if both were impossible."""
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -179,7 +179,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 
 def _begin_plan(job: ImportJob) -> bool:
-    """Call `import_plan.begin_plan`. Return False without a call if another worker is doing it."""
+    """Call `import_plan.begin_plan`. Return False, without calling it, if another worker is doing it."""
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the previous owner of the lock may have ended the phase
             import_plan.begin_plan(job=job)
@@ -222,7 +222,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state if every piece has finished. Return False otherwise, or if another worker is doing it."""
+    """Enter the next state if all pieces have finished. Return False otherwise, or if another worker is doing it."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:
@@ -249,7 +249,7 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
 
 @contextmanager
 def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | None]:
-    """Claim a piece in this state that no other worker has. Yield None if no piece is free."""
+    """Claim a piece in this state that no other worker has claimed. Yield None if no piece is available."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
         with hold_lock(Lock.PIECE, piece.pk) as mine:
@@ -264,7 +264,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 
 @contextmanager
 def _worker_place(job_id: int) -> Iterator[bool]:
-    """Take one of the job's slots for workers until the block ends. Yield False if all are taken."""
+    """Take one of the job's worker slots until the block ends. Yield False if all slots are taken."""
     for place in range(settings.TRANSFER_PROCESSES):
         with hold_lock(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
             if mine:

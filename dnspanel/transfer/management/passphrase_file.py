@@ -1,4 +1,4 @@
-"""The reader of passphrase files for commands."""
+"""Read passphrase files for commands."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from django.core.management.base import CommandError
 
 
 def passphrase_in(path: Path) -> str:
-    """Return the only line of the file.
+    """Return the single line of the file.
 
-    Raise CommandError if the file cannot be read, is empty or has several lines.
+    Raise CommandError if the file can't be read, is empty or has several lines.
     """
     try:
         lines = path.read_text().splitlines()

@@ -1,11 +1,11 @@
-"""The member zones in a catalog zone (RFC 9432).
+"""Read the member zones of a catalog zone (RFC 9432).
 
     version.<catalog>          TXT "2"
     <id>.zones.<catalog>       PTR member
     group.<id>.zones.<catalog> TXT group
     coo.<id>.zones.<catalog>   PTR the catalog that the member can move to
 
-Other properties do not affect a zone's content and are ignored.
+Other properties don't affect a zone's content and are ignored.
 """
 
 from collections import defaultdict
@@ -20,12 +20,12 @@ VERSION = '"2"'
 
 
 class BadCatalog(Exception):
-    """The zone is not a usable catalog (RFC 9432). The text is a message for people."""
+    """The zone isn't a usable catalog (RFC 9432). The text is a message for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member zone of a catalog, with its groups, its label, and the catalog that it can move to."""
+    """A member zone of a catalog, with its groups, its label, and `coo`, the catalog that may take it over."""
 
     zone: str
     groups: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of the catalog zone, with canonical owner name and rdata."""
+    """A record of the catalog zone, with canonical owner name and rdata."""
 
     name: str
     type: int
@@ -78,7 +78,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
 
 
 def _only(catalog: str, name: str, rdatas: list[str]) -> str:
-    """Return the target of the name's PTR. Raise BadCatalog if it is invalid or there are several (RFC 9432 4)."""
+    """Return the target of a name's PTR (RFC 9432 section 4). Raise BadCatalog if it is invalid or not unique."""
     if len(rdatas) != 1:
         raise BadCatalog(
             gettext("{catalog} is broken: {name} points to {rdatas} zones").format(

@@ -1,4 +1,4 @@
-"""The detection of a table's columns, from the headers of common exports or else from the content."""
+"""Detect a table's columns from the headers of common exports, or else from the content."""
 
 import csv
 import re
@@ -48,7 +48,7 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class CsvMapping:
-    """The meaning of a table's columns, as numbers from 0. None means that the table lacks the column.
+    """The meaning of a table's columns, as indexes from 0. None means that the table doesn't have the column.
 
     A row's zone is in its zone column. Without that column, the zone is `fixed_zone`, or else the zone in `zones` that
     contains the row's name.
@@ -72,7 +72,7 @@ class CsvMapping:
 
     @property
     def missing(self) -> list[str]:
-        """The columns that are still needed before a table can be read."""
+        """The fields without a column that are required for reading the table."""
         needed = [field for field in ("name", "type", "value") if getattr(self, field) is None]
         if self.zone is None and not self.fixed_zone and not self.zones:
             needed.append("zone")
@@ -111,10 +111,10 @@ def is_passed_over(row: Sequence[str]) -> bool:
 
 
 def header_at(rows: Sequence[Sequence[str]]) -> int:
-    """Return the index of the header row, for a table that has one.
+    """Return the index of the header row, if the table has one.
 
-    The header is the first row with at least two known column names. An export's title and date can be above it, but no
-    records. Without such a row, return the index of the first row that is not ignored.
+    The header is the first row with at least two known column names, within HEADER_WITHIN rows and before all records.
+    A title and date can be above it. Without such a row, return the index of the first row that isn't ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):
@@ -138,7 +138,7 @@ def _columns_named(row: Sequence[str]) -> dict[str, int]:
 def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
     """Return the most likely meaning of the columns.
 
-    The mapping's `header` is True if the table has a header, at `header_at(rows)`.
+    The mapping's `header` is True if the table has a header, which is then at `header_at(rows)`.
     """
     mapping = CsvMapping(delimiter=delimiter, header=False)
     rows = rows[header_at(rows) :]
@@ -153,9 +153,9 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
 
 
 def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the columns of a table without a header, by their content.
+    """Return the columns of a table without a header, based on their content.
 
-    A type column has only record types. Names are before it, and values after it. A column with only numbers has TTLs.
+    A type column has only record types. Names are before it, and values after it. A column of numbers has TTLs.
     """
     width = min(max(map(len, rows)), _MOST_CELLS)
     columns = [[row[at].strip() for row in rows if at < len(row)] for at in range(width)]

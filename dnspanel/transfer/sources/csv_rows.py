@@ -61,10 +61,7 @@ def source_of(row: list[str], mapping: CsvMapping) -> str:
 
 
 class RowReader:
-    """A reader that converts rows to zone-file lines.
-
-    A row without a TTL gets `default_ttl`, which can be empty.
-    """
+    """A reader that converts rows to zone-file lines. A row without a TTL gets `default_ttl`, which can be empty."""
 
     def __init__(self, mapping: CsvMapping, *, default_ttl: str = DEFAULT_TTL) -> None:
         self._mapping, self._default_ttl = mapping, default_ttl

@@ -34,10 +34,7 @@ __all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:
-    """The beginning of a table.
-
-    `header` is empty if the table has none, and `rows` are the first ten rows after it.
-    """
+    """The beginning of a table. `header` is empty if the table has none, and `rows` are the first ten rows after it."""
 
     delimiter: str
     header: list[str]

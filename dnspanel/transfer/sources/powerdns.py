@@ -51,10 +51,7 @@ def _escaped_part(match: re.Match[str]) -> str:
 
 
 def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
-    """Return the zone-file text of a record's content.
-
-    `prio` is the column of that name, if the table has one.
-    """
+    """Return the zone-file text of a record's content. `prio` is the column of that name, if the table has one."""
     writer = _WRITERS.get(type)
     return writer(content, zone, prio) if writer is not None else _on_one_line(content)
 
@@ -83,10 +80,7 @@ def _as_bytes(text: str) -> str:
 
 
 def _text(content: str, zone: str, prio: object) -> str:
-    """Return the zone-file text of a TXT record.
-
-    Content without quotes is one string, as for `pdnsutil check-zone`.
-    """
+    """Return the zone-file text of a TXT record. Content without quotes is one string, as for `pdnsutil check-zone`."""
     if not content.lstrip().startswith('"'):
         content = '"' + content.replace('"', '\\"') + '"'
     return _as_bytes(content)
@@ -128,10 +122,7 @@ def _naptr(content: str, zone: str, prio: object) -> str:
 
 
 def _ipseckey(content: str, zone: str, prio: object) -> str:
-    """Return the zone-file text of an IPSECKEY record.
-
-    PowerDNS omits a missing gateway, and RFC 4025 needs a dot.
-    """
+    """Return the zone-file text of an IPSECKEY record. PowerDNS omits a missing gateway, and RFC 4025 needs a dot."""
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")

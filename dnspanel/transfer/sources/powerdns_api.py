@@ -154,10 +154,7 @@ def _fields(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class _Api:
-    """The API of one server.
-
-    Every request has its own connection, because PowerDNS closes it after each answer.
-    """
+    """The API of one server. Every request has its own connection, because PowerDNS closes it after each answer."""
 
     scheme: str
     host: str

@@ -45,10 +45,7 @@ class PowerdnsSqlSource:
     unit = "zones"
 
     def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
-        """Prepare to read the database.
-
-        With `addresses`, connections only go to these addresses of the URL's host.
-        """
+        """Prepare to read the database. With `addresses`, connections only go to these addresses of the URL's host."""
         self._url, self._addresses = url, addresses
         self._connections = Connections()
         self.total = 0

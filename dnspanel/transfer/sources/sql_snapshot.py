@@ -67,10 +67,7 @@ def open_snapshot(
 
 
 def text(value: Any) -> str:
-    """Return a text column's value.
-
-    Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes "".
-    """
+    """Return a text column's value. Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes ""."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -277,10 +274,7 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
 
 
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Open a database read-only.
-
-    A database in WAL mode in a directory that is not writable is opened as immutable.
-    """
+    """Open a database read-only. A database in WAL mode in a directory that is not writable is opened as immutable."""
     immutable = not path.with_name(path.name + "-wal").exists()
     for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:
         connection = sqlite3.connect(

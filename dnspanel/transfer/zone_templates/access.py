@@ -37,10 +37,7 @@ def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 
 
 def template_for(person: Person, template_id: int) -> ZoneTemplate:
-    """Return the template with this id.
-
-    Raise TemplateUnknown if it does not exist or the person must not see it.
-    """
+    """Return the template with this id. Raise TemplateUnknown if it does not exist or the person must not see it."""
     return first_or(templates_visible_to(person).filter(pk=template_id), TemplateUnknown)
 
 

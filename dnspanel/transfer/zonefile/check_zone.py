@@ -279,10 +279,7 @@ def _exists(key: bytes, ordered: list[bytes]) -> bool:
 
 
 def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
-    """Return True if the CNAME chain from this key never ends.
-
-    Results for the keys on the way are added to `known`.
-    """
+    """Return True if the CNAME chain from this key never ends. Results for the keys on the way are added to `known`."""
     passed: dict[bytes, bool] = {}
     found = False
     while key not in known:

@@ -50,10 +50,7 @@ class Enough(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The part of an entry before the rdata.
-
-    `owner` is absolute, and `at` is the index of the first rdata token.
-    """
+    """The part of an entry before the rdata. `owner` is absolute, and `at` is the index of the first rdata token."""
 
     owner: str
     ttl: int | None

@@ -88,10 +88,7 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """Return True if the line is a SOA record.
-
-    A zone transfer begins and ends with the same SOA.
-    """
+    """Return True if the line is a SOA record. A zone transfer begins and ends with the same SOA."""
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 

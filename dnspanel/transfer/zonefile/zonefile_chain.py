@@ -211,10 +211,7 @@ def _name(zone: str, key: bytes) -> str:
 
 @small_cache(entries=1024, longest=4096)
 def _types(mnemonics: tuple[str, ...]) -> frozenset[int]:
-    """Return the numbers of these types.
-
-    Results are cached, because the same few lists occur millions of times.
-    """
+    """Return the numbers of these types. Results are cached, because the same few lists occur millions of times."""
     return frozenset(map(rdata.type_from_text, mnemonics))
 
 

@@ -1,7 +1,7 @@
-"""The download of the command-line client as one file, configured for this panel.
+"""Serve the command-line client as a single file, configured for this panel.
 
-The download needs no sign-in, because scripts fetch it before they have a token. The code is public, and so is the
-panel's URL.
+The download needs no sign-in, because scripts fetch it before they have a token. The code and the panel's URL are
+public.
 """
 
 from hashlib import sha256
@@ -14,7 +14,7 @@ from dnspanel import cli_file
 
 
 def _etag(request: HttpRequest) -> str:
-    """Return the ETag: a hash of the content, because the content can change without a new version."""
+    """Return the ETag. It is a hash of the content, because the content can change without a new version."""
     return f'"{sha256(cli_file.command_line(settings.PANEL_URL)).hexdigest()[:32]}"'
 
 

@@ -1,11 +1,11 @@
-"""Middleware that compresses HTML pages, and pads each with a random number of bytes.
+"""Middleware that compresses HTML pages and pads each one with a random number of bytes.
 
 Files aren't compressed, because they have their own length and format. API responses are compressed by
 `api.compressed_answers`, which needs no padding and keeps the ETags that clients send back.
 
-BREACH guesses a secret in a page from the length of compressed answers to requests that contain the guesses. Here the
-attack finds nothing to guess: the CSRF token is masked differently in each page, other secrets are shown only once,
-cookies aren't sent with requests from other sites (SameSite), and each answer is longer by up to 100 random bytes.
+A BREACH attack guesses a secret in a page from the lengths of compressed responses to requests that contain the
+guesses. Here it finds nothing to guess: the CSRF token is masked differently in each page, other secrets are shown only
+once, and each response is longer by up to 100 random bytes. Browsers don't send the cookies across sites (SameSite).
 """
 
 from django.http import HttpRequest

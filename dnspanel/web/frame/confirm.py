@@ -1,9 +1,9 @@
-"""Confirmation pages for actions that are hard to undo or give much access.
+"""Confirmation pages for actions that are hard to undo or give extensive access.
 
-The page lists the effects. Actions that give much access also require the password or a second-factor code.
+The page lists the effects. Actions that give extensive access also require the password or a second-factor code.
 
 The page is the response to the POST that requests the action. Its form repeats that POST with a confirmation. Therefore
-it needs no script, and no view can perform the action without the confirmation.
+the page needs no script, and no view can perform the action without the confirmation.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,9 +49,9 @@ class Question:
 
 
 def before_secret(*, forged: str, back: str) -> Question:
-    """Return the question that asks for the password before a signing secret is shown.
+    """Return the confirmation page that requires the password before a signing secret is shown.
 
-    `forged` describes what the secret's holder could send. The function is called at import time, so its texts are
+    `forged` describes what someone with the secret could send. The function is called at import time, so its texts are
     translated lazily, for each reader.
     """
     return Question(
@@ -66,7 +66,7 @@ def before_secret(*, forged: str, back: str) -> Question:
 
 
 class Unconfirmed(Exception):
-    """A person has not confirmed an action yet. `SignedInMiddleware` answers with the confirmation page."""
+    """Raised while the user hasn't confirmed an action. `SignedInMiddleware` responds with the confirmation page."""
 
     def __init__(self, page: HttpResponse) -> None:
         super().__init__()
@@ -74,18 +74,18 @@ class Unconfirmed(Exception):
 
 
 def ask(request: PanelRequest, question: Question) -> None:
-    """Raise Unconfirmed until the person has confirmed and given any required password."""
+    """Raise Unconfirmed until the user has confirmed the action and entered the password, if required."""
     run_confirmed(request, question, lambda: None)
 
 
 def run_confirmed(
     request: PanelRequest, question: Question | None, act: Callable[[], T], *, form: forms.BaseForm | None = None
 ) -> T:
-    """Run the action and return its result, once the person has confirmed. Before that, raise Unconfirmed.
+    """Run the action and return its result if the user has confirmed it, otherwise raise Unconfirmed.
 
-    Without a question, no confirmation is needed. Before the first question, the action runs and is rolled back, so
-    that a person learns of an invalid field before typing a password: a refusal that the action raises, or adds to the
-    form, reaches the caller.
+    If `question` is None, no confirmation is needed. Before the confirmation page is shown, the action runs once and is
+    rolled back. If the action is refused, by an exception or an error on the form, the caller gets the refusal before
+    the user types a password.
     """
     now = timezone.now()
     wants_password = question is not None and question.needs_password and not _password_is_recent(request, now)
@@ -119,12 +119,12 @@ def _page(request: PanelRequest, question: Question, fault: str, *, wants_passwo
 
 
 def note_password(request: HttpRequest, now: datetime) -> None:
-    """Record in the session that the person has just proven their identity."""
+    """Record in the session that the user has just proved their identity."""
     request.session[_PASSWORD_AT] = now.timestamp()
 
 
 def note_sign_in(*, request: HttpRequest | None, user: AbstractBaseUser, **signal: object) -> None:
-    """Record a sign-in as a proof of identity, on the signal `user_logged_in`."""
+    """Record a sign-in as a proof of identity. Receives the signal `user_logged_in`."""
     if request is not None and hasattr(request, "session"):
         note_password(request, timezone.now())
 
@@ -135,7 +135,7 @@ def _password_is_recent(request: PanelRequest, now: datetime) -> bool:
 
 
 def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
-    """Check the password or code. Return an error text, or record the proof and return an empty text."""
+    """Check the password or code. Return an error message, or record the proof and return an empty string."""
     password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
     if not (password or code):
         return gettext("Enter your password.") if request.user.has_password else gettext("Enter a two-factor code.")
@@ -154,7 +154,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
 
 
 def _sent_fields(request: PanelRequest) -> Iterator[tuple[str, str]]:
-    """Yield the fields of the requested action, so that the confirmation form sends them again."""
+    """Yield the POST fields of the requested action. The confirmation form sends them again."""
     for name, values in request.POST.lists():
         if name not in _OF_THE_QUESTION:
             yield from ((name, value) for value in values)

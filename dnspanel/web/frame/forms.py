@@ -1,4 +1,4 @@
-"""Base classes for forms in the panel's design, and the forms for zones and decisions. The forms never save."""
+"""Base classes for forms in the panel's design, and forms for zones and recovery decisions. Forms never save."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,9 +56,9 @@ MONO_LINES = {"class": "textarea input-mono", **_AS_TYPED}
 def mono_field(
     label: str | None, max_length: int, help_text: str = "", *, required: bool = False, rows: int = 0, **attrs: object
 ) -> forms.CharField:
-    """Return a field for names, addresses, keys or values: one line, or a text area with this number of rows.
+    """Return a monospaced field for names, addresses, keys or values.
 
-    `attrs` are attributes of the element, such as a placeholder.
+    The field is a single line, or a text area if `rows` is given. `attrs` are HTML attributes, such as a placeholder.
     """
     lines = forms.Textarea(attrs={"rows": rows, **MONO_LINES, **attrs})
     widget = lines if rows else forms.TextInput(attrs={**MONO, **attrs})
@@ -68,7 +68,7 @@ def mono_field(
 def text_field(
     label: str | None, max_length: int, help_text: str = "", *, required: bool = False, **attrs: object
 ) -> forms.CharField:
-    """Return a field for one line of prose, such as a reason. `attrs` are attributes of the element."""
+    """Return a field for one line of prose, such as a reason. `attrs` are HTML attributes."""
     widget = forms.TextInput(attrs=attrs)
     return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text, widget=widget)
 
@@ -76,7 +76,7 @@ def text_field(
 def secret_field(
     label: str | None, max_length: int, help_text: str = "", *, required: bool = False, strip: bool = True
 ) -> forms.CharField:
-    """Return a field for a secret, which is never shown again."""
+    """Return a field for a secret. The page never shows the entered value again."""
     return forms.CharField(
         label=label, required=required, strip=strip, max_length=max_length, help_text=help_text, widget=SecretInput()
     )
@@ -98,14 +98,14 @@ def number_field(
 
 
 def switch_field(label: str, help_text: str = "", *, initial: bool = False) -> forms.BooleanField:
-    """Return a field that is on or off."""
+    """Return an on/off field."""
     return forms.BooleanField(label=label, required=False, initial=initial, help_text=help_text)
 
 
 class PanelForm(forms.Form):
     """A form whose widgets use the design system's CSS classes and mark their own errors.
 
-    A field without a label gets that of LABELS, or none. Django's default, the field's name, is English everywhere.
+    A field without a label gets its label from LABELS, or none. Django's default would always be English.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -116,11 +116,11 @@ class PanelForm(forms.Form):
             field.widget.attrs.setdefault("class", _class_of(field.widget))
 
     def refuse(self, field: str | None, message: str) -> None:
-        """Add an error to its field, or to the whole form if the field is unknown."""
+        """Add an error to this field, or to the whole form if it has no such field."""
         self.add_error(field if field in self.fields else None, message)
 
     def refuse_for(self, refusal: Exception, at: str | None = None) -> None:
-        """Add the refusal as an error to the field `at`. By default, the refusal decides which fields have errors."""
+        """Add the refusal's message as an error to the field `at` (default: determined by the exception)."""
         if at is None and isinstance(refusal, FieldsRefused):
             self.refuse_all(refusal.fields)
         elif at is None and isinstance(refusal, NameRefused | NamesRefused | QuotaExceeded):
@@ -129,11 +129,11 @@ class PanelForm(forms.Form):
             self.refuse(at or getattr(refusal, "field", None), str(refusal))
 
     def catching(self, *kinds: type[Exception], at: str | None = None) -> RefusalBlock:
-        """Return a block that adds a refusal of these kinds to the form, as `refuse_for` does."""
+        """Return a context manager that adds exceptions of these kinds to the form, like `refuse_for`."""
         return RefusalBlock(lambda refusal: self.refuse_for(refusal, at), kinds)
 
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
-        """Add all errors in `faults`, which are grouped by field."""
+        """Add all errors in `faults`, a mapping from fields to messages."""
         for field, messages in faults.items():
             for message in messages:
                 self.refuse(field, message)
@@ -141,7 +141,7 @@ class PanelForm(forms.Form):
 
 @contextmanager
 def input_faults() -> Iterator[None]:
-    """Raise ValidationError if the block refuses a name, a record type, tags or a zone that a person entered."""
+    """Raise ValidationError if the block rejects an entered name, record type, tag or zone."""
     try:
         yield
     except (BadName, BadRdata, SettingsRefused, Unknown) as exc:
@@ -154,7 +154,7 @@ def split_list(text: str) -> list[str]:
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer the teams over whose zones the author has this right, and the current team `kept`.
+    """Offer the teams on whose zones the author has this right, plus the current team `kept`.
 
     Return True if the field offers at least one team.
     """
@@ -171,7 +171,7 @@ def _by_your_clock() -> str:
 
 
 class OwnClockField(forms.DateTimeField):
-    """A field for a date and time (to the minute) in the reader's time zone, which the help text names by default."""
+    """A field for a date and time (to the minute) in the user's time zone, which the default help text names."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("help_text", lazy(_by_your_clock, str)())  # the time zone is known only when rendered
@@ -188,12 +188,12 @@ def _class_of(widget: forms.Widget) -> str:
 
 
 def id_in(text: str) -> int | None:
-    """Return the row id in a text from a URL or a form, or None if it isn't a valid id."""
+    """Parse a row id from a URL or a form. Return None if it isn't valid."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID else None
 
 
 def checked_search(text: str) -> str:
-    """Return the search text. Raise ValidationError if it has errors or unknown filters."""
+    """Return the search text. Raise ValidationError if it contains errors or unknown filters."""
     text = text.strip()
     search = parse(text)
     if search.faults:
@@ -215,7 +215,7 @@ class SecretInput(forms.PasswordInput):
 
 
 class PublishingForm(PanelForm):
-    """A form that publishes once, even if it is sent twice."""
+    """A form that publishes only once, even if it is submitted twice."""
 
     form_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
@@ -227,7 +227,7 @@ class PublishingForm(PanelForm):
 
 
 class ZoneSettingsForm(PanelForm):
-    """The form for the tags and the team of a zone."""
+    """The form for a zone's tags and team."""
 
     tags = mono_field(None, 4000, gettext_lazy("Use lowercase letters, digits, dots, hyphens and underscores."))
     team = forms.ModelChoiceField(
@@ -243,7 +243,7 @@ class ZoneSettingsForm(PanelForm):
 
 
 class TypedNameForm(PublishingForm):
-    """A form whose field `typed` must contain the name of the zone."""
+    """A form whose field `typed` must contain the zone's name."""
 
     def __init__(self, *args: Any, zone_name: str, **kwargs: Any) -> None:
         self.zone_name = zone_name
@@ -260,13 +260,13 @@ class TypedNameForm(PublishingForm):
 
 
 class GoneForm(TypedNameForm):
-    """The form that deletes a zone in the trash permanently. The typed zone name is the confirmation."""
+    """The form that permanently deletes a zone in the trash. The user confirms by typing the zone's name."""
 
     typed = mono_field(gettext_lazy("Enter the zone name to delete the zone permanently"), 1100, required=True)
 
 
 class DeleteZoneForm(TypedNameForm):
-    """The form that deletes a zone with all its RRsets. The typed zone name is the confirmation."""
+    """The form that deletes a zone with all its RRsets. The user confirms by typing the zone's name."""
 
     typed = mono_field(gettext_lazy("Enter the zone name to delete the zone"), 1100, required=True)
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
@@ -281,7 +281,7 @@ class DeleteZoneForm(TypedNameForm):
         super().__init__(*args, **kwargs)
 
     def hold(self, mass_deletion: MassDeletion) -> bool:
-        """Return True if the typed number of zones is right. Else add an error that asks for it, and return False."""
+        """Return True if the typed number of zones is correct. Otherwise add an error and return False."""
         self.mass_deletion = mass_deletion
         if self.cleaned_data.get("typed_count") == mass_deletion.total:
             return True
@@ -290,7 +290,7 @@ class DeleteZoneForm(TypedNameForm):
 
 
 class DecisionForm(PanelForm):
-    """The form that chooses the data to keep after lost publications. A page has two forms, with different ids."""
+    """The form that chooses which data to keep after lost publications. A page has two, with different ids."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the audit log."))

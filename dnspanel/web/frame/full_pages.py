@@ -1,4 +1,4 @@
-"""Middleware that leads people who open the URL of an act, a fragment or JSON to the page of the same object."""
+"""Middleware that redirects users who open the URL of an action, a fragment or JSON to the object's page."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ _PAGES = {
 
 
 class FullPagesMiddleware:
-    """Middleware that redirects a person who opens a URL that has no page of its own, for example by going back."""
+    """Middleware that redirects users from URLs that have no page of their own, for example after going back."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -35,7 +35,7 @@ class FullPagesMiddleware:
 
 
 def _is_opened(request: HttpRequest) -> bool:
-    """Return True if a person opens the URL: no script sends the request, and the browser wants a page."""
+    """Return True if a user opens the URL: the request isn't from a script, and the browser accepts HTML."""
     return (
         request.method in {"GET", "HEAD"}
         and "HX-Request" not in request.headers
@@ -45,7 +45,7 @@ def _is_opened(request: HttpRequest) -> bool:
 
 
 def _is_full(request: HttpRequest, response: HttpResponseBase) -> bool:
-    """Return False for a part of a page, for JSON that a browser asked for, and for the refusal of the method GET."""
+    """Return False if the response is part of a page, JSON for a browser, or status 204 or 405."""
     if response.status_code in {204, 405}:
         return False
     kind = response.headers.get("Content-Type", "").partition(";")[0]
@@ -57,9 +57,9 @@ def _is_full(request: HttpRequest, response: HttpResponseBase) -> bool:
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Return the URL of the object's page: the nearest URL above this one. Return "" for an API or at the top.
+    """Return the URL of the object's page. Return "" for the API, or if no page is above it.
 
-    If that URL has no page either, the browser is redirected again. The query remains, because it can name a record.
+    It is listed in `_PAGES`, or else the nearest URL above. The query string stays, because it can name a record.
     """
     match = request.resolver_match
     if match is None or match.app_names[:1] == ["api"]:

@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, the pills in the header, and the htmx events of responses."""
+"""The frame around every page: the navigation, the pills in the header, and htmx events in responses."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from replication import __version__
 
 
 class PanelRequest(HttpRequest):
-    """A request whose user is signed in, as `SignedInMiddleware` ensures."""
+    """A request from a signed-in user. `SignedInMiddleware` makes sure of this."""
 
     user: User
     htmx: HtmxDetails
@@ -74,7 +74,7 @@ _BEHIND = {"import-list", "people", "token-list"}
 
 
 class Frame:
-    """The contents of `base.html`. Each part is read only when a template uses it."""
+    """The contents of `base.html`. Each part is computed only when a template uses it."""
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
@@ -84,12 +84,12 @@ class Frame:
 
     @property
     def languages(self) -> tuple[tuple[str, str], ...]:
-        """The languages that pages can have, as (code, name in that language)."""
+        """The available languages of pages, as (code, name in that language)."""
         return LANGUAGES
 
     @cached_property
     def script_texts(self) -> dict[str, str]:
-        """Translations of the scripts' texts, by English text; empty for English."""
+        """Translations for scripts, keyed by the English text. Empty for English."""
         return script_texts()
 
     @cached_property
@@ -107,28 +107,28 @@ class Frame:
 
     @property
     def nav_behind(self) -> list[NavEntry]:
-        """The entries that a phone shows in a menu."""
+        """The navigation entries that are in a menu on a phone."""
         return [entry for entry in self.nav if entry.is_behind]
 
     def _reachable(self, view: str) -> str:
-        """Return the view's name, or `publication-list` instead of `changes` if the person can't have a draft."""
+        """Return the view's name, or `publication-list` instead of `changes` for users who can't have a draft."""
         has_draft = view != "changes" or can(self._user, Permission.EDIT)
         return view if has_draft else "publication-list"
 
     @cached_property
     def draft(self) -> DraftSummary | None:
-        """The counts of the person's draft, or None if they can't edit."""
+        """The counts of the user's draft, or None if the user isn't allowed to edit."""
         return _draft(self._request) if can(self._user, Permission.EDIT) else None
 
     @cached_property
     def fleet(self) -> FleetSummary | None:
-        """The state of the fleet, or None if the person isn't allowed to see nodes."""
+        """The state of the fleet, or None if the user isn't allowed to see nodes."""
         may_see = can(self._user, Permission.FLEET)
         return fleet_summary(statuses=statuses_of(self._request)) if may_see else None
 
     @cached_property
     def alerts(self) -> AlertSummary | None:
-        """The open alerts, or None if the person isn't allowed to see nodes."""
+        """The open alerts, or None if the user isn't allowed to see nodes."""
         return alert_summary(self._user, now=timezone.now()) if can(self._user, Permission.FLEET) else None
 
     @cached_property
@@ -138,7 +138,7 @@ class Frame:
 
     @cached_property
     def hold(self) -> Hold | None:
-        """The hold on publishing, or None if there is none or the visitor isn't signed in."""
+        """The hold on publishing. None if publishing isn't on hold, or if the visitor isn't signed in."""
         return current_hold() if self._user.is_authenticated else None
 
     @property
@@ -158,7 +158,7 @@ class Frame:
 
     @cached_property
     def may(self) -> dict[str, bool]:
-        """Permissions by name, such as `frame.may.edit`. `create` is True if some team lets the person create zones."""
+        """Permissions by name, such as `frame.may.edit`. `create` is True if the user can create zones in any team."""
         may = {permission.name.lower(): can(self._user, permission) for permission in Permission}
         return may | {"create": access.may_create_zones(self._user)}
 
@@ -169,20 +169,20 @@ def frame(request: HttpRequest) -> dict[str, object]:
 
 
 def _draft(request: HttpRequest) -> DraftSummary:
-    """Return the counts of the person's draft."""
+    """Return the counts of the user's draft."""
     counts = draft_counts_of(request)
     return DraftSummary(changes=sum(zone.total for zone in counts), zones=len(counts))
 
 
 @require_safe
 def draft_pill(request: PanelRequest) -> HttpResponse:
-    """Show only the draft pill, which reloads itself after `draft-changed`."""
+    """Render only the draft pill, which reloads itself after the event `draft-changed`."""
     return render(request, "editor/_draft_pill.html", {"summary": Frame(request).draft})
 
 
 @require_safe
 def fleet_pill(request: PanelRequest) -> HttpResponse:
-    """Show only the fleet pill. Return 204 if the page already shows the same message (`seen`)."""
+    """Render only the fleet pill. Return 204 if the page already shows the same message (`seen`)."""
     access.require(request.user, Permission.FLEET)
     summary = fleet_summary()
     if request.GET.get("seen") == summary.message:
@@ -191,12 +191,12 @@ def fleet_pill(request: PanelRequest) -> HttpResponse:
 
 
 def is_fragment(request: PanelRequest) -> bool:
-    """Return True if htmx wants only a part of the page. A page restored from history is a whole page."""
+    """Return True if htmx requests only part of a page. A page restored from the history is a whole page."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
 
 
 def is_in_drawer(request: PanelRequest) -> bool:
-    """Return True if htmx wants a fragment for the drawer over the editor, also after a redirect."""
+    """Return True if htmx requests a fragment for the drawer over the editor, either directly or after a redirect."""
     return is_fragment(request) and (request.htmx.target == "drawer-body" or request.GET.get("drawer") == "1")
 
 
@@ -209,9 +209,7 @@ def say(
     focus: str = "",
     draft_changed: bool = False,
 ) -> HttpResponse:
-    """Add htmx events for `panel.js`: show a toast of a `kind` (ok, warn or bad), speak, set the focus, update the
-    draft.
-    """
+    """Add htmx events for `panel.js`: show a toast of a `kind` (ok, warn, bad), speak, focus or update the draft."""
     events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
     if toast:
         events["toast"] = {"kind": kind, "text": toast}
@@ -226,7 +224,7 @@ def say(
 
 
 def no_store(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view so that its response, which shows a secret, isn't cached."""
+    """Prevent caching of the view's response, which shows a secret. Used as a decorator."""
 
     def with_no_store(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         response = view(request, *args, **kwargs)

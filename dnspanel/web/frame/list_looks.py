@@ -1,4 +1,4 @@
-"""The view that saves a person's columns and row density for a list, or the hidden cards of the dashboard."""
+"""View that saves a user's columns and row density for a list, or hides the first steps on the dashboard."""
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -14,7 +14,7 @@ from dnspanel.web.frame.outcomes import say_done
 
 @require_POST
 def list_look(request: PanelRequest, of: str) -> HttpResponse:
-    """Save the selected columns and density, then redirect to the list with its search and order."""
+    """Save the selected columns and density. Redirect to the list with its search and sort order."""
     try:
         name = ListName(of)
     except ValueError as exc:
@@ -27,6 +27,6 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
 
 
 def _list_of(address: str) -> str:
-    """Return the URL if it is in this panel, else the URL of the zone list."""
+    """Return the URL if it points into this panel, otherwise the URL of the zone list."""
     safe = url_has_allowed_host_and_scheme(address, allowed_hosts=None) and address.startswith("/")
     return address if safe else reverse("zone-list")

@@ -1,4 +1,4 @@
-"""Warnings about nearly used-up quotas, for a person who is about to add something."""
+"""Warnings about nearly exhausted quotas, for users who are about to add something."""
 
 from django.utils import timezone
 
@@ -10,7 +10,7 @@ from dnspanel.transfer.import_quotas import usage_of_kind
 
 
 def near_quotas(user: User, *kinds: Kind) -> list[str]:
-    """Return a message for each nearly used-up quota of these kinds, of the person and of their teams."""
+    """Return a message for each nearly exhausted quota of these kinds, of the user or of their teams."""
     now = timezone.now()
     found = []
     for holder in holders_for(user):

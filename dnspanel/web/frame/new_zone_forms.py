@@ -1,4 +1,4 @@
-"""Forms for new zones: their names, name servers and template. The forms never save."""
+"""Forms for new zones: names, name servers and template. Forms never save."""
 
 import itertools
 from collections.abc import Collection, Iterator, Sequence
@@ -70,7 +70,7 @@ NO_SET = -1
 
 @dataclass(frozen=True, slots=True)
 class ReverseChoice:
-    """Reverse zones that can replace a typed line. The button for this choice submits `value`."""
+    """Reverse zones that can replace a typed line. The button submits `value`."""
 
     typed: str
     zones: tuple[str, ...]
@@ -90,7 +90,7 @@ class ReverseChoice:
 
 @dataclass(frozen=True, slots=True)
 class ReverseOffer:
-    """A network or address that was typed as a zone name, and its reverse zones."""
+    """A network or address that the user typed as a zone name, and the reverse zones for it."""
 
     typed: str
     reverse: ReverseZones
@@ -202,7 +202,7 @@ class NewZoneForm(ApexForm, PublishingForm):
             self.fields[name].required = False
 
     def _chosen_set(self) -> ServerSet | None:
-        """Return the chosen set of name servers, or None to use the typed name servers."""
+        """Return the chosen set of name servers, or None if the typed name servers are used."""
         if "server_set" not in self.fields:
             return None
         chosen, team = self.cleaned_data.get("server_set"), self.cleaned_data.get("team")
@@ -217,12 +217,12 @@ class NewZoneForm(ApexForm, PublishingForm):
         return {"nameservers": "\n".join(found.nameservers), "hostmaster": found.hostmaster}
 
     def reverse_offers(self) -> list[ReverseOffer]:
-        """Return an offer of reverse zones for each line that is a network or an address."""
+        """Return matching reverse zones for each line that is a network or an address."""
         lines = itertools.islice(numbered_lines(str(self.data.get("names", ""))), MOST_ZONES_AT_ONCE)
         return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
     def names_with(self, chosen: str) -> str:
-        """Return the typed names with one line replaced by the reverse zones in `chosen`, a `ReverseChoice.value`."""
+        """Return the typed names. The reverse zones in `chosen`, a `ReverseChoice.value`, replace one line."""
         typed, *zones = chosen.split()
         lines = str(self.data.get("names", "")).splitlines()
         return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)
@@ -247,7 +247,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
-        """Add `zones`, each with its first RRsets, and `server_set` (chosen set or None) to the cleaned data.
+        """Add `zones`, each with its initial RRsets, and `server_set` (chosen set or None) to the cleaned data.
 
         Rule violations become errors of the name server field.
         """
@@ -278,7 +278,7 @@ class NewZoneForm(ApexForm, PublishingForm):
 
 
 class CloneZoneForm(NewZoneForm):
-    """The form for the names of new zones that get the records of another zone."""
+    """The form for new zones that copy the records of another zone."""
 
     nameservers = None  # type: ignore[assignment]  # the same as in the source zone
     hostmaster = None  # type: ignore[assignment]
@@ -294,12 +294,12 @@ class CloneZoneForm(NewZoneForm):
         self.fields["names"].label = gettext("New zone name")
 
     def clean(self) -> dict[str, Any]:
-        """Return the cleaned data unchanged: the source zone's records were already checked."""
+        """Return the cleaned data unchanged, because the source zone's records were already checked."""
         return self.cleaned_data
 
 
 class ZoneDefaultsForm(ApexForm):
-    """The form for the defaults of new zones. Values fixed by the environment are read-only."""
+    """The form for the defaults of new zones. Values set by environment variables are read-only."""
 
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
@@ -325,9 +325,9 @@ class ZoneDefaultsForm(ApexForm):
 
 
 def mailbox_name(text: str) -> str:
-    """Return the SOA mailbox name for an email address or a name. Raise ValidationError if the text is neither.
+    """Return the SOA mailbox name for an email address or a domain name.
 
-    An empty text stays empty.
+    An empty text stays empty. Raise ValidationError if the text isn't valid as either.
     """
     if not text:
         return ""
@@ -336,7 +336,7 @@ def mailbox_name(text: str) -> str:
 
 
 def _errors_of(zones: list[NewZone]) -> Iterator[str]:
-    """Yield the errors that the rules find in these zones, without warnings."""
+    """Yield the rule violations in these zones that are errors, not warnings."""
     for zone in zones:
         by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
         for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
@@ -345,7 +345,7 @@ def _errors_of(zones: list[NewZone]) -> Iterator[str]:
 
 
 def _names_by_line(text: str) -> list[str]:
-    """Return the names in a text, one per line. Raise ValidationError if a line is invalid or no name is given."""
+    """Parse one name per line. Raise ValidationError if a line is invalid or the text contains no name."""
     found, wrong = _read_names(text)
     if wrong:
         raise forms.ValidationError(_first_of(wrong))
@@ -355,7 +355,7 @@ def _names_by_line(text: str) -> list[str]:
 
 
 def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """Return the names in a text, one per line, and messages about the invalid lines."""
+    """Parse one name per line. Return the names, and messages about the invalid lines."""
     found, wrong = [], []
     for number, line in numbered_lines(text):
         if not line.strip() or line.strip() in leave_out:
@@ -368,6 +368,6 @@ def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], 
 
 
 def _first_of(messages: list[str]) -> list[str]:
-    """Return the first MOST_REFUSALS messages, then a message with the number of the remaining ones."""
+    """Return the first MOST_REFUSALS messages, followed by a message that counts the rest."""
     more = len(messages) - MOST_REFUSALS
     return [*messages[:MOST_REFUSALS], gettext("And {more:,} more lines.").format(more=more)] if more > 0 else messages

@@ -1,6 +1,6 @@
-"""Pages that show a secret once. Reloading such a page shows nothing and repeats nothing.
+"""Pages that show a secret only once. Reloading such a page doesn't show the secret or repeat the action.
 
-The response to the POST that creates a secret is a redirect. The page is stored in the session, encrypted, until the
+The response to the POST that creates a secret is a redirect. The page is encrypted and stored in the session until the
 browser requests it, and then deleted.
 """
 
@@ -20,7 +20,7 @@ _KEY = "one-time-page"
 
 
 def show_once(request: PanelRequest, page: HttpResponse, *, after: str) -> HttpResponse:
-    """Return a redirect that shows this page once. Later requests redirect to the path `after`."""
+    """Return a redirect to this page, which is shown once. Later requests are redirected to the path `after`."""
     key = secrets.token_urlsafe(12)
     request.session[_KEY] = {"key": key, "page": encrypt_secret(page.content).decode(), "after": after}
     return redirect("one-time-page", key)

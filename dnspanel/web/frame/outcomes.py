@@ -1,4 +1,4 @@
-"""Outcomes of actions on pages: messages, and blocks that a refusal ends, after which the view continues."""
+"""Report the outcome of actions on pages: success messages, and blocks that catch refusals."""
 
 from collections.abc import Callable
 from types import TracebackType
@@ -12,7 +12,7 @@ NOTHING_CHANGED = gettext_lazy("{exc} Nothing was changed.")
 
 
 class RefusalBlock:
-    """A block that passes an exception of these kinds to a function, instead of raising it."""
+    """A context manager that passes exceptions of these kinds to a function instead of raising them."""
 
     def __init__(self, report: Callable[[Exception], object], kinds: tuple[type[Exception], ...]) -> None:
         self._report, self._kinds = report, kinds
@@ -32,7 +32,7 @@ class RefusalBlock:
 def reporting(
     request: HttpRequest, *kinds: type[Exception], text: str = "{exc}", level: int = messages.ERROR
 ) -> RefusalBlock:
-    """Return a block that shows a refusal of these kinds as a message, with the refusal in place of `{exc}`."""
+    """Return a context manager that shows exceptions of these kinds as messages. `{exc}` in `text` is the exception."""
     return RefusalBlock(lambda exc: messages.add_message(request, level, text.format(exc=exc)), kinds)
 
 

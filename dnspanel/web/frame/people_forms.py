@@ -1,4 +1,4 @@
-"""Forms about people: invitations, roles and accounts. The forms never save."""
+"""Forms for invitations, roles and accounts. Forms never save."""
 
 from django import forms
 
@@ -16,18 +16,18 @@ class InviteForm(PanelForm):
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """Return the built-in roles, then the custom roles, in one query. The keys are the same as in `User.role_key`."""
+    """Return the built-in roles, then the custom roles. The keys match `User.role_key`. Makes one query."""
     own = OwnRole.objects.order_by("name").values_list("pk", "name")
     return [*Role.choices, *((f"own:{pk}", name) for pk, name in own)]
 
 
 class RoleForm(PanelForm):
-    """The form for the new role of a person."""
+    """The form for a person's new role."""
 
     role = forms.ChoiceField(choices=role_choices)
 
     def chosen_role(self) -> tuple[Role, OwnRole | None]:
-        """Return a built-in role and None, or MEMBER and a custom role. Raise RoleUnknown if it was deleted."""
+        """Return a built-in role and None, or MEMBER and a custom role. Raise RoleUnknown if the role was deleted."""
         chosen = self.cleaned_data["role"]
         if chosen in Role.values:
             return Role(chosen), None

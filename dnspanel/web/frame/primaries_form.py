@@ -1,4 +1,4 @@
-"""The form for a zone's primaries, for existing and new zones."""
+"""The form for the primaries of new and existing zones."""
 
 from django import forms
 
@@ -61,7 +61,7 @@ class PrimariesForm(PanelForm):
     tsig_secret = secret_field(gettext_lazy("Secret"), 1000, gettext_lazy("Base64. Stored encrypted."))
 
     def keep_secret_of(self, row: TransferredZone) -> None:
-        """Explain in the help text that an empty secret keeps the stored key."""
+        """Explain in the help text that leaving the secret empty keeps the stored key."""
         if row.tsig_secret is not None:
             self.fields["tsig_secret"].help_text = gettext(
                 "Base64. Stored encrypted. Leave empty to keep the current secret."
@@ -75,7 +75,7 @@ class PrimariesForm(PanelForm):
 
 
 class PastRulesForm(PanelForm):
-    """The form to change the primaries of a governed or frozen zone despite its rules, with a reason."""
+    """The form that changes a zone's primaries despite an approval rule or a freeze. It requires a reason."""
 
     reason = text_field(None, 500)
     past_rules = switch_field(

@@ -1,4 +1,4 @@
-"""Data that several parts of a page need, read once per request so that the parts agree.
+"""Data that several parts of a page need. It is read once per request, so all parts agree.
 
 Call these functions only after the request has made all its changes.
 """
@@ -23,7 +23,7 @@ def statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
 
 
 def draft_counts_of(request: HttpRequest) -> tuple[DraftCounts, ...]:
-    """Return the number of changes in the signed-in person's draft, by zone."""
+    """Return the number of changes in the signed-in user's draft for each zone."""
     author = request.user
     assert isinstance(author, User)
     return _once(request, f"draft-{author.pk}", lambda: queries.draft_summary(author=author))

@@ -1,4 +1,4 @@
-"""The display of an RRset before and after a change, record by record."""
+"""Display an RRset before and after a change, record by record."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class DisplayRecord:
 
     @property
     def label(self) -> str:
-        """The text that a screen reader reads before the record."""
+        """The screen reader text before the record."""
         label = _RECORD_LABELS.get(self.record.sign)
         return gettext(label) if label else ""
 
@@ -54,7 +54,7 @@ class DisplayRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteDiff:
-    """A tag list or comment of an RRset before and after the change. An empty text means none."""
+    """An RRset's tag list or comment before and after the change. It can be empty."""
 
     title: str
     before: str
@@ -63,7 +63,7 @@ class NoteDiff:
 
 @dataclass(frozen=True)
 class DisplayDiff:
-    """A change to one RRset, for the review and the history."""
+    """A change to one RRset, shown in the review and the history."""
 
     zone: str
     diff: RRsetDiff
@@ -86,7 +86,7 @@ class DisplayDiff:
 
     @property
     def punycode(self) -> str:
-        """The owner name in Punycode if pages show it in another script, else an empty text."""
+        """The owner name in Punycode, if pages show the name in another script. Otherwise empty."""
         return punycode_owner(self.diff.change.name, self.zone)
 
     @property
@@ -103,7 +103,7 @@ class DisplayDiff:
 
     @property
     def sign_class(self) -> str:
-        """The CSS class of the sign (added, changed or deleted), and of the text next to it."""
+        """The CSS class for the sign (added, changed or deleted) and the text next to it."""
         return MARK_CLASSES[self.diff.mark]
 
     @property
@@ -153,7 +153,7 @@ class DisplayDiff:
 
     @property
     def zone_file(self) -> list[tuple[str, str]]:
-        """The change as lines of a zone file: (class, line). The class is "is-delete", "is-add" or "is-same"."""
+        """The change in zone-file syntax, as (class, line). The class is "is-delete", "is-add" or "is-same"."""
         before, after = _lines(self.diff.change.before), _lines(self.diff.change.after)
         gone = [("is-delete", line) for line in before if line not in after]
         kept = [("is-same", line) for line in after if line in before]

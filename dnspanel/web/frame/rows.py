@@ -1,4 +1,4 @@
-"""RRsets as rows of pages: their text, order and element ids. This module makes no queries."""
+"""RRsets as table rows: their text, order and element ids. Makes no queries."""
 
 import hashlib
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ class DisplayValue:
 
 @dataclass(frozen=True)
 class DisplayRow(PatternRow):
-    """A row of the editor: an RRset as in the author's draft, struck through if the draft deletes it."""
+    """A row of the editor's table: an RRset as in the author's draft, struck through if the draft deletes it."""
 
     SHAPED_BY = (
         *("zone", "type", "mark", "repeats_name", "is_selectable", "is_editable", "is_deleted", "may_remove"),
@@ -79,7 +79,7 @@ class DisplayRow(PatternRow):
 
     @property
     def order(self) -> str:
-        """The row's sort key. With it, the script sorts rows in the same order as the server."""
+        """The row's sort key. Scripts use it to sort rows in the same order as the server."""
         return row_order(self.zone, self.row.change.name, self.row.change.type)
 
     @cached_property
@@ -92,7 +92,7 @@ class DisplayRow(PatternRow):
 
     @property
     def punycode(self) -> str:
-        """The owner name in Punycode if pages show it in another script, else an empty text."""
+        """The owner name in Punycode, if pages show the name in another script. Otherwise empty."""
         return punycode_owner(self.row.change.name, self.zone)
 
     @cached_property
@@ -165,7 +165,7 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_notes(self) -> bool:
-        """True if the row shows something below its values. Most of a page's hundred rows don't."""
+        """True if the row shows something below its values. Most of the hundred rows of a page don't."""
         return bool(
             self.tags
             or self.revision
@@ -181,7 +181,7 @@ class DisplayRow(PatternRow):
 
     @property
     def has_pattern(self) -> bool:
-        """True if the row has no remarks, like most rows. A pattern can then render the row (see `PatternRow`)."""
+        """True if the row has no remarks, like most rows. A shared pattern can then render it (see `PatternRow`)."""
         return self.has_plain_values and not self.has_notes
 
     @property
@@ -198,12 +198,12 @@ class DisplayRow(PatternRow):
 
     @property
     def sign_class(self) -> str:
-        """The CSS class of the sign that shows the draft's change to the RRset."""
+        """The CSS class for the sign that shows how the draft changes the RRset."""
         return MARK_CLASSES.get(self.mark, "")
 
     @property
     def row_class(self) -> str:
-        """The CSS class of the table row, or "" for an RRset that the draft doesn't change."""
+        """The CSS class of the table row. Empty if the draft doesn't change the RRset."""
         return f"is-{self.sign_class}" if self.mark else ""
 
     @property
@@ -239,7 +239,7 @@ class DisplayRow(PatternRow):
 
     @property
     def old_ttl(self) -> int | None:
-        """The published TTL if the draft changes it, else None."""
+        """The published TTL if the draft changes the TTL, otherwise None."""
         before = self.row.change.before
         return before.ttl if before and self.row.mark == "changed" and before.ttl != self.ttl else None
 
@@ -266,7 +266,7 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_plain_values(self) -> bool:
-        """True if no value has a remark, as in most rows."""
+        """True if none of the values has a remark, as in most rows."""
         return not any(value.disabled or value.readable or value.comment for value in self.values)
 
     @property
@@ -276,7 +276,7 @@ class DisplayRow(PatternRow):
 
     @property
     def is_compact(self) -> bool:
-        """True if the values are many and short, so that they are shown side by side."""
+        """True if the values are shown side by side, because the RRset has many short values and no comments."""
         values = self.rrset.rdata if self.rrset and not self.rrset.notes.comments else ()
         return len(values) > COMPACT_FROM and max(map(len, values)) <= COMPACT_WIDTH
 
@@ -307,7 +307,7 @@ def _addresses(zone: str) -> _Addresses:
 
 
 def row_id(name: str, type: int) -> str:
-    """Return the element id of an RRset's row. The id is stable, and valid for any bytes in the name."""
+    """Return the element id of an RRset's row. The id is stable, and valid whatever bytes the name contains."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
 
 
@@ -318,7 +318,7 @@ def row_address(zone: str, name: str, type: int) -> str:
 
 
 def row_order(zone: str, name: str, type: int) -> str:
-    """Return a row's sort key, with which the script sorts rows in the same order as the server."""
+    """Return a row's sort key. Scripts use it to sort rows in the same order as the server."""
     place = place_of((keys.relative_key(name, zone), type))
     return f"{place.name.hex()}-{place.rank:05d}"
 
@@ -341,13 +341,13 @@ def display_values(rrset: RRset | None) -> list[DisplayValue]:
 
 
 def punycode_owner(name: str, zone: str) -> str:
-    """Return the relative owner name in Punycode if pages show it in another script, else an empty text."""
+    """Return the relative owner name in Punycode, or "" if pages don't show the name in another script."""
     owner = names.relative_text(name, zone)
     return owner if "xn--" in owner and owner != names.owner_text(name, zone) else ""
 
 
 def readable_rdata(type: int, text: str) -> str:
-    """Return a value with its Punycode names in their own script, or an empty text if no name is in Punycode."""
+    """Return a value with its Punycode names converted to Unicode, or "" if it contains no such names."""
     if "xn--" not in text:
         return ""
     readable = rdata.with_names(type, text, names.display)
@@ -355,7 +355,7 @@ def readable_rdata(type: int, text: str) -> str:
 
 
 def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[DisplayRow]:
-    """Return the rows of the editor's table. `repeats_name` marks a row with the same name as the row above."""
+    """Return the rows of the editor's table. `repeats_name` marks rows with the same name as the row above."""
     found = []
     for row in rows:
         found.append(DisplayRow(zone, row, repeats_name=row.change.name == name_above))
@@ -364,7 +364,7 @@ def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -
 
 
 def capitalize(text: str, *, name: str = "") -> str:
-    """Return the text with a capital first letter, unless it starts with `name`, which keeps its case."""
+    """Capitalize the first letter, unless the text starts with `name`, whose case doesn't change."""
     return text if name and text.startswith(name) else text[:1].upper() + text[1:]
 
 

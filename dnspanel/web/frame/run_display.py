@@ -1,4 +1,4 @@
-"""A run over many zones, as pages show it: its state, progress, counts, and URLs."""
+"""Display a run over many zones: its state, progress, counts, and URLs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayRun(Generic[Run]):
-    """A run, for lists and its own page. `page` is its URL's name. `changing` lists findings that change a zone."""
+    """A run for lists and its own page. `page` is its URL's name, `changing` the findings that change a zone."""
 
     run: Run
 
@@ -83,7 +83,7 @@ class DisplayRun(Generic[Run]):
 
     @property
     def taken_back(self) -> list[TakenBackBatch]:
-        """The run's publications that were reverted, because the canary failed to answer with them."""
+        """The run's publications that were reverted because the canary didn't serve them."""
         return taken_back_of(self.run)
 
     @property
@@ -101,13 +101,13 @@ class DisplayRun(Generic[Run]):
 
     @property
     def page_version(self) -> str:
-        """A text that changes whenever the page changes."""
+        """A string that changes whenever the page changes."""
         return f"{self.run.state}-{self.run.done}"
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One kind of finding of a run: its count, and its listed zones."""
+    """One kind of finding in a run: its count, and the zones listed for it."""
 
     finding: str
     label: str
@@ -121,9 +121,9 @@ class Counted:
 
 
 def count_findings(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
-    """Return the run's counts so far, by kind of finding.
+    """Return the run's counts so far, one for each kind of finding.
 
-    The zones in `listed`, each with its finding, are read only after the run has ended.
+    `listed` has pairs of a finding and a zone. It is evaluated only after the run has ended.
     """
     zones: dict[str, list[RunZone]] = {}
     if run.state not in UNFINISHED_STATES:

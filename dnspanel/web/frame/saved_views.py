@@ -28,7 +28,7 @@ _LISTS = {ViewPage.ZONES: ListName.ZONES, ViewPage.RECORDS: ListName.RECORDS}
 
 @dataclass(frozen=True, slots=True)
 class ListedView:
-    """A saved view with its URL. The URL is empty if the view is for any zone's records and the page has no zone."""
+    """A saved view with its URL, which is empty for a view of any zone's records on a page without a zone."""
 
     view: SavedView
     url: str
@@ -36,7 +36,7 @@ class ListedView:
 
     @property
     def asks(self) -> str:
-        """The view's search as readable text, for example `mail · type MX · sorted by ttl`."""
+        """The view's search as readable text, such as `mail · type MX · sorted by ttl`."""
         terms = self.view.terms
         found = [terms.get("q", "")]
         found += [gettext("type {terms}").format(terms=terms["type"])] if "type" in terms else []
@@ -46,7 +46,7 @@ class ListedView:
 
 
 class ViewForm(PanelForm):
-    """The form for the name of a saved view, and for the team that it is shared with."""
+    """The form for a saved view's name and the team that can use it."""
 
     name = text_field(None, LONGEST_NAME, required=True)
     team = forms.ChoiceField(label=gettext_lazy("Share with"), required=False)
@@ -67,7 +67,7 @@ class ViewForm(PanelForm):
 
 
 class NewViewForm(ViewForm):
-    """The form for a new saved view, with options to keep its columns and to apply it to all zones."""
+    """The form for a new saved view, with options to save the visible columns and to use it in every zone."""
 
     columns = switch_field(gettext_lazy("Save visible columns"))
     everywhere = switch_field(gettext_lazy("Available in every zone"))
@@ -85,7 +85,7 @@ class NewViewForm(ViewForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_view_list(request: PanelRequest) -> HttpResponse:
-    """Show the saved views of one page or of all pages, and a form for the current search. A POST saves the search."""
+    """List the saved views of one page or of all pages, with a form for the current search. A POST saves the search."""
     given = request.POST if request.method == "POST" else request.GET
     page = ViewPage(given["of"]) if given.get("of") in set(ViewPage) else None
     zone = None
@@ -103,7 +103,7 @@ def saved_view_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
-    """Show the form that renames and shares one of the person's own views. A POST saves the changes."""
+    """Show the form that renames or shares one of the user's own views. A POST saves the changes."""
     view = _own_view(request, view_id)
     initial = {"name": view.name, "team": str(view.team_id or "")}
     form = ViewForm(request.POST or None, person=request.user, initial=initial)
@@ -127,7 +127,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
 
 
 def look_in(request: PanelRequest, of: ListName) -> ListLook:
-    """Return a list's look (columns and density) from the saved view in the URL, else the person's own look."""
+    """Return a list's columns and density, from the saved view in the URL or else from the user's own settings."""
     own = look_of(request.user, of)
     pk = id_in(request.GET.get("view", ""))
     if pk is None:
@@ -140,7 +140,7 @@ def look_in(request: PanelRequest, of: ListName) -> ListLook:
 
 
 def address_of(view: SavedView, zone: Zone | None = None) -> str:
-    """Return the URL of the saved view. Return "" if the view is for any zone's records and `zone` is None."""
+    """Return the URL of the saved view. Return "" if the view shows records of any zone and `zone` is None."""
     query = urlencode(view.terms | ({} if view.look is None else {"view": view.pk}))
     if view.page == ViewPage.RECORDS:
         place = view.zone or zone
@@ -156,7 +156,7 @@ def _own_view(request: PanelRequest, view_id: int) -> SavedView:
 
 
 def _terms(request: PanelRequest, given: QueryDict) -> QueryDict:
-    """Return the URL parameters of the current page. For htmx, use the browser's URL, which has more parameters."""
+    """Return the URL parameters of the current page. For htmx, use the browser's URL, which has more of them."""
     url = request.htmx.current_url if is_fragment(request) else None
     return QueryDict(urlsplit(url).query) if url else given
 

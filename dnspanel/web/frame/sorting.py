@@ -11,7 +11,7 @@ LONGEST_SORT = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A sortable column. With `falls`, the first click sorts in descending order."""
+    """A sortable column. With `falls`, the first click sorts it in descending order."""
 
     key: str
     text: str
@@ -21,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column's header: the URL query of its link, and the current sort order (aria-sort)."""
+    """A column header: the query string of its link, and the current sort order (aria-sort)."""
 
     column: Column
     query: str
@@ -30,19 +30,19 @@ class Head:
 
     @property
     def arrow_class(self) -> str:
-        """The CSS classes of the arrow next to the sorted column."""
+        """The CSS classes of the arrow, which is shown at the sorted column."""
         return "icon-s" if self.sorted == "descending" else "icon-s is-up"
 
     @property
     def orders(self) -> tuple[tuple[str, str], ...]:
-        """Both sort orders of the column, as (aria-sort value, URL value)."""
+        """Both sort orders, as (aria-sort value, URL value)."""
         return ("ascending", self.column.key), ("descending", f"-{self.column.key}")
 
 
 def heads(
     columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Head]:
-    """Return the headers by column. `sort` is the current order, as in a URL (empty: by the first column)."""
+    """Return the headers by column. `sort` is the order as in a URL. If it is empty, the first column is sorted."""
     present, falls = sort.removeprefix("-"), sort.startswith("-")
     first = columns[0].key
     found = {}

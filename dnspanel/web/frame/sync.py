@@ -1,4 +1,4 @@
-"""The text with the number of nodes that have acknowledged a publication."""
+"""Show how many nodes serve a publication."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from replication.wire.protocol import Unanswered
 class Sync:
     """The counts of active nodes that serve a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
-    One node that is behind is named with its problem, and the other late nodes are counted.
+    One node that is behind is named with its problem. `more` counts the other late nodes.
     """
 
     tone: str
@@ -40,7 +40,7 @@ class Sync:
 
 
 def sync_of_zone(zone: Zone | ZoneRow, statuses: Sequence[NodeStatus]) -> Sync:
-    """Return the state of the zone's newest revision on the nodes."""
+    """Return how many nodes serve the zone's newest revision."""
     if not zone.is_served:
         return Sync("quiet", count_nodes(()), problem=gettext("not served by nodes"))
     return sync_of(zone.sequence, statuses, zone=zone.name)
@@ -49,8 +49,8 @@ def sync_of_zone(zone: Zone | ZoneRow, statuses: Sequence[NodeStatus]) -> Sync:
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "", failed: str = "") -> Sync:
     """Return the counts of active nodes that have acknowledged this sequence, and one node that hasn't.
 
-    If `zone` is given, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind. The canary
-    is counted, but never makes a zone late. No node ever serves a publication that was reverted (`failed`).
+    With `zone`, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind. The canary is
+    counted, but never makes a zone late. Nodes never serve a publication that was reverted (`failed`).
     """
     if failed:
         return Sync("bad", count_nodes((status.node, False) for status in statuses), failed=failed)

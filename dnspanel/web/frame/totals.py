@@ -1,4 +1,4 @@
-"""The number of entries in a list, as a text."""
+"""Format the number of entries in a list."""
 
 from contextlib import suppress
 
@@ -11,7 +11,7 @@ from dnspanel.zones.models import Zone
 
 
 def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], search: str, *, after: str = "") -> str:
-    """Return the number of zones that match the search of this page, such as "12 zones". `among` are all zones."""
+    """Return how many zones match this page's search, such as "12 zones". `among` are all zones."""
     found = len(page.rows)
     if isinstance(page, queries.ZonePage) and page.looked_to:
         return ngettext(
@@ -28,7 +28,7 @@ def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], se
 
 
 def text_of_records(found: int, *, is_part: bool) -> str:
-    """Return the number of records as a text. A part of a list says that more follow."""
+    """Return the number of records as text. If the list is only a part, return "More than …"."""
     if is_part:
         return gettext("More than {number:,} records").format(number=found)
     return ngettext("{number:,} record", "{number:,} records", found).format(number=found)

@@ -36,16 +36,16 @@ class VariablesForm(PanelForm):
 
     @property
     def values(self) -> dict[str, str]:
-        """The values from a valid form, by variable."""
+        """The values of a valid form, by variable."""
         return {each.name: self.cleaned_data[PREFIX + each.name] for each in self.variables}
 
     def refuse_at(self, faults: Iterable[Fault]) -> None:
-        """Add errors to the fields of their variables, and other errors to the whole form."""
+        """Add errors to the fields of the variables. Errors about other things are added to the whole form."""
         for fault in faults:
             self.refuse(PREFIX + fault.variable if fault.variable else None, str(fault))
 
     def refuse_fields(self, refusal: TemplateRefused) -> None:
-        """Add the refusal's errors to the fields of their variables."""
+        """Add the errors of a refused template to the fields of its variables."""
         for name, messages in refusal.fields.items():
             for message in messages:
                 self.refuse(PREFIX + name, message)

@@ -1,4 +1,4 @@
-"""Views of the step between scan and dry run: the scan's findings, and the choice of an action for each zone."""
+"""Views of the step between scan and dry run: show the scan's findings, and choose an action for each zone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ _UNDONE_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter of the table."""
+    """A filter above the zone table."""
 
     key: str
     text: str
@@ -102,7 +102,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A zone of an import, as shown in the table."""
+    """A zone of an import, displayed in the table."""
 
     row: ImportZone
     exists: bool
@@ -121,7 +121,7 @@ class ListedZone:
 
 
 def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:
-    """Return the template context of the step: the scan's findings, the options, and the first zones."""
+    """Return the step's template context: the scan's findings, the options, and the first zones."""
     scan = queries.scan_summary(job)
     return {
         "scan": scan,
@@ -134,7 +134,7 @@ def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | No
 def zones_context(
     request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
 ) -> dict[str, Any]:
-    """Return the context of the zone table, filtered and paged by the URL. `chooses` adds choices for each zone."""
+    """Return the context of the zone table, filtered and paged by the URL. With `chooses`, each zone has choices."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     show = request.GET.get("show", "")
     kinds = _BEFORE if chooses else _AFTER
@@ -161,7 +161,7 @@ def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) ->
 
 
 def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
-    """Return True if the filter is offered. Filters for actions without zones are left out."""
+    """Return True if the filter is offered. Filters for actions without any zones are omitted."""
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
 
@@ -203,7 +203,7 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Save the options of the import. With `then=plan`, start its dry run."""
+    """Save the import's options. With `then=plan`, start its dry run."""
     job = queries.job_for(request.user, job_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():
@@ -234,7 +234,7 @@ def _page_context(request: PanelRequest, job: ImportJob, form: OptionsForm) -> d
 
 @require_POST
 def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Set the choice of one zone (`row`), of the selected zones, or of all zones that match the search."""
+    """Set the action for one zone (`row`), the selected zones, or all zones that match the search."""
     job = queries.job_for(request.user, job_id)
     one = request.POST.get("row", "")
     ids = _ids([one] if one else request.POST.getlist("zone")[:MOST_TICKED])
@@ -272,7 +272,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
 
 
 def _back(job: ImportJob, search: str, show: str) -> str:
-    """Return the URL of the filtered table on the import's page."""
+    """Return the URL of the import's page with the filtered table."""
     parameters = {name: value for name, value in (("q", search), ("show", show)) if value}
     page = reverse("import-detail", args=[job.pk])
     return f"{page}?{urlencode(parameters)}#import-zones" if parameters else f"{page}#import-zones"

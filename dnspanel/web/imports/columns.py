@@ -1,4 +1,4 @@
-"""The view that assigns meanings to the columns of a CSV import, with a sample of the table."""
+"""View that lets the user assign a meaning to each column of a CSV import, with sample rows."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -43,7 +43,7 @@ _MEANINGS = [("", gettext_lazy("Not used")), *((field, _COLUMN_LABELS[field]) fo
 
 
 class ColumnsForm(PanelForm):
-    """The form for the meaning of each column (`column-N`), and for the zones of a table without a zone column."""
+    """The form for each column's meaning (`column-N`), and for the zones if no column names the zone."""
 
     fixed_zone = mono_field(
         gettext_lazy("Zone for all rows"),
@@ -78,7 +78,7 @@ class ColumnsForm(PanelForm):
 
     @property
     def used_columns(self) -> list[bool]:
-        """For each column, True if the column has a meaning."""
+        """True for each column that has a meaning, False for the others."""
         return [bool(column.value()) for column in self.columns]
 
     def clean_fixed_zone(self) -> str:
@@ -160,5 +160,5 @@ def _start(request: PanelRequest, job: ImportJob, mapping: CsvMapping) -> HttpRe
 
 
 def _cells(row: list[str], mapped: list[bool]) -> list[tuple[str, bool]]:
-    """Return (cell, True if the column is used) for each column of the table. Missing cells are empty."""
+    """Return (cell, whether the column is used) for each column of the table. Missing cells are empty."""
     return [(row[number] if number < len(row) else "", used) for number, used in enumerate(mapped)]

@@ -1,4 +1,4 @@
-"""Views of the dry run: the effect of publishing on each zone, and the button that publishes."""
+"""Views of the dry run: show how the import will change each zone, and publish it."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ MOST_GUARDED = 5
 
 
 def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None = None) -> dict[str, Any]:
-    """Return the template context of the dry run's findings and the table of zones."""
+    """Return the template context with the dry run's findings and the zone table."""
     plan = queries.plan_summary(job)
     return {
         "plan": plan,
@@ -36,7 +36,7 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
 
 
 def fingerprint(plan: queries.PlanSummary) -> str:
-    """Return a text that changes if the dry run's results change, to detect an outdated page."""
+    """Return a string that changes with the dry run's results. It is used to detect an outdated page."""
     counts = (
         *(plan.creates, plan.unions, plan.rrset_replaces, plan.replaces),
         *(plan.added, plan.changed, plan.removed, plan.values_removed),
@@ -50,7 +50,7 @@ def _confirmation(plan: queries.PlanSummary) -> str:
 
 @require_POST
 def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Start the dry run of the import."""
+    """Start the import's dry run."""
     job = queries.job_for(request.user, job_id)
     with reporting(request, WrongState, level=messages.WARNING):
         import_jobs.start_plan(job=job, now=timezone.now())
@@ -59,7 +59,7 @@ def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Start publishing the import as the dry run showed it."""
+    """Start publishing the import, with the results of the dry run."""
     job = queries.job_for(request.user, job_id)
     if job.state != State.PLANNED:
         messages.warning(
@@ -85,7 +85,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Repeat the dry run for the zones that have changed since the last dry run."""
+    """Repeat the dry run for zones that have changed since then."""
     job = queries.job_for(request.user, job_id)
     with reporting(request, TransferError, level=messages.WARNING):
         import_jobs.replan_waiting(job=job, now=timezone.now())
@@ -94,7 +94,7 @@ def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse:
-    """Show the import's changes to one zone, with the same diff as in a review."""
+    """Show how the import changes one zone, as a diff like in the review."""
     job = queries.job_for(request.user, job_id)
     zone = ImportZone.objects.filter(job=job, pk=row_id).first()
     if zone is None:

@@ -30,5 +30,5 @@ class DisplayFaultKind:
 
 
 def fault_kinds_for_display(kinds: Iterable[FaultKind]) -> list[DisplayFaultKind]:
-    """Return the kinds for display, in the same order."""
+    """Convert kinds of errors and warnings for display. The order doesn't change."""
     return [DisplayFaultKind(kind.code, kind.severity, kind.count, kind.sample) for kind in kinds]

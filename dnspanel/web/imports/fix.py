@@ -1,4 +1,4 @@
-"""The view that corrects failed zones: their texts, with errors and proposed fixes, and a button to retry."""
+"""View that corrects zones that failed to import: show their texts, errors and proposed fixes, and retry."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ QUOTED_LENGTH = 190  # an error quotes at most 200 characters, including whitesp
 
 @dataclass(frozen=True, slots=True)
 class FixableFault:
-    """An error, displayed next to its zone's text. `line` is the line of the typed text, or 0 if unknown."""
+    """An error, displayed next to the zone's text. `line` is a line of the edited text, or 0 if unknown."""
 
     item: DisplayFault
     line: int
@@ -38,7 +38,7 @@ class FixableFault:
 
 @dataclass(frozen=True, slots=True)
 class FailedZone:
-    """A zone that failed to import. `text` is None if the text is too large for a page or the file no longer exists."""
+    """A zone that failed to import. `text` is None if it is too large for a page, or if its file no longer exists."""
 
     row: ImportZone
     text: str | None
@@ -53,7 +53,7 @@ class FailedZone:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the texts of failed zones. A POST applies one proposed fix to a text, or retries the import of the texts."""
+    """Show the texts of failed zones. A POST applies one proposed fix, or imports the texts again."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)
@@ -76,7 +76,7 @@ def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
 
 
 def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> HttpResponse | None:
-    """Import the selected zones again. If that is refused, add a message and return None."""
+    """Import the selected zones again. If this is rejected, add a message and return None."""
     form = PublishingForm(request.POST)
     ticked = {int(text) for text in request.POST.getlist("zone") if text.isdecimal() and len(text) < 18}
     texts = {pk: text.replace("\r\n", "\n") for pk, text in typed.items() if pk in ticked}
@@ -90,7 +90,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
-    """Return the errors of these zones, in one query. A zone without a name is matched by its file."""
+    """Return these zones' errors, in one query. The errors of a zone without a name are found by its file."""
     found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}
@@ -124,7 +124,7 @@ def _failed_zone(
 
 
 def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]], fault_id: str) -> dict[int, str]:
-    """Return the typed texts, with the line of one error replaced by its proposed fix."""
+    """Return the edited texts, with one error's line replaced by the proposed fix."""
     for pk, of_zone in faults.items():
         for fault in of_zone:
             if str(fault.pk) == fault_id and pk in typed:
@@ -133,7 +133,7 @@ def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]]
 
 
 def with_fix(text: str, fault: ImportFault) -> str:
-    """Return the text with the error's line replaced by the proposed fix, or unchanged if the line isn't found."""
+    """Replace the error's line with the proposed fix. Return the text unchanged if it doesn't contain the line."""
     lines = text.replace("\r\n", "\n").split("\n")
     number = line_of(fault, lines, fault.path)
     if number and fault.fix:
@@ -142,10 +142,10 @@ def with_fix(text: str, fault: ImportFault) -> str:
 
 
 def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
-    """Return the line number (from 1) of the error in these lines, or 0 if it isn't found.
+    """Return the error's line number (from 1) in these lines, or 0 if none of them matches.
 
-    The error's own line number is from the source file. The text's lines can differ, because lines were added or
-    because the text was made from CSV.
+    The error has a line number in the source file. That number can be wrong here, because lines were added or the text
+    was converted from CSV.
     """
     source = fault.source.strip()
     if fault.path != path or not source:
@@ -157,6 +157,6 @@ def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
 
 
 def _says(line: str, source: str) -> bool:
-    """Return True if the error quotes this line. For a long line, only the beginning is quoted."""
+    """Return True if the error quotes this line. Errors quote only the beginning of a long line."""
     line = line.strip()
     return line == source or (len(source) >= QUOTED_LENGTH and line.startswith(source))

@@ -1,4 +1,4 @@
-"""Forms for an existing import: its options and confirmations."""
+"""Forms for an existing import: options and confirmations."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _APEX_CHOICES = [
 
 
 class OptionsForm(PanelForm):
-    """The import options: the treatment of new and existing zones, name servers, SOA, signatures, TTLs and comments."""
+    """The import options for new and existing zones, name servers, SOA, signatures, TTLs and comments."""
 
     new = forms.ChoiceField(
         label=gettext_lazy("New zones"), choices=[("create", gettext_lazy("Create")), ("skip", gettext_lazy("Skip"))]
@@ -70,7 +70,7 @@ class OptionsForm(PanelForm):
 
 
 class TypedForm(PanelForm):
-    """A form that is confirmed by typing the text `confirmation`."""
+    """A form that the user confirms by typing the text `confirmation`."""
 
     typed = mono_field(None, 300, required=True)
 

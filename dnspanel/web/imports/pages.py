@@ -1,4 +1,4 @@
-"""Views of imports: the list, one import at its current step, and pause, resume, cancel, delete."""
+"""Views that list imports, show an import at its current step, and pause, resume, cancel or delete it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,7 +78,7 @@ def import_list(request: PanelRequest) -> HttpResponse:
 
 
 def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
-    """Return an import for the list. A running import costs one more query, but few imports run at the same time."""
+    """Return an import for the list. A running import needs one more query, but few run at the same time."""
     job = row.job
     progress = queries.progress(job, now=now) if job.state in ACTIVE_STATES else None
     return ListedImport(row, badge_of(job), str(SourceKind(job.source).label), progress)
@@ -86,7 +86,7 @@ def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
 
 @require_safe
 def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the import at its current step. htmx gets only the step, or 204 if nothing changed (`seen`)."""
+    """Show the import at its current step. htmx gets only the step, or status 204 if nothing changed (`seen`)."""
     job = queries.job_for(request.user, job_id)
     display = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
     context = _head(job, display) | _STEP_CONTEXTS[_part(job, display)](request, job)

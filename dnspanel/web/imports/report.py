@@ -1,4 +1,4 @@
-"""Views of the result of an import: the report, its list of errors, and undo."""
+"""Views of an import's result: the report, the list of errors, and undo."""
 
 from dataclasses import dataclass
 from tempfile import TemporaryFile
@@ -38,7 +38,7 @@ _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
 @dataclass(frozen=True, slots=True)
 class DisplayFault:
-    """An error or warning of an import, as shown in a row."""
+    """An error or warning of an import, displayed in a row."""
 
     fault: ImportFault
 
@@ -113,7 +113,7 @@ def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
-    """Download the errors of an import as CSV, filtered by severity or kind."""
+    """Download the import's errors as CSV, filtered by severity or kind."""
     job = queries.job_for(request.user, job_id)
     file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the answer closes it
     for line in queries.faults_csv(job, severity=request.GET.get("severity", ""), code=request.GET.get("code", "")):
@@ -124,7 +124,7 @@ def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Ask the person to type `undo` and the number of zones. A POST starts to undo the import's publications."""
+    """Require the user to type `undo` and the number of zones. A POST starts to undo the import's publications."""
     job = queries.job_for(request.user, job_id)
     report = queries.report(job, now=timezone.now())
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:

@@ -29,7 +29,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplaySource:
-    """One kind of source, as shown in the list of sources."""
+    """One kind of source, displayed in the list of sources."""
 
     kind: str
     text: str
@@ -96,7 +96,7 @@ SOURCES = (
 @sensitive_post_parameters("tsig_secret", "key", "password", "keys_passphrase")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
-    """Show the form for a source. A POST creates the import. Without scripts, the POST also contains the files."""
+    """Show the form for a source. A POST creates the import, and without scripts also uploads the files."""
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404
@@ -143,7 +143,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
 def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
     """Return the kinds of sources in groups.
 
-    Server sources are left out for people who aren't allowed to make the panel connect to servers.
+    Sources on a server are omitted for users who aren't allowed to make the panel connect to servers.
     """
     hidden = () if allowed_servers.may_read_servers(person) else allowed_servers.SERVER_SOURCES
     kinds = [(title, tuple(one for one in group if one.kind not in hidden)) for title, group in SOURCES]

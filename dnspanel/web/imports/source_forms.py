@@ -35,7 +35,7 @@ _PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
 
 
 class SourceForm(PublishingForm):
-    """The base class of the forms for sources. `parameters` and `secret` are arguments for `import_jobs.create_job`."""
+    """The base class of source forms. `parameters` and `secret` are arguments for `import_jobs.create_job`."""
 
     kind: ClassVar[SourceKind]
     takes_files: ClassVar[bool] = False
@@ -63,7 +63,7 @@ class SourceForm(PublishingForm):
 
     @property
     def rows(self) -> Iterator[list[Any]]:
-        """The fields that only this kind of source has, in rows as on the page."""
+        """The fields specific to this kind of source, grouped in rows as on the page."""
         yield from self.groups([field for field in self.visible_fields() if field.name != "title"])
 
     def groups(self, own: list[forms.BoundField]) -> list[list[forms.BoundField]]:
@@ -101,7 +101,7 @@ class JsonForm(SourceForm):
 
 
 class CsvForm(SourceForm):
-    """The form for a CSV table. The next page assigns meanings to its columns."""
+    """The form for a CSV table. On the next page, the user says what its columns contain."""
 
     kind = SourceKind.CSV
     takes_files = True
@@ -346,9 +346,9 @@ def name_or_nothing(text: str) -> str:
 
 
 def names_by_line(text: str) -> list[str]:
-    """Return the canonical names in a text, one per line, without duplicates.
+    """Parse one name per line. Return the canonical names without duplicates.
 
-    Raise ValidationError for too many lines, or with the first invalid lines.
+    Raise ValidationError if the text has too many lines, or with messages about the first invalid lines.
     """
     try:
         lines = counted_lines(text, MOST_NAMED_ZONES)

@@ -1,4 +1,4 @@
-"""The step bar of an import, and a badge for its state."""
+"""The step bar of an import, and the badge for its state."""
 
 from dataclasses import dataclass
 
@@ -70,7 +70,7 @@ class Step:
 
 
 def badge_of(job: ImportJob) -> Badge:
-    """Return the badge of the import for lists and for its page."""
+    """Return the import's badge, which lists and the import's page show."""
     if job.paused:
         return Badge("warn", "pause", gettext("paused"))
     state = State(job.state)
@@ -78,12 +78,12 @@ def badge_of(job: ImportJob) -> Badge:
 
 
 def first_steps() -> list[Step]:
-    """Return the step bar for an import that isn't created yet."""
+    """Return the step bar shown before the import is created."""
     return [Step(text, is_done=False, is_now=number == 0) for number, text in enumerate(_TEXTS)]
 
 
 def step_of(job: ImportJob) -> str:
-    """Return the current step of the import. For a stopped import, return the step where it stopped."""
+    """Return the import's current step. If the import was stopped, return the step where it stopped."""
     found = _STEP_OF_STATE.get(State(job.state))
     if found is not None:
         return found
@@ -97,7 +97,7 @@ def step_of(job: ImportJob) -> str:
 
 
 def steps_of(job: ImportJob, display: str = "") -> list[Step]:
-    """Return the step bar of an import. `display` is the step on the page, if it isn't the import's current step."""
+    """Return the import's step bar. `display` is the step that the page shows, if it isn't the current step."""
     at = STEPS.index(step_of(job))
     stopped = job.state in (State.FAILED, State.CANCELLED) and at < STEPS.index("report")
     ended = job.state in ENDED_STATES
@@ -115,7 +115,7 @@ def steps_of(job: ImportJob, display: str = "") -> list[Step]:
 
 
 def _url(job: ImportJob, step: str) -> str:
-    """Return the URL of the current step, or of the step `choose` after a dry run. Other steps have an empty URL."""
+    """Return the URL of the current step, and of `choose` after a dry run. Return "" for other steps."""
     page = reverse("import-detail", args=[job.pk])
     if step == "choose" and job.state == State.PLANNED:
         return f"{page}?step=choose"

@@ -1,4 +1,4 @@
-"""Views of file uploads for an import: chunks as raw request bodies, the offset to resume from, and completion."""
+"""Views that upload files for an import: the offset to resume from, chunks as raw request bodies, and completion."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 4 * import_limits.MOST_PATH_BYTES
 
 
 def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """Return the template context of the upload: the files received so far, and the URLs that the script needs."""
+    """Return the template context of the upload: the received files, and the URLs for the script."""
     return {
         "files": upload.uploaded_files(job),
         "addresses": addresses_of(job),
@@ -32,13 +32,13 @@ def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
 
 
 def addresses_of(job: ImportJob) -> dict[str, str]:
-    """Return the URLs that the script uses to send chunks and to complete the upload."""
+    """Return the URLs for sending chunks and completing the upload."""
     return {"upload": reverse("import-upload", args=[job.pk]), "finish": reverse("import-uploaded", args=[job.pk])}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Return the offset of a file's next chunk. A POST stores a chunk, which is the request body."""
+    """Return the offset of a file's next chunk. A POST stores the request body as a chunk."""
     job = queries.job_for(request.user, job_id)
     name = request.GET.get("name", "")[:LONGEST_NAME]
     try:
@@ -63,7 +63,7 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Complete the upload. Files that the form sends without scripts are received first."""
+    """Complete the upload. If the browser sent files without scripts, receive them first."""
     job = queries.job_for(request.user, job_id)
     by_script = request.accepts("application/json") and not request.accepts("text/html")
     try:
@@ -79,8 +79,8 @@ def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
 def take_files(request: PanelRequest, job: ImportJob) -> str:
     """Receive the form's files, start the scan, and return the URL of the next page.
 
-    Raise TransferError if a file is refused or none has arrived. A second call doesn't start another scan. A CSV import
-    first needs the meanings of its columns.
+    A second call doesn't start another scan. A CSV import isn't scanned before the user has said what its columns
+    contain. Raise TransferError if a file is rejected or no file has arrived.
     """
     page = reverse("import-detail", args=[job.pk])
     if job.state != State.UPLOADING:

@@ -1,4 +1,4 @@
-"""Views of audit log destinations, for administrators: list, add, change, test, switch off, delete."""
+"""Views for administrators that list, add, change, test, switch off and delete audit log destinations."""
 
 from functools import partial
 from typing import Any
@@ -40,7 +40,7 @@ _SECRET_STAYS = gettext_lazy("Leave empty to keep the stored value, which is nev
 
 
 class DestinationForm(PanelForm):
-    """The form for an audit log destination: its address, the CA that verifies it, and the panel's credentials."""
+    """The form for an audit log destination: its address, the CA that signs its certificate, and credentials."""
 
     name = forms.CharField(max_length=LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
@@ -107,7 +107,7 @@ class DestinationForm(PanelForm):
 
 @require_safe
 def evidence_list(request: PanelRequest) -> HttpResponse:
-    """List the destinations, each with the progress of sending the log to it."""
+    """List the destinations and how far the log has been sent to each."""
     destinations.require_operator(request.user)
     rows = destinations.destination_rows()
     context = {"rows": rows, "may_add": len(rows) < destinations.MOST_DESTINATIONS, "tab": "evidence"}
@@ -116,7 +116,7 @@ def evidence_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new destination. A POST asks for the password and adds the destination."""
+    """Show the form for a new destination. A POST requires the password and adds the destination."""
     destinations.require_operator(request.user)
     kind = Kind.OTLP if request.GET.get("kind") == Kind.OTLP else Kind.SYSLOG
     form = DestinationForm(request.POST or None, kind=kind)
@@ -154,7 +154,7 @@ _ABOUT_LOG = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Show a destination and its progress. A POST asks for the password and changes the destination."""
+    """Show a destination and its progress. A POST requires the password and changes the destination."""
     row = _row(request, destination_id)
     form = DestinationForm(request.POST or None, kind=Kind(row.destination.kind), destination=row.destination)
     if form.is_valid():
@@ -178,7 +178,7 @@ def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 @require_POST
 def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Switch the destination off after a confirmation, or on after a password check (`active` is no or yes)."""
+    """Switch the destination off after a confirmation, or on after a password check (`active` is "no" or "yes")."""
     destination = _row(request, destination_id).destination
     active = request.POST.get("active") == "yes"
     question = Question(
@@ -211,7 +211,7 @@ def evidence_test(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 @require_POST
 def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Delete the destination after a confirmation."""
+    """Delete the destination after the user confirms."""
     destination = _row(request, destination_id).destination
     question = Question(
         title=gettext("Delete {name}").format(name=destination.name),
@@ -231,6 +231,6 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 
 def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
-    """Return the destination. Raise Forbidden for people who aren't operators, DestinationUnknown for a wrong id."""
+    """Return the destination. Raise Forbidden for users who aren't operators, DestinationUnknown for an unknown id."""
     destinations.require_operator(request.user)
     return destinations.destination_row(destination_id)

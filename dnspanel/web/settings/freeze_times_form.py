@@ -1,4 +1,4 @@
-"""The form for the times of a freeze: pickers for people, and repeat rules of RFC 5545 as text for everything else."""
+"""The form for the times of a freeze, with pickers for common rules and RFC 5545 text for all others."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -48,14 +48,14 @@ _MONTH_DAYS = (*((str(day), str(day)) for day in range(1, 29)), (LAST, gettext_l
 
 @dataclass(frozen=True, slots=True)
 class NextDates:
-    """The next periods of the times in a form, or the reason why there are none."""
+    """The next periods for the times in a form, or the reason why there are none."""
 
     next: list[Period]
     problem: str = ""
 
 
 class FreezeTimesForm(PanelForm):
-    """A form with the first period of a freeze, its repetition, and the time zone of both."""
+    """A form for a freeze's first period, its repetition, and the time zone of both."""
 
     starts_at = OwnClockField(label=gettext_lazy("From"), help_text="")
     ends_at = OwnClockField(label=gettext_lazy("Until"), help_text="")
@@ -110,7 +110,7 @@ class FreezeTimesForm(PanelForm):
                 field.choices = [(name, name), *field.choices]
 
     def full_clean(self) -> None:
-        """Check the form. Times are those of clocks in the chosen time zone."""
+        """Validate the form. Times are interpreted in the chosen time zone."""
         with timezone.override(self.place):
             super().full_clean()
 
@@ -128,7 +128,7 @@ class FreezeTimesForm(PanelForm):
 
     @property
     def dates(self) -> NextDates:
-        """The next dates. There are none without a start and an end."""
+        """The next periods. Empty without a start and an end, or if the times are invalid."""
         if not (self.data.get("starts_at") and self.data.get("ends_at")):
             return NextDates([])
         faults = [fault for name in FreezeTimesForm.base_fields for fault in self.errors.get(name, ())]
@@ -144,19 +144,19 @@ class FreezeTimesForm(PanelForm):
 
 
 def next_periods(freeze: Freeze, now: datetime) -> list[Period]:
-    """Return the current and next periods of a freeze, at most MOST_DATES."""
+    """Return a freeze's current and next periods, at most MOST_DATES."""
     return list(islice(freeze_times.periods(freeze, now), MOST_DATES))
 
 
 def initial_times(freeze: Freeze) -> dict[str, Any]:
-    """Return the form's values for the times of a freeze."""
+    """Return the form's initial values for a freeze."""
     place = ZoneInfo(freeze.time_zone)
     start, end = (at.astimezone(place).replace(tzinfo=None) for at in (freeze.starts_at, freeze.ends_at))
     return {"starts_at": start, "ends_at": end, "time_zone": freeze.time_zone, **pickers_of(freeze.repeats)}
 
 
 def _rule_of(given: Mapping[str, Any]) -> str:
-    """Return the repeat rule of a form's valid values."""
+    """Return the repeat rule for the cleaned data of a form."""
     days = ",".join(given["weekdays"])
     rule = {
         "": "",
@@ -175,7 +175,7 @@ def _rule_of(given: Mapping[str, Any]) -> str:
 
 
 def pickers_of(repeats: str) -> dict[str, Any]:
-    """Return the form's values for a stored repeat rule. If the pickers can't express the rule, its text is a value."""
+    """Return the initial form values for a stored repeat rule, as text if the pickers can't express the rule."""
     parts = dict(part.split("=", 1) for part in repeats.split(";") if part)
     days, month_day, until = (parts.get(name, "") for name in ("BYDAY", "BYMONTHDAY", "UNTIL"))
     monthly = "day" if month_day else "weekday"

@@ -21,7 +21,7 @@ from dnspanel.zones.settings.zone_defaults import change_zone_defaults, zone_def
 
 @dataclass(frozen=True, slots=True)
 class DisplaySetting:
-    """A setting with its displayed value. For a secret, the displayed value is only "set" or "not set"."""
+    """A setting and its displayed value. For a secret, this is only "set" or "not set"."""
 
     setting: EnvironmentSetting
     value: str

@@ -1,4 +1,4 @@
-"""Views of publish hooks, for people with the right `govern`: list, add, change, test, rotate secrets, remove."""
+"""Views that list, add, change, test and remove publish hooks, and rotate their secrets. They require `govern`."""
 
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("forged requests"), back="/set
 
 
 class HookForm(ScopeForm):
-    """The form for a hook: its scope, its URL, its time to answer, and the decision if it doesn't answer."""
+    """The form for a hook: its scope, its URL, its time limit, and the decision if it doesn't answer."""
 
     name = forms.CharField(
         required=False,
@@ -77,7 +77,7 @@ class HookForm(ScopeForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hooks(request: PanelRequest) -> HttpResponse:
-    """Show the hooks that the person is allowed to remove. A POST adds a hook and shows its secret once."""
+    """List the hooks that the user is allowed to remove. A POST adds a hook and shows its secret once."""
     form = HookForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         add = partial(form.place_rule, place_publish_hooks.add_hook, author=request.user, terms=form.terms)
@@ -89,7 +89,7 @@ def hooks(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Show a hook and its answers. A POST asks for the password and changes the hook."""
+    """Show a hook and its answers. A POST requires the password and changes the hook."""
     reader = governor(request)
     hook = place_publish_hooks.hook_for(request.user, hook_id)
     form = HookForm(request.POST or None, reader=reader, hook=hook)
@@ -128,7 +128,7 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 @require_POST
 def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Replace the hook's secret and show the new secret once. The old one stays valid for a day."""
+    """Replace the hook's secret and show the new one once. The old secret stays valid for a day."""
     governor(request)
     ask(request, _ABOUT_SECRET)
     made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=request.user, now=timezone.now())
@@ -158,7 +158,7 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Remove the hook after a confirmation, so that the panel no longer asks it about publications."""
+    """Delete a publish hook after the user confirms."""
     return lift_rule(
         request,
         lambda: _about_lifting(place_publish_hooks.hook_for(request.user, hook_id)),

@@ -1,4 +1,4 @@
-"""Views of approval rules and freezes, for people with the right `govern`: list, add, remove."""
+"""Views that list, add and remove approval rules and freezes, for people with the right `govern`."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -97,7 +97,7 @@ class DisplayFreeze:
 
 
 class ScopeForm(AllOrSomeForm):
-    """The base class of forms for rules: the zones that a rule applies to, and the reason for the rule."""
+    """The base class of rule forms: the zones that a rule applies to, and the reason for the rule."""
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]] = (AllOrSome(("zone", "tag", "team"), needs_number=True),)
 
@@ -130,14 +130,14 @@ class ScopeForm(AllOrSomeForm):
 
     @property
     def scope(self) -> Scope:
-        """The scope of the rule in the valid form."""
+        """The rule's scope from a valid form."""
         given = self.cleaned_data
         return Scope(given["zone"], given["tag"], given["team"])
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
-        """Add the rule by a call of `place`, and return its result. The form must be valid.
+        """Call `place` to add the rule, and return its result. The form must be valid.
 
-        If the rule is refused, add the error to its field and return None.
+        If the rule is rejected, add the error to its field and return None.
         """
         try:
             return place(
@@ -255,21 +255,21 @@ class FreezeForm(FreezeTimesForm, ScopeForm):
 
     @property
     def lines(self) -> Iterator[forms.BoundField | Part]:
-        """The visible fields that are not about times."""
+        """The visible fields other than the times."""
         for line in super().lines:
             if isinstance(line, Part) or line.name not in FreezeTimesForm.base_fields:
                 yield line
 
 
 def initial_freeze(freeze: Freeze) -> dict[str, Any]:
-    """Return the form's values for a freeze."""
+    """Return the form's initial values for a freeze."""
     zone, team = freeze.zone and freeze.zone.name, freeze.team and freeze.team.name
     return {"zone": zone, "tag": freeze.tag, "team": team, "reason": freeze.reason, **initial_times(freeze)}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval_rules(request: PanelRequest) -> HttpResponse:
-    """Show the approval rules that the person is allowed to remove. A POST adds a rule."""
+    """List the approval rules that the user is allowed to remove. A POST adds a rule."""
     form = ApprovalRuleForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
@@ -283,7 +283,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
-    """Remove the approval rule, after a confirmation."""
+    """Remove the approval rule after the user confirms."""
     return lift_rule(
         request,
         lambda: _about_rule(publish_rules.rule_with_id(publish_rules.approval_rules(request.user), rule_id)),
@@ -311,9 +311,9 @@ def _about_rule(rule: ApprovalRule) -> Question:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def freezes(request: PanelRequest) -> HttpResponse:
-    """Show the freezes that the person is allowed to remove. A POST adds a freeze.
+    """List the freezes that the user is allowed to remove. A POST adds a freeze.
 
-    The form is filled with the freeze `copy`. For htmx, a GET shows only the next dates of the times in the form.
+    With `copy`, the form has that freeze's values. For htmx, a GET shows only the next periods for the form's times.
     """
     reader, now = governor(request), timezone.now()
     own = publish_rules.freezes(request.user)
@@ -334,7 +334,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
-    """Remove the freeze, after a confirmation."""
+    """Remove the freeze after the user confirms."""
     return lift_rule(
         request,
         lambda: _about_freeze(publish_rules.rule_with_id(publish_rules.freezes(request.user), freeze_id)),
@@ -350,16 +350,16 @@ def _about_freeze(freeze: Freeze) -> Question:
 
 
 def about_lifting(rule: ZoneRule, title: str, effects: Iterable[str], *, back: str) -> Question:
-    """Return the question before a rule is removed: the new possibilities, and the scope and the reason of the rule."""
+    """Return the confirmation before a rule is removed: the effects, and the rule's scope and reason."""
     return Question(title=title, effects=(*effects, str(rule)), button=title, back=reverse(back))
 
 
 def lift_rule(
     request: PanelRequest, about: Callable[[], Question], delete: Callable[..., None], done: str, *, back: str
 ) -> HttpResponse:
-    """Remove a rule after its question, add a message, and redirect to the list. A removed rule gets a warning.
+    """Remove a rule after the user confirms, add a message, and redirect to the list.
 
-    Raise Forbidden if the person isn't allowed to govern any zone.
+    A rule that no longer exists gets a warning. Raise Forbidden if the user isn't allowed to govern any zone.
     """
     governor(request)
     with reporting(request, RuleUnknown, level=messages.WARNING):
@@ -369,7 +369,7 @@ def lift_rule(
 
 
 def governor(request: PanelRequest) -> Actor:
-    """Return the signed-in person if they are allowed to govern at least one zone. Raise Forbidden otherwise."""
+    """Return the signed-in user as an actor. Raise Forbidden if they aren't allowed to govern any zone."""
     actor = actor_of(request.user)
     if actor is None or not actor.may_somewhere(Right.GOVERN):
         raise Forbidden(Permission.EDIT, gettext("You don’t have permission to manage publishing rules."))

@@ -8,9 +8,9 @@ from dnspanel.texts import gettext_lazy
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentSetting:
-    """One environment variable. `attribute` is its name in Django's settings.
+    """An environment variable. `attribute` is its name in Django's settings.
 
-    The value of a variable with `is_secret` is never shown.
+    If `is_secret` is set, pages never show the value.
     """
 
     variable: str

@@ -1,4 +1,4 @@
-"""Template filters for the documentation: the Markdown of docstrings, and the reader's token in examples."""
+"""Template filters that render docstrings as HTML and mark the place of the reader's token in API examples."""
 
 import re
 
@@ -15,7 +15,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 @register.filter
 def inline_code(text: str) -> SafeString:
-    """Return the text as HTML, with text between backticks as `code` elements."""
+    """Convert text to HTML. Text between backticks becomes a `code` element."""
     parts = _CODE.split(text)  # text, code, text, code, …, text
     marked = [conditional_escape(part) for part in parts]
     marked[1::2] = [format_html("<code>{}</code>", part) for part in parts[1::2]]
@@ -24,7 +24,7 @@ def inline_code(text: str) -> SafeString:
 
 @register.filter
 def paragraphs(text: str) -> SafeString:
-    """Return the text as HTML paragraphs. A block whose lines all start with a dash becomes a list."""
+    """Convert text to HTML paragraphs. A block becomes a list if each of its lines starts with a dash."""
     blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [line.strip() for line in block.splitlines() if line.strip()]
@@ -38,6 +38,6 @@ def paragraphs(text: str) -> SafeString:
 
 @register.filter
 def with_token(text: str) -> SafeString:
-    """Return the example as HTML, with an element for the token. `docs.js` inserts the token, only in the browser."""
+    """Return the example as HTML, with an element for the token. `docs.js` inserts the token in the browser."""
     place = format_html("<span data-secret>{}</span>", TOKEN)
     return mark_safe(place.join(conditional_escape(part) for part in text.split(TOKEN)))

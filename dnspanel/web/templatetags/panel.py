@@ -24,9 +24,9 @@ register = template.Library()
 
 
 class _Unit(NamedTuple):
-    """A unit of time: the age in seconds up to which it is used, its length in seconds, and its texts.
+    """A unit of time: the highest age in seconds that it is used for, its length in seconds, and its texts.
 
-    `span` formats a number of units, and `ago` formats an age.
+    `span` formats a duration in this unit, and `ago` formats an age.
     """
 
     limit: float
@@ -84,7 +84,7 @@ class FoldedNode(template.Node):
 def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNode:
     """Replace each line break between `folded` and `endfolded`, with the spaces around it, by one space.
 
-    Browsers display the same page, except in `pre` and `textarea`. A hundred table rows become a quarter smaller.
+    Browsers display the same page, except for `pre` and `textarea`. A table of a hundred rows shrinks by a quarter.
     """
     nodes = parser.parse(("endfolded",))
     parser.delete_first_token()
@@ -113,9 +113,9 @@ class PatternedNode(template.Node):
 
 @register.tag
 def patterned(parser: template.base.Parser, token: template.base.Token) -> PatternedNode:
-    """Render the block between `patterned ROW` and `endpatterned` once for all rows of one shape (see `PatternRow`).
+    """Render the block between `patterned ROW` and `endpatterned` only once for all rows of the same shape.
 
-    ROW is a variable of that class. Everything else in the block must be the same for all rows.
+    ROW is a variable with a `PatternRow`. Everything else in the block must be the same for all rows.
     """
     _, name = token.split_contents()
     nodes = parser.parse(("endpatterned",))
@@ -126,7 +126,7 @@ def patterned(parser: template.base.Parser, token: template.base.Token) -> Patte
 @register.simple_tag
 @lru_cache(maxsize=1024)
 def icon(name: str, css: str = "") -> SafeString:
-    """Return an icon from the sprite. Screen readers skip it, so a word must be next to it."""
+    """Return an icon from the sprite. Screen readers skip it, so text must be next to it."""
     classes = f"icon {css}".rstrip()
     return format_html(
         '<svg class="{}" aria-hidden="true"><use href="{}#{}"/></svg>', classes, static("img/icons.svg"), name
@@ -147,7 +147,7 @@ def querystring_of(**parameters: object) -> str:
 
 @register.filter
 def search_for(value: str, key: str) -> str:
-    """Return the query string of a search for this key, such as `q=team%3Aweb`. A value with spaces is quoted."""
+    """Return the query string that searches for this key and (quoted) value, such as `q=team%3Aweb`."""
     return urlencode({"q": f'{key}:"{value}"' if " " in value else f"{key}:{value}"})
 
 
@@ -157,7 +157,7 @@ register.filter(readable_text)
 
 @register.filter
 def rrtype(number: int) -> str:
-    """Return the mnemonic of a record type number."""
+    """Return the mnemonic for a record type number."""
     return rdata.type_to_text(number)
 
 
@@ -169,26 +169,26 @@ def count(number: int) -> str:
 
 @register.filter
 def sentence(text: str) -> str:
-    """Return the text with a full stop, unless it already ends in a punctuation mark."""
+    """Add a full stop, unless the text already ends with a punctuation mark."""
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 @register.filter
 def to_select(name: str) -> str:
-    """Return the screen reader label of a checkbox that selects this name."""
+    """Return the screen reader label of the checkbox that selects this name."""
     return gettext("Select %(name)s") % {"name": name}
 
 
 @register.filter
 def idn(name: str) -> str:
-    """Return the Unicode form of a name, or an empty text if it equals the name."""
+    """Return a name in Unicode, or "" if it is the same."""
     display = names.display(name)
     return "" if display == name else display
 
 
 @register.filter
 def ago(at: datetime | None) -> SafeString | str:
-    """Return the age of a time as HTML text, with the exact time on hover. None gives "never"."""
+    """Return the age of a time as HTML, with the exact time on hover. Return "never" for None."""
     if at is None:
         return gettext("never")
     return format_html(
@@ -201,19 +201,19 @@ def ago(at: datetime | None) -> SafeString | str:
 
 @register.filter
 def day(at: datetime) -> SafeString:
-    """Return the day as HTML text that does not break at its hyphens."""
+    """Return the date as HTML that doesn't break at its hyphens."""
     return format_html('<time datetime="{0}">{0}</time>', f"{timezone.localtime(at):%Y-%m-%d}")
 
 
 @register.filter
 def unbroken(text: str) -> SafeString:
-    """Return a text as HTML whose names and dates don't break at their hyphens."""
+    """Return the text as HTML in which names and dates don't break at their hyphens."""
     return mark_safe(_HYPHENATED.sub(r'<span class="long">\g<0></span>', escape(text)))
 
 
 @register.filter
 def duration(seconds: float) -> str:
-    """Return a duration in the largest unit that fits: 40 s, 3 min, 2 h, 5 days."""
+    """Format a duration in the largest unit that fits: 40 s, 3 min, 2 h, 5 days."""
     unit, number = _largest_unit(seconds)
     return unit.span(number).format(number=number)
 
@@ -224,12 +224,12 @@ def _largest_unit(seconds: float) -> tuple[_Unit, int]:
 
 
 def moment(at: datetime) -> str:
-    """Return the time to the minute in the reader's time zone, with the zone's name."""
+    """Format a time to the minute in the user's time zone, followed by the zone's name."""
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M %Z}"
 
 
 def spoken_age(seconds: float) -> str:
-    """Return an age as text: `3 min ago`."""
+    """Format an age as text, such as `3 min ago`."""
     if seconds < 5:
         return gettext("just now")
     unit, number = _largest_unit(seconds)
@@ -238,7 +238,7 @@ def spoken_age(seconds: float) -> str:
 
 @register.filter
 def mark_matches(text: str, needles: Collection[str]) -> SafeString:
-    """Return the text with each occurrence of one of the lower-case needles in a `mark` element."""
+    """Return the text as HTML, with each occurrence of a lowercase needle in a `mark` element."""
     lowered, parts, at = text.lower(), [], 0
     while len(lowered) == len(text):  # otherwise positions differ
         places = [(lowered.find(needle, at), -len(needle)) for needle in needles if needle]

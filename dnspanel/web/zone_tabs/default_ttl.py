@@ -1,4 +1,4 @@
-"""The view of a zone's default TTL for new records, on its Settings tab."""
+"""View for a zone's default TTL for new records, on the zone's Settings tab."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 
 
 class DefaultTtlForm(PanelForm):
-    """The form for the TTL of new records, with an option to change records that have the old default."""
+    """The form for the TTL of new records, with an option to update records with the old default."""
 
     default_ttl = mono_field(gettext_lazy("TTL for new records"), 20, list="ttls")
     others = forms.BooleanField(required=False)
@@ -47,14 +47,14 @@ class DefaultTtlForm(PanelForm):
 
 
 def default_ttl_form(request: PanelRequest, zone: Zone, *, bound: bool = False) -> DefaultTtlForm:
-    """Return the form, bound to the request's data if `bound`."""
+    """Return the form. If `bound`, it contains the request's data."""
     initial = {"default_ttl": "" if zone.default_ttl is None else zone.default_ttl}
     return DefaultTtlForm(request.POST if bound else None, initial=initial, present=default_ttl(request, zone))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form. A POST saves the TTL and, if selected, drafts the TTL for records with the old default."""
+    """Show the form. A POST saves the TTL and, if selected, drafts it for records with the old default."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = default_ttl_form(request, zone, bound=request.method == "POST")
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""The view of a zone's keyless transfers and additional NOTIFY receivers, on its Settings tab."""
+"""View for transfers without a TSIG key and additional NOTIFY targets of a zone, on its Settings tab."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -23,7 +23,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The form for the networks of keyless transfers and the addresses to notify. `keyless` checks the values."""
+    """The form for networks that can transfer without a key, and for addresses to notify. `keyless` validates both."""
 
     networks = mono_field(
         gettext_lazy("Transfers without key"),
@@ -42,12 +42,12 @@ class KeylessForm(PanelForm):
     )
 
     def words(self, field: str) -> list[str]:
-        """Return the entries of the field as a list."""
+        """Return the field's entries as a list."""
         return split_list(str(self.cleaned_data[field]))
 
 
 def keyless_context(zone: Zone) -> dict[str, object]:
-    """Return the template context of the card about keyless transfers."""
+    """Return the template context for the card about transfers without a key."""
     return _about(zone, keyless.keyless_of(zone))
 
 
@@ -58,7 +58,7 @@ def _about(zone: Zone, found: keyless.Keyless) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the networks of keyless transfers and the additional NOTIFY receivers. A POST changes both lists."""
+    """Show the networks that can transfer without a key, and additional NOTIFY targets. A POST changes both."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     found = keyless.keyless_of(zone)
     context = _about(zone, found)

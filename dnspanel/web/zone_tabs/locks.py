@@ -1,4 +1,4 @@
-"""The views of a zone's locks on its Settings tab. Only a lock's manager can change the records that it locks."""
+"""Views for a zone's locks, on its Settings tab. Only a lock's manager can change the locked records."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from dnspanel.zones.rights.locks import LONGEST_REASON, NO_MANAGER, Manager, add
 
 
 class LockForm(AllOrSomeForm, AboutRRsetForm):
-    """The form for a lock: its records, its reason, and the person or token that can still change the records."""
+    """The form for a lock: its records, the reason, and the person or token that can still change the records."""
 
     all_or_some = (
         AllOrSome(
@@ -70,7 +70,7 @@ class LockForm(AllOrSomeForm, AboutRRsetForm):
 
 
 def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
-    """Return the template context of the locks card."""
+    """Return the template context for the locks card."""
     return {"lock_form": form, "locks": locks_of(zone)}
 
 

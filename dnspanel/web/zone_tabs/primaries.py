@@ -1,4 +1,4 @@
-"""The views of a zone's primaries on its Settings tab: set primaries, take the zone over, give it back."""
+"""Views for a zone's primaries, on its Settings tab: set primaries, take the zone over, give it back."""
 
 from collections.abc import Callable
 from functools import partial
@@ -74,7 +74,7 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Make this panel the zone's primary, after a confirmation."""
+    """Make this panel the zone's primary after the user confirms."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     if zone.transferred_from:
         ask(request, _about_taking_over(zone))
@@ -92,7 +92,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Transfer the zone from its former primaries again, after a confirmation."""
+    """Return the zone to its former primaries after the user confirms. The panel then transfers it again."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     if not zone.transferred_from:
         ask(request, _about_giving_back(zone))
@@ -119,7 +119,7 @@ def _run_act(request: PanelRequest, zone: Zone, act: Callable[[], object], said:
 
 
 def _acting(request: PanelRequest) -> dict[str, Any]:
-    """Return keyword arguments for a change: the actor with the reason, and whether to bypass the zone's rules."""
+    """Return the keyword arguments for a change: the actor with a reason, and whether to bypass the zone's rules."""
     form = PastRulesForm(request.POST)
     said = form.verb_arguments if form.is_valid() else {}
     acting = Acting(request.user, Channel.WEB, timezone.now(), str(said.get("reason", "")))
@@ -127,7 +127,7 @@ def _acting(request: PanelRequest) -> dict[str, Any]:
 
 
 def _past_form(request: PanelRequest, zone: Zone) -> PastRulesForm | None:
-    """Return the form to bypass rules, or None if the zone has no rules or the person isn't allowed to govern it."""
+    """Return the form to bypass rules. Return None if the zone has no rules or the user isn't allowed to govern it."""
     if not access.has_right(request.user, zone, Right.GOVERN) or not publish_guards.rules_about([zone]):
         return None
     return PastRulesForm(request.POST or None)

@@ -1,4 +1,4 @@
-"""The view of a zone's settings: its tags and its team."""
+"""View for a zone's tags and team, on its Settings tab."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -22,7 +22,7 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the tags and team of a zone. A POST changes them."""
+    """Show a zone's tags and team. A POST changes them."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""Views of the query statistics of a zone and its names, for the period that nodes keep."""
+"""Views for query statistics of a zone and its names, over the period that nodes keep."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ MOST_OPERATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DisplayEstimate:
-    """Queries per second as text. With `is_bound`, `rate` is only an upper bound."""
+    """A rate in queries per second, as text. With `is_bound`, `rate` is only an upper bound."""
 
     rate: str
     error: str
@@ -45,7 +45,7 @@ class DisplayEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DisplayNode:
-    """One node's query statistics for the zone. `sample` is None if the node hasn't reported any."""
+    """A node's query statistics for the zone. `sample` is None if the node hasn't reported any."""
 
     name: str
     sample: NodeSample | None
@@ -54,7 +54,7 @@ class DisplayNode:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRow:
-    """A row of a list. `type` is empty if the list has no types."""
+    """A row of a list. `type` is empty if the list doesn't show types."""
 
     what: str
     type: str
@@ -63,7 +63,7 @@ class DisplayRow:
 
 @dataclass(frozen=True, slots=True)
 class DisplayList:
-    """A list of top entries for the zone: its unit, its rows, and the text for a list without rows."""
+    """A list of the zone's top entries: its title, its unit, its rows, and the text shown if it is empty."""
 
     title: str
     unit: str
@@ -73,7 +73,7 @@ class DisplayList:
 
 @dataclass(frozen=True, slots=True)
 class DisplayHour:
-    """The last hour by minute: the graph, its maximum, and the number of minutes with data."""
+    """The last hour, minute by minute: the graph, its maximum, and the number of minutes with data."""
 
     lines: tuple[str, ...]
     highest: str
@@ -84,9 +84,9 @@ class DisplayHour:
 
 @require_safe
 def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the query rate of the zone. htmx fetches only the numbers.
+    """Show the zone's query rate. htmx fetches only the numbers.
 
-    Nodes are asked for statistics only while a person looks at the page.
+    The panel requests statistics from nodes only while someone views the page.
     """
     zone = access.zone_for_reading(request.user, zone_name)
     zone_queries.watch_zones([zone.name])
@@ -119,7 +119,7 @@ def _numbers(zone: Zone, *, with_nodes: bool) -> dict[str, object]:
 
 
 def _serving() -> "QuerySet[Node]":
-    """Return the active and drained nodes, except the canary and fronts."""
+    """Return the active and drained nodes, without the canary and fronts."""
     return Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False, is_front=False
     ).order_by("name")
@@ -136,7 +136,7 @@ def _display_estimate(estimate: Estimate) -> DisplayEstimate:
 
 
 def small_rate(per_second: float) -> str:
-    """Return a rate as text. Rates below one per second have two significant digits, and are at least 0.001."""
+    """Format a rate. A rate below 0.95 has two significant digits and is at least 0.001."""
     if 0 < per_second < 0.95:
         return "0.001" if per_second < 0.001 else f"{float(f'{per_second:.2g}'):f}".rstrip("0")
     return rate(per_second)
@@ -158,7 +158,7 @@ def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
 
 
 def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
-    """Return the lists for all nodes together: names and types by query rate, failures by number of occurrences."""
+    """Return the lists for all nodes combined: names and types by query rate, failures by frequency."""
     types: dict[str, float] = {}
     for sample in samples:
         for rrtype, times in sample.top.types:
@@ -196,9 +196,9 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Show the query rates of names in the draft that are among the most queried names, or return 204 if none is.
+    """Show the query rates of the draft's names that are among the most queried ones. Return 204 if none of them is.
 
-    `zone` limits the names to one zone. Nodes are asked for statistics only while a person looks at the page.
+    `zone` limits the names to one zone. The panel requests statistics from nodes only while someone views the page.
     """
     access.require(request.user, Permission.EDIT)
     operations = draft.operations_of(request.user).filter(zone__in=access.zones_visible_to(request.user))

@@ -1,4 +1,4 @@
-"""URLs of a zone's tabs except its records, included by `web.urls`, which registers the `zone` converter."""
+"""URLs of a zone's tabs, except its records. `web.urls` includes them, and registers the `zone` converter."""
 
 from django.urls import path
 

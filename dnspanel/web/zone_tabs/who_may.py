@@ -1,4 +1,4 @@
-"""The view of people and tokens with rights over a zone, limited to people known to the reader."""
+"""View that lists people and tokens with rights over a zone. Only people known to the user are shown."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class DisplayReason:
-    """A right of a person, its source, and the names and types that it is limited to (empty means any)."""
+    """A right, its source, and the names and types that it is limited to (empty means any)."""
 
     what: str
     reason: str
@@ -43,7 +43,7 @@ class DisplayPerson:
 
 @dataclass(frozen=True, slots=True)
 class DisplayToken:
-    """A token with rights over the zone, which never exceed its owner's rights."""
+    """A token with rights over the zone. These rights never exceed its owner's rights."""
 
     token: Token
     reasons: tuple[DisplayReason, ...]
@@ -51,7 +51,7 @@ class DisplayToken:
 
 @require_safe
 def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show people and tokens with rights over the zone, and check one person's rights. htmx gets only list rows."""
+    """List people and tokens with rights over the zone, and check one person's rights. htmx gets only list rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     actor = actor_of(request.user)
     assert actor is not None  # only signed-in people can see a zone
@@ -86,7 +86,7 @@ def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object
 
 
 def _tokens(request: PanelRequest, actor: Actor, zone: Zone, now: datetime) -> dict[str, object]:
-    """Return the requested page of tokens, in four queries. Tokens without rights over the zone are left out."""
+    """Return the requested page of tokens, in four queries. Tokens without rights over the zone are omitted."""
     before = id_in(request.GET.get("before", ""))
     found = tokens_here(actor, zone, now=now, before=before, limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]

@@ -1,4 +1,4 @@
-"""Forms for templates: their name and team, and the contents of a version."""
+"""Forms for templates: name and team, and the contents of a version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from dnspanel.zones.values.soa import DEFAULT_TTL
 
 
 class HeadForm(PanelForm):
-    """The form for the name, team and description of a template."""
+    """The form for a template's name, team and description."""
 
     template_name = forms.CharField(  # type: ignore[assignment]  # replaces `template_name` of Django's forms
         label=gettext_lazy("Name"),
@@ -63,7 +63,7 @@ class HeadForm(PanelForm):
 
     @property
     def head(self) -> Head:
-        """The template's name, team and description from a valid form."""
+        """The template's name, team and description, from a valid form."""
         chosen = self.cleaned_data
         return Head(chosen["template_name"], chosen.get("team"), chosen["description"])
 
@@ -77,7 +77,7 @@ class HeadForm(PanelForm):
 
 
 class NewTemplateForm(HeadForm):
-    """The form for a new template: its name, team, description, and use (for whole zones or as a snippet)."""
+    """The form for a new template: name, team, description, and whether it is for whole zones or a snippet."""
 
     # Sets of name servers have their own page.
     kind = forms.ChoiceField(
@@ -149,13 +149,13 @@ class TextForm(PanelForm):
 
     @property
     def content(self) -> Text:
-        """The contents of the version from a valid form. A variable without a row is not declared."""
+        """The version's contents, from a valid form. A variable without a row is not declared."""
         rows = [row for row in self.rows if f"kind-{row.name}" in self.data and row.kind in KIND_LABELS]
         variables = [Variable(row.name, row.label, VariableKind(row.kind), row.default) for row in rows]
         return Text(self.cleaned_data["text"], variables, self.cleaned_data["note"])
 
     def refuse_all(self, faults: Mapping[str, Sequence[str]]) -> None:
-        """Add all errors to the text, the note or the variable that caused them."""
+        """Add each error to the text, the note or the variable that caused it."""
         for name, messages in faults.items():
             if name.startswith("variables/"):
                 self._faults[name.removeprefix("variables/")] = list(messages)
@@ -165,7 +165,7 @@ class TextForm(PanelForm):
 
 
 class ServersForm(PanelForm):
-    """The form for one version of a set of name servers."""
+    """The form for a version of a set of name servers."""
 
     hosts = mono_field(
         gettext_lazy("Name servers"),
@@ -218,7 +218,7 @@ class ServersForm(PanelForm):
 
     @property
     def content(self) -> Text:
-        """The contents of the version from a valid form. Raises TemplateRefused if the name servers are invalid."""
+        """The version's contents, from a valid form. Raises TemplateRefused if the name servers are invalid."""
         typed = self.cleaned_data
         servers = Servers(typed["hosts"], typed["primary"], typed["hostmaster"], typed["ttl"])
         return content_of(servers, typed["note"])

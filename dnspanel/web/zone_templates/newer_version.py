@@ -1,4 +1,4 @@
-"""A helper that publishes a form's contents as the next version of a template or of a set of name servers."""
+"""Publish a form's contents as the next version of a template or of a set of name servers."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -17,7 +17,7 @@ from dnspanel.zones.models import ZoneTemplate
 def publish_newer_version(
     request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
 ) -> HttpResponse | None:
-    """Publish a valid form's contents and redirect to the template. If that is refused, add errors and return None."""
+    """Publish a valid form's contents and redirect to the template. If rejected, add errors and return None."""
     with form.catching(TemplateRefused, TemplateMoved):
         published = edit_template.publish_version(
             template=template,

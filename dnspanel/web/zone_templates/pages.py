@@ -1,4 +1,4 @@
-"""Views of templates: the list, one template, its text with a live check, its versions, and the zones that use it."""
+"""Views of templates: the list, one template, its text with live validation, its versions, and its zones."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ _BEGINS_WITH = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayVariable:
-    """A variable of a template, as shown on a page."""
+    """A template variable, displayed on a page."""
 
     variable: Variable
 
@@ -46,14 +46,14 @@ class DisplayVariable:
 
 @dataclass(frozen=True, slots=True)
 class DisplayRecords:
-    """The first records that a template creates, as lines, and the number of further records."""
+    """The first records that a template creates, as lines, and the number of remaining records."""
 
     lines: list[str]
     more: int
 
 
 def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
-    """Return the first MOST_DISPLAYED records as preview lines, and the number of the others."""
+    """Return the first MOST_DISPLAYED records as preview lines, and the number of remaining records."""
     lines = [
         f"{names.owner_text(each.name, zone)} {each.ttl} {rdata.type_to_text(each.type)} {text}"
         for each in rrsets
@@ -64,7 +64,7 @@ def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
 
 @require_safe
 def template_list(request: PanelRequest) -> HttpResponse:
-    """List the templates that the person is allowed to see."""
+    """List the templates that the user is allowed to see."""
     require(request.user, Permission.READ)
     context = {
         "templates": access.templates_visible_to(request.user).exclude(kind=TemplateKind.SERVERS),
@@ -75,7 +75,7 @@ def template_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new template. A POST creates the template. A POST from htmx only checks the text."""
+    """Show the form for a new template. A POST creates the template. A POST from htmx only validates the text."""
     if not access.may_make_templates(request.user):
         raise Forbidden(
             Permission.EDIT, gettext("You don’t have permission to create templates for the whole panel or for a team.")
@@ -109,7 +109,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
 
 
 def _check_text(text: TextForm) -> None:
-    """Add the errors in the text to the form, even if the form already has other errors."""
+    """Add the text's errors to the form, even if the form already has other errors."""
     with text.catching(TemplateRefused):
         edit_template.check_text(text.content)
 
@@ -127,7 +127,7 @@ def _new_page(request: PanelRequest, head: HeadForm, text: TextForm, status: int
 
 @require_safe
 def template_detail(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show a template: its current text, its variables and versions, and the number of linked zones."""
+    """Show a template's current text, variables and versions, and the number of linked zones."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     version = version_of(template)
@@ -147,14 +147,14 @@ def _version_context(version: TemplateVersion) -> dict[str, object]:
 def _template_page(
     request: PanelRequest, template: ZoneTemplate, page: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """Render a page of one template. The context also has `may_change`, the reader's right to change the template."""
+    """Render a page of a template. Add `may_change` to the context: whether the user can change the template."""
     own = {"template": template, "may_change": access.may_change_in(request.user, template.team_id)}
     return render(request, page, own | context, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the text of the newest version. A POST publishes another version. A POST from htmx only checks the text."""
+    """Show the text of the newest version. A POST publishes a new version. A POST from htmx only validates the text."""
     template = _changeable(request, template_id)
     if template.kind == TemplateKind.SERVERS:
         return redirect("server-set-edit", template.pk)
@@ -176,7 +176,7 @@ def _edit_page(request: PanelRequest, template: ZoneTemplate, form: TextForm, st
 
 
 def _changeable(request: PanelRequest, template_id: int) -> ZoneTemplate:
-    """Return the template if the person is allowed to change it. Raise Forbidden if they can only see it."""
+    """Return the template. Raise Forbidden if the user isn't allowed to change it."""
     template = access.template_for(request.user, template_id)
     access.require_change_in(request.user, template.team)
     return template
@@ -205,7 +205,7 @@ def _preview(form: TextForm) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the template's name, team and description. A POST changes these values."""
+    """Show the template's name, team and description. A POST changes them."""
     template = _changeable(request, template_id)
     form = HeadForm(request.POST or None, author=request.user, initial=HeadForm.initial_of(template))
     if form.is_valid():
@@ -219,7 +219,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_safe
 def template_version(request: PanelRequest, template_id: int, number: int) -> HttpResponse:
-    """Show one version of a template, and the changes that the version made."""
+    """Show a version of a template and its changes."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     found = {
@@ -253,7 +253,7 @@ def template_zones(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_delete(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the effect of the deletion on zones that use the template. A POST deletes the template."""
+    """Show how the deletion affects zones that use the template. A POST deletes the template."""
     template = _changeable(request, template_id)
     if request.method == "POST":
         edit_template.delete_template(template=template, by=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Views of template runs: start a dry run, show its findings and progress, apply it, cancel it."""
+"""Views of template runs: start a dry run, show its findings and progress, apply or cancel it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +75,7 @@ class CarryOutForm(PublishingForm):
 
 @dataclass(frozen=True, slots=True)
 class DisplayTemplateRun(DisplayRun[TemplateRun]):
-    """A template run, as shown in a list or on its page. Zones with conflicts count as changes."""
+    """A template run, displayed in a list or on its page. Zones with conflicts count as changes."""
 
     page = "template-run"
     changing = (Outcome.CHANGE, Outcome.CONFLICT)
@@ -105,7 +105,7 @@ class DisplayTemplateRun(DisplayRun[TemplateRun]):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the form for a new template run, and the recent runs. A POST starts a dry run."""
+    """Show the form for a new template run, and recent runs. A POST starts a dry run."""
     require(request.user, Permission.EDIT)
     template = access.template_for(request.user, template_id)
     variables = variables_stored(version_of(template))
@@ -155,7 +155,7 @@ def _runs_page(
 
 @require_safe
 def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Show a run's progress and findings. htmx gets only the changing part, or 204 if nothing changed."""
+    """Show a run's progress and findings. htmx gets only the part that changes, or 204 if nothing changed."""
     require(request.user, Permission.EDIT)
     display = DisplayTemplateRun(verbs.run_for(request.user, template_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:
@@ -169,7 +169,7 @@ def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
 
 @require_POST
 def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Start a run that applies the changes that a dry run found."""
+    """Start a run that applies the changes from a dry run."""
     require(request.user, Permission.EDIT)
     dry_run = verbs.run_for(request.user, template_run_id)
     form = CarryOutForm(request.POST)
@@ -190,7 +190,7 @@ def template_run_apply(request: PanelRequest, template_run_id: int) -> HttpRespo
 
 @require_POST
 def template_run_cancel(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Cancel a run. Changes that the run already published stay."""
+    """Cancel a run. Changes that it already published stay."""
     require(request.user, Permission.EDIT)
     run = verbs.run_for(request.user, template_run_id)
     with reporting(request, RunRefused):

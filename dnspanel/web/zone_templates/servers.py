@@ -1,4 +1,4 @@
-"""Views of sets of name servers: list, create, publish a new version, set the default for new zones."""
+"""Views of name server sets: list, create, publish a new version, set the default for new zones."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -20,7 +20,7 @@ from dnspanel.zones.settings.server_sets import newest_set, newest_sets
 
 @require_safe
 def server_set_list(request: PanelRequest) -> HttpResponse:
-    """List the sets of name servers that the person is allowed to see."""
+    """List the name server sets that the user is allowed to see."""
     require(request.user, Permission.READ)
     sets = newest_sets(access.sets_visible_to(request.user))
     context = {"sets": sets, "may_make": access.may_make_templates(request.user)}
@@ -55,7 +55,7 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Show the current contents of the set. A POST publishes a new version."""
+    """Show the set's current contents. A POST publishes a new version."""
     template = access.template_for(request.user, set_id)
     access.require_change_in(request.user, template.team)
     found = newest_set(template)
@@ -70,7 +70,7 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
 
 @require_POST
 def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Make the set the default for new zones (of its team, if it has one). With an empty `default`, unset it."""
+    """Make the set the default for new zones (of its team, if any). If `default` is empty, unset it."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""The view of a name server set's vanity names in this panel's zones: addresses, glue, and records at the parents."""
+"""View for a name server set's vanity names in this panel's zones: addresses, glue, and the parents' records."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ _LOOKS = {Verdict.FINE: ("is-ok", "check"), Verdict.TO_DO: ("is-warn", "alert"),
 
 @dataclass(frozen=True, slots=True)
 class DisplayPoint:
-    """A finding about the parent's records, with its color and icon."""
+    """A finding about the parent zone's records, with its color and icon."""
 
     point: Point
 
@@ -41,7 +41,7 @@ class DisplayPoint:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPlace:
-    """A zone that contains names of the set, and whether the reader is allowed to edit it."""
+    """A zone that contains some of the set's names, and whether the user is allowed to edit the zone."""
 
     place: Place
     may_edit: bool
@@ -64,9 +64,9 @@ class DisplayPlace:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Show the zones that contain names of the set.
+    """List the zones that contain some of the set's names.
 
-    A POST starts or stops updates of the addresses in one of these zones, or checks the zone's parent.
+    A POST starts or stops automatic address updates in one of these zones, or checks its parent zone.
     """
     access.require(request.user, Permission.READ)
     template = set_for(request.user, set_id)
@@ -81,7 +81,7 @@ def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
 
 
 def _act(request: PanelRequest, template: ZoneTemplate) -> None:
-    """Perform the requested action, and add a message about the result or the refusal."""
+    """Perform the requested action, and add a message about its result."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     now, act = timezone.now(), request.POST.get("act")
     kept = next((place.kept for place in places_of(template, request.user) if place.zone == zone), None)

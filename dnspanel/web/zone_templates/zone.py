@@ -1,4 +1,4 @@
-"""Views of a zone's templates: list them, preview one template's changes, add these changes to the draft."""
+"""Views of a zone's templates: list templates, preview a template's changes, add the changes to the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ MOST_CHECKED = 200  # the preview checks the rules of this many RRsets; the revi
 
 @dataclass(frozen=True, slots=True)
 class DisplayStep:
-    """The change to one RRset, with a checkbox."""
+    """A change to one RRset, with a checkbox."""
 
     step: Step
     diff: DisplayDiff
@@ -53,7 +53,7 @@ class DisplayStep:
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The state of applying a template to a zone: its input, the resulting changes, and the errors."""
+    """A template being applied to a zone: the input, the resulting changes, and errors."""
 
     template: ZoneTemplate
     link: TemplateLink | None
@@ -77,7 +77,7 @@ class Applying:
 
     @property
     def may_add(self) -> bool:
-        """True if there are changes to add to the draft, or a new link to create."""
+        """True if there are changes to add to the draft, or a link to create."""
         return self.steps is not None and (bool(self.steps) or (self.keep and self.link is None))
 
 
@@ -88,7 +88,7 @@ def tick_of(step: Step) -> str:
 
 @require_safe
 def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List the templates that can be applied to this zone, and the templates linked to the zone."""
+    """List the templates that can be applied to this zone, and the templates that are linked to it."""
     zone = access.zone_for_editing(request.user, zone_name)
     templates = list(template_access.templates_visible_to(request.user))
     context: dict[str, object] = {
@@ -103,7 +103,7 @@ def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
-    """Show a template's variables. A POST previews the changes to the zone, or drafts the selected changes."""
+    """Show a template's variables. A POST previews the changes to the zone, or adds the selected ones to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     template = template_access.template_for(request.user, template_id)
     link = use.link_of(zone, template)
@@ -174,7 +174,7 @@ def _with(applying: Applying, **changed: object) -> Applying:
 
 
 def _display(zone: Zone, steps: Sequence[Step], ticked: set[str] | None) -> list[DisplayStep]:
-    """Return the steps with their checkboxes. For a new preview, all except conflicts are selected."""
+    """Return the steps with checkboxes. In a new preview, all steps except conflicts are selected."""
     return [
         DisplayStep(
             step,
@@ -186,7 +186,7 @@ def _display(zone: Zone, steps: Sequence[Step], ticked: set[str] | None) -> list
 
 
 def _digest_of_steps(using: use.Using, steps: Sequence[Step]) -> str:
-    """Return a digest of the template's version and its changes, to detect an outdated preview."""
+    """Return a digest of the template's version and of the changes. It is used to detect an outdated preview."""
     parts = [digest_of(step.change.before) + digest_of(step.change.after) for step in steps]
     return blake2s(f"{using.version.number} {' '.join(parts)}".encode()).hexdigest()
 
@@ -220,7 +220,7 @@ def _show(request: PanelRequest, zone: Zone, applying: Applying, status: int = 2
 
 @require_POST
 def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
-    """Remove the link between the zone and the template. The zone's records don't change."""
+    """Unlink the template from the zone. The zone's records don't change."""
     zone = access.zone_for_editing(request.user, zone_name)
     template = template_access.template_for(request.user, template_id)
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Views of runs that change many zones: dry-run findings, progress, apply, undo, cancel."""
+"""Views of runs that change many zones: show dry-run findings and progress, apply, undo or cancel a run."""
 
 from dataclasses import dataclass
 
@@ -47,14 +47,14 @@ _OF_UNDO: Labels = {
 
 
 class CarryOutForm(PublishingForm):
-    """The form that applies a run. If the run deletes zones, the typed number of zones is the confirmation."""
+    """The form that applies a run. If the run deletes zones, the user confirms by typing their number."""
 
     typed_count = forms.IntegerField(required=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayChangeRun(DisplayRun[ChangeRun]):
-    """A run of changes, as shown in a list or on its page."""
+    """A run of changes, displayed in a list or on its page."""
 
     page = "zone-change-run"
     changing = (Outcome.CHANGE,)
@@ -117,14 +117,14 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 
     @property
     def policies_url(self) -> str:
-        """The URL of policy runs if this run gave zones new DNSSEC policies to follow, otherwise ""."""
+        """The URL of policy runs if this run has assigned DNSSEC policies to zones, otherwise ""."""
         is_done = self.run.act == ZoneAct.POLICY and not self.run.dry_run and not self.is_unfinished
         return reverse("zone-policy-runs") if is_done else ""
 
 
 @require_safe
 def change_run_list(request: PanelRequest) -> HttpResponse:
-    """List the recent runs of changes."""
+    """List recent runs of changes."""
     _require(request)
     runs = [DisplayChangeRun(run) for run in change_run_queries.runs_visible_to(request.user)[:LISTED]]
     return render(request, "zones/change_runs.html", {"runs": runs})
@@ -132,7 +132,7 @@ def change_run_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Show a run's progress and findings. htmx gets only the changing part, or 204 if nothing changed."""
+    """Show a run's progress and findings. htmx gets only the part that changes, or 204 if nothing changed."""
     _require(request)
     display = DisplayChangeRun(change_run_queries.run_for(request.user, change_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:
@@ -150,7 +150,7 @@ def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Start a run that applies the changes that a dry run found."""
+    """Start a run that applies the changes from a dry run."""
     _require(request)
     dry_run = change_run_queries.run_for(request.user, change_run_id)
     display, form = DisplayChangeRun(dry_run), CarryOutForm(request.POST)
@@ -172,7 +172,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Start a run that undoes the changes of this run but keeps later ones by other people."""
+    """Start a run that undoes this run's changes but keeps later changes by other people."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)
@@ -187,7 +187,7 @@ def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Cancel a run. Changes that the run already made stay."""
+    """Cancel a run. Changes that it already made stay."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     with reporting(request, RunRefused):

@@ -1,4 +1,4 @@
-"""The page that creates zones with the records of an existing zone."""
+"""View that creates zones with a copy of an existing zone's records."""
 
 from collections.abc import Sequence
 
@@ -72,7 +72,7 @@ def _page(request: PanelRequest, source: Zone, form: CloneZoneForm, status: int)
 
 
 def _preview(request: PanelRequest, source: Zone, zone_names: Sequence[str]) -> dict[str, object]:
-    """Return a preview of the first new zone's records. If no name is typed yet, show the source's records."""
+    """Return a preview of the first new zone's records. Until the user types a name, return the source's records."""
     context: dict[str, object] = {"zone": source, "new_name": zone_names[0] if zone_names else ""}
     refusals = refusals_of(tuple(zone_names), request.user).values()
     context["refusals"] = [str(refusal) for refusal in refusals][:EXAMPLES]

@@ -1,4 +1,4 @@
-"""The page that deletes a zone. The page asks for the zone's name and lists records that point to the zone."""
+"""View that deletes a zone. The user types the zone's name, and sees which records point to the zone."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ from replication.dns.rrset import RRset
 
 
 def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
-    """Draft the removal of the deleted zone's delegation, and add a message about it."""
+    """Draft the deletion of the delegation for a deleted zone, and add a message about it."""
     try:
         count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
     except (RightMissing, QuotaExceeded, Unknown) as exc:
@@ -46,7 +46,7 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form that asks for the zone's name. A POST moves the zone to the trash."""
+    """Show the form that requires the zone's name. A POST moves the zone to the trash."""
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     traces = delegation.traces_of(request.user, zone.name)
@@ -76,7 +76,7 @@ def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> dict[str, object]:
-    """Return the template context of records in other zones that point into this zone, except the zone's delegation."""
+    """Return the template context with other zones' records that point into this zone, except its delegation."""
     found, has_more = across_zones.pointers_into(zone, request.user)
     found = [pointer for pointer in found if pointer.rrset not in traces or pointer.rrset is None]
     named = [
@@ -88,7 +88,7 @@ def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> d
 
 
 def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:
-    """Make the form ask for the number of zones if the guard against mass deletions would refuse this deletion."""
+    """Make the form require the number of zones if the guard against mass deletions blocks this deletion."""
     try:
         refuse_mass_deletion(author=request.user, count=1, now=timezone.now(), names=[zone.name])
     except MassDeletion as exc:
@@ -96,7 +96,7 @@ def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Non
 
 
 def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:
-    """Delete the zone. Return None if the form must first ask for the number of zones."""
+    """Delete the zone. Return None if the user must first type the number of zones."""
 
     def delete(*, confirmed: bool) -> Publication:
         return edit.delete_zone(

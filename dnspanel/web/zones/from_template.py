@@ -1,4 +1,4 @@
-"""New zones from a template: the available templates, their variables, and the records that they add."""
+"""Create zones from a template: the available templates, their variables, and the records that they add."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dnspanel.zones.rules import rules, violations
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The chosen template and the fields of its variables, both None without a template."""
+    """The chosen template and the fields for its variables. Both are None if no template is chosen."""
 
     template: ZoneTemplate | None = None
     variables: VariablesForm | None = None
@@ -27,7 +27,7 @@ NOTHING = Beginning()
 
 
 def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[ZoneTemplate]]:
-    """Return (id, name) of the zone templates that this person is allowed to see, and the sets of name servers."""
+    """Return (id, name) of the zone templates that this user is allowed to see, and the name server sets."""
     found = list(access.templates_visible_to(user).exclude(kind=TemplateKind.SNIPPET))
     named = [
         (template.pk, f"{template.name} ({template.team.name})" if template.team else template.name)
@@ -38,7 +38,7 @@ def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[Zo
 
 
 def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_sent: bool) -> Beginning:
-    """Return the template with this id and the values typed for it, or NOTHING if the person can't see it."""
+    """Return the template with this id and the values typed for it, or NOTHING if the user isn't allowed to see it."""
     text = str(template_id or "")
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
         return NOTHING
@@ -51,7 +51,7 @@ def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_s
 
 
 def using_of(begins: Beginning) -> use.Using | None:
-    """Return the template with its values, or None without a template.
+    """Return the template with its values, or None if no template is chosen.
 
     If the values are invalid, add the errors to the form and return None.
     """
@@ -65,7 +65,7 @@ def using_of(begins: Beginning) -> use.Using | None:
 
 
 def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list[NewZone]:
-    """Return the zones of a valid form with the template's records added, or [] after adding errors to the forms."""
+    """Return a valid form's zones with the template's records, or [] after adding errors to the forms."""
     zones: Sequence[NewZone] = form.cleaned_data["zones"]
     assert begins.variables is not None
     if len(zones) > use.MOST_NEW_ZONES:

@@ -1,4 +1,4 @@
-"""Views that list and create zones. The editor is in `editor`."""
+"""Views that list and create zones. The editor's views are in `editor`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ListedZone(PatternRow):
-    """A zone, for display in the list, with its state on the nodes."""
+    """A zone in the list, with its state on the nodes."""
 
     SHAPED_BY = ("readable", "team", "tags", "is_signed", "changed_by", "sync")
     FILLED_IN = ("id", "name", "address", "rrsets", "serial", "revision", "age")
@@ -95,7 +95,7 @@ class ListedZone(PatternRow):
 
     @property
     def readable(self) -> str:
-        """The zone's name in its own script if it is in Punycode, else empty."""
+        """The zone's name in Unicode if it contains Punycode, otherwise empty."""
         return idn(self.zone.name)
 
     @property
@@ -148,7 +148,7 @@ class FirstZone:
 
     @property
     def lines(self) -> list[str]:
-        """The zone's first MOST_LINES records, in zone file syntax."""
+        """The zone's first MOST_LINES records in zone-file syntax."""
         return self._lines[:MOST_LINES]
 
     @property
@@ -166,7 +166,7 @@ class FirstZone:
 
 @require_safe
 def zone_list(request: PanelRequest) -> HttpResponse:
-    """List all zones, or the zones that match a search: the whole page, only the list, or only its next rows."""
+    """List all zones, or those that match a search. htmx gets only the list or its next rows."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
     sort = request.GET.get("sort", "")[:LONGEST_SORT]
@@ -205,7 +205,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
 def _search_page(
     request: PanelRequest, search: str, searched: Search, order: ZoneOrder
 ) -> tuple[queries.ZonePage, str]:
-    """Return the requested page of the list, and the reason if the search is too general to run."""
+    """Return the requested page of the list, and an error message if the search is too general."""
     try:
         with searching_for(search):
             refuse_too_general(searched)
@@ -216,9 +216,9 @@ def _search_page(
 
 
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
-    """Return the zones with their state on the nodes, computed once per sequence.
+    """Return the zones with their state on the nodes. The state is computed once per sequence.
 
-    The state is computed separately for a zone that nodes don't serve, or with ALIAS or LUA records without answers.
+    It is computed separately for zones that aren't served or have ALIAS or LUA records that a node can't answer.
     """
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}
@@ -230,7 +230,7 @@ def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for new zones. htmx gets a preview of the zones' first RRsets. A POST creates the zones."""
+    """Show the form for new zones. htmx gets a preview of the first RRsets. A POST creates the zones."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -260,20 +260,20 @@ def _new_zone_form(request: PanelRequest, *args: Any, **kwargs: Any) -> NewZoneF
 
 
 def _as_typed(request: PanelRequest, form: NewZoneForm, **changed: str) -> NewZoneForm:
-    """Return a new, unvalidated form with the typed values, except for the fields in `changed`."""
+    """Return a new, unvalidated form with the typed values. `changed` replaces some of them."""
     typed = {name: form.data.get(name, "") for name in form.fields}
     return _new_zone_form(request, initial=typed | changed)
 
 
 def _begins(request: PanelRequest, form: NewZoneForm) -> Beginning:
-    """Return the form's template with the values typed for it."""
+    """Return the form's template with its typed values."""
     if form.is_bound:
         return beginning(request.user, form.data.get("template"), form.data, is_sent=True)
     return beginning(request.user, form.initial.get("template"), request.POST, is_sent=False)
 
 
 def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publication | None:
-    """Create the zones. If a name or the template is refused, add the error to the form and return None."""
+    """Create the zones. If a name or the template is rejected, add the error to the form and return None."""
     using = using_of(begins)
     zones = form.cleaned_data["zones"] if using is None else with_records(using, begins, form)
     if form.errors or (begins.variables is not None and begins.variables.errors):
@@ -296,7 +296,7 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
 
 
 def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publication) -> HttpResponse:
-    """Draft the delegations if selected. Redirect to the new zone, or for several zones to their publication."""
+    """Draft the delegations if selected. Redirect to the new zone, or to the publication if there are several zones."""
     created = form.cleaned_data["names"]
     if form.cleaned_data["delegate"]:
         _delegate(request, created)
@@ -308,7 +308,7 @@ def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publi
 
 
 def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> Publication | None:
-    """Call `create` and return its publication. If a name is refused, add the error to the form and return None."""
+    """Call `create` and return the publication. If a name is rejected, add the error to the form and return None."""
     try:
         return create()
     except (NameRefused, QuotaExceeded, KeptBack, Locked, HookRefused) as exc:
@@ -320,7 +320,7 @@ def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> 
 
 
 def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
-    """Add errors for all names that would be refused, so that one attempt shows all of them."""
+    """Add the errors of all rejected names to the form, at most MOST_REFUSALS, not only the first one."""
     told = list(form.errors.get("names", []))
     found = [str(refusal) for refusal in refusals_of(form.readable_names, request.user).values()]
     for message in [each for each in found if each not in told][: max(0, MOST_REFUSALS - len(told))]:
@@ -328,7 +328,7 @@ def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
 
 
 def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
-    """Draft the delegations of new zones. Add a message that names the parents, or reports that no parent was found."""
+    """Draft the delegations of new zones. Add a message that names the parents or says that none was found."""
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
@@ -365,7 +365,7 @@ def _new_zone_page(
 
 
 def _new_zone_preview(request: PanelRequest) -> HttpResponse:
-    """Show a preview of the new zones. After another template was chosen, show the fields of its variables instead."""
+    """Render a preview of the new zones, or the fields for the variables of a newly chosen template."""
     form = _new_zone_form(request, request.GET)
     begins = _begins(request, form)
     if request.htmx.target == "new-variables":
@@ -401,7 +401,7 @@ def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
 
 
 def _copy_of(begins: Beginning) -> Beginning:
-    """Return a copy of the template's form, so that validating it for a preview shows no errors on the page."""
+    """Return a copy of the template's form. Validating the copy for a preview shows no errors on the page."""
     assert begins.variables is not None
     typed = begins.variables.data or begins.variables.initial
     return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))

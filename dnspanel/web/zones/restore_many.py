@@ -1,4 +1,4 @@
-"""Views that restore many zones from the trash: selected zones, search results, or zones that a publication deleted."""
+"""Views that restore many zones from the trash: selected zones, search results, or a publication's deletions."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ _LARGEST_ID, _LARGEST_SEQUENCE = 2**31, 2**63
 
 
 class RestoreZonesForm(PublishingForm):
-    """The form that confirms restoring the zones on the page, with the reason."""
+    """The form that confirms the restoration of the zones on the page, with a reason."""
 
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
     preview = forms.BooleanField(required=False)
@@ -45,7 +45,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show the zones to restore, and the refused zones with the reasons. A POST restores the zones on the page."""
+    """Show the zones to restore, and the zones that can't be restored with the reasons. A POST restores the zones."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:
@@ -72,7 +72,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Start a dry run of the restoration of all matching zones, and redirect to it, or back with an error."""
+    """Start a dry run that restores all matching zones. Redirect to it, or back with an error message."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(
@@ -149,7 +149,7 @@ def _show(
 
 
 def _selection(given: QueryDict) -> TrashSelection | None:
-    """Return the selection in the request, or None if nothing valid is selected."""
+    """Return the selection from the request, or None if it is invalid or empty."""
     sequence = given.get("publication", "")
     if sequence.isascii() and sequence.isdecimal() and 0 < int(sequence) < _LARGEST_SEQUENCE:
         return TrashSelection(publication=int(sequence))

@@ -1,4 +1,4 @@
-"""The search over all zones and RRsets that a person is allowed to see."""
+"""View that searches all zones and RRsets that a user is allowed to see."""
 
 from dataclasses import dataclass
 
@@ -74,7 +74,7 @@ def search(request: PanelRequest) -> HttpResponse:
 
 
 def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
-    """Return the first zones, a page of RRsets, and the reason if the search is too general to run."""
+    """Return the first zones, a page of RRsets, and an error message if the search is too general."""
     zones = queries.ZonePage((), "")
     after = place_of(request.GET.get("after", ""))
     try:
@@ -91,7 +91,7 @@ def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[q
 
 
 def _asks_for_zones(searched: Search) -> bool:
-    """Return True if the search can match zones. A search with only record filters can't."""
+    """Return True if the search can match zones. It can't if it consists only of record filters."""
     return bool(searched.words or searched.about_zones)
 
 

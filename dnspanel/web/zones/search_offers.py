@@ -1,4 +1,4 @@
-"""The list below a search box: filters, zones, records, pages and actions that match the typed text."""
+"""Suggestions below a search box: filters, zones, records, pages and actions that match the typed text."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ _ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One line of the list: its text, a smaller text, and its URL. Without a URL, the line completes the typed text."""
+    """A suggestion: its text, a smaller text, and its URL. Without a URL, the suggestion completes the typed text."""
 
     text: str
     icon: str
@@ -75,7 +75,7 @@ Group = tuple[str, Sequence[Offer]]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Zones and records in groups, and the URL of the exact match. `is_complete` is False if the search was refused."""
+    """Zones and records in groups, and the exact match's URL. `is_complete` is False if the search was rejected."""
 
     groups: Sequence[Group]
     exact: str = ""
@@ -84,7 +84,7 @@ class _Found:
 
 @require_safe
 def search_offers(request: PanelRequest) -> HttpResponse:
-    """Show filters, zones, records and pages that match the typed text. With `only=filters`, show only the filters."""
+    """Show suggestions that match the typed text. With `only=filters`, show only filters."""
     typed = request.GET.get("q", "")[:LONGEST_SEARCH]
     text = typed.strip()
     searched = parse(text)
@@ -109,9 +109,9 @@ def search_offers(request: PanelRequest) -> HttpResponse:
 
 
 def _url_to_open(panel: Sequence[Group], text: str, *, is_alone: bool) -> str:
-    """Return the URL of the page or action that Enter opens, or "" if Enter searches for the text.
+    """Return the URL of the page or action that Enter opens, or "" if Enter starts a search.
 
-    Enter opens the one with this name. If the panel has nothing else that matches, Enter opens the first one.
+    Enter opens the one with exactly this name, or the first if only pages and actions match (`is_alone`).
     """
     offers = [offer for _, group in panel for offer in group]
     named = [offer for offer in offers if offer.text.lower() == text.lower()]
@@ -158,7 +158,7 @@ def _offer(text: str, icon: str, view: str, _: Permission | None) -> Offer:
 
 
 def _search_groups(person: User, text: str, searched: Search) -> _Found:
-    """Return zones and records that match, the exact match first. The person's own zones come before other zones."""
+    """Return matching zones and records, the exact match first. The user's own zones come before other zones."""
     marks = marked_zones(person)
     own = [zone.name for zone in (*marks.pinned, *marks.recent) if _has_all(zone.name, text.lower().split())]
     if len(text) < FEWEST_LETTERS or searched.faults:
@@ -178,7 +178,7 @@ def _search_groups(person: User, text: str, searched: Search) -> _Found:
 def _groups(
     zones: Sequence[str], records: Sequence[tuple[str, RRset]], exact: ExactMatch | None
 ) -> tuple[list[Group], str]:
-    """Return a group of zones and a group of records for each zone, and the URL of the exact match."""
+    """Return a group of zones, a group of records for each zone, and the URL of the exact match."""
     if exact is not None and exact.rrsets:
         records = [*((exact.zone.name, rrset) for rrset in exact.rrsets), *records]
     elif exact is not None:
@@ -194,7 +194,7 @@ def _groups(
 
 
 def exact_url(person: User, text: str) -> str:
-    """Return the URL of the zone or of the first record with exactly this name, or ""."""
+    """Return the URL of the zone, or of the first record, with exactly this name. Return "" if none exists."""
     return _groups([], [], exact_match(person=person, text=text))[1] if text else ""
 
 

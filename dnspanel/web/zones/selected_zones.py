@@ -1,7 +1,7 @@
-"""Views that change many zones: the selected zones, or all zones that match the list's search.
+"""Views that change many zones: selected zones, or all zones that match the list's search.
 
-For few zones, deletions and changes to tags or team are previewed and applied immediately. For many zones, and for
-DNSSEC policies and templates, a dry run starts. An export is a separate job.
+For a few zones, deletions and changes to tags or teams are previewed and then applied immediately. A dry run starts for
+many zones, and always for DNSSEC policies and templates. An export is a separate job.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ NONE = "none"
 
 
 class ManyZonesForm(AllOrSomeForm):
-    """The form for a bulk change to zones, with the fields for each kind of change."""
+    """The form for a bulk change of zones. It has fields for each kind of change."""
 
     all_or_some = (AllOrSome(("q",), needs_number=True),)
 
@@ -182,7 +182,7 @@ class ManyZonesForm(AllOrSomeForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Show the form that changes many zones. The first POST previews the change, and the second applies it."""
+    """Show the form that changes many zones. The first POST previews the change, the second one applies it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -211,7 +211,7 @@ def zone_many_zones(request: PanelRequest) -> HttpResponse:
 
 
 def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelRequest) -> ZonesOutcome | None:
-    """Return the outcome of the bulk change. If it is refused, add the error to the form and return None."""
+    """Return the outcome of the bulk change. If it is rejected, add the error to the form and return None."""
     try:
         with searching_for(selection.search):
             if form.cleaned_data["act"] == DELETE:
@@ -230,9 +230,9 @@ def _preview(form: ManyZonesForm, selection: ZoneSelection, request: PanelReques
 
 
 def _as_job(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse | None:
-    """Start a run or an export if the change needs one, and return a redirect to it. Return None for immediate changes.
+    """Start a run or an export and redirect to it. Return None if the change is applied immediately.
 
-    If the run or export is refused, return the page with the form's errors.
+    If the run or the export is rejected, return the page with the form's errors.
     """
     act = form.cleaned_data["act"]
     try:
@@ -354,7 +354,7 @@ def _fingerprint(zones: Sequence[Zone]) -> str:
 
 
 def _selection(request: PanelRequest) -> ZoneSelection | None:
-    """Return the selection in the request, or None if nothing is selected."""
+    """Return the selection from the request, or None if it is empty."""
     if request.POST.get("all"):
         search = "" if request.POST.get("where") == ALL else request.POST.get("q", "")
         return ZoneSelection(search=search[:LONGEST_SEARCH].strip())
@@ -396,7 +396,7 @@ def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, 
 
 
 def _example(form: ManyZonesForm, zone: Zone) -> tuple[str, str, str]:
-    """Return a zone's name and a property before and after. For a deletion, the property is the RRset count."""
+    """Return a zone's name, and one property before and after the change. For a deletion, this is the RRset count."""
     if form.cleaned_data["act"] == DELETE:
         return (
             zone.name,

@@ -1,4 +1,4 @@
-"""The view that creates a zone transferred from primaries elsewhere."""
+"""View that creates a zone transferred from external primaries."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -57,7 +57,7 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
 
 
 def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
-    """Create the zone and return True. If it is refused, add the reason to the form and return False."""
+    """Create the zone and return True. If it is rejected, add the reason to the form and return False."""
     with (
         form.catching(PrimariesRefused, NameRefused, NamesRefused, QuotaExceeded),
         form.catching(KeptBack, Locked, HookRefused, at="name"),

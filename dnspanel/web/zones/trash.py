@@ -31,7 +31,7 @@ ROWS_PER_PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class TrashedZone:
-    """A deleted zone, the time of its permanent deletion, the days until then, and the right to restore the zone."""
+    """A deleted zone, the time and days until its permanent deletion, and whether the user can restore it."""
 
     zone: queries.ZoneRow
     gone_at: datetime
@@ -41,7 +41,7 @@ class TrashedZone:
 
 @require_safe
 def zone_trash(request: PanelRequest) -> HttpResponse:
-    """List deleted zones, most recently deleted first, or only those that match a search. htmx gets only the list."""
+    """List deleted zones, or those that match a search, most recently deleted first. htmx gets only the list."""
     now = timezone.now()
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     searched = parse(search)
@@ -66,7 +66,7 @@ def zone_trash(request: PanelRequest) -> HttpResponse:
 
 
 def _trash_page(request: PanelRequest, search: str, searched: Search) -> tuple[queries.Page[queries.ZoneRow], str]:
-    """Return the requested page of the trash, and the reason if the search is too general to run."""
+    """Return the requested page of the trash, and an error message if the search is too general."""
     try:
         with searching_for(search):
             refuse_too_general(searched)
@@ -83,7 +83,7 @@ def _trashed_zone(row: queries.ZoneRow, now: datetime, *, may_restore: bool) -> 
 
 @require_safe
 def zone_trashed(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Show the records of a deleted zone, page by page."""
+    """Show the records of a deleted zone, one page at a time."""
     zone = access.trashed_zone_for_reading(request.user, zone_id)
     return _trashed_page(request, zone, GoneForm(zone_name=zone.name))
 
@@ -106,7 +106,7 @@ def _trashed_page(request: PanelRequest, zone: Zone, form: GoneForm, status: int
 
 @require_http_methods(["POST"])
 def zone_gone(request: PanelRequest, zone_id: int) -> HttpResponse:
-    """Permanently delete a zone in the trash if its name was typed as a confirmation."""
+    """Permanently delete a zone in the trash if the user confirmed by typing its name."""
     zone = access.trashed_zone_for_restoring(request.user, zone_id)
     form = GoneForm(request.POST, zone_name=zone.name)
     if form.is_valid():

@@ -1,1 +1,1 @@
-"""The audit log: a record of what people did, chained by hashes so that tampering can be detected."""
+"""The audit log of all actions. A chain of hashes makes tampering detectable."""

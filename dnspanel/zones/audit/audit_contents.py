@@ -1,7 +1,7 @@
-"""The current content of acts, for the chain: audit entries, and publications with the changes of each zone.
+"""Read the current content of actions for the chain: audit entries, and publications with each zone's changes.
 
-The `parts` of a publication map each zone id to the digest of the zone's revision, and the key `created` to the number
-of created zones. When a zone is deleted permanently, its revisions are deleted too. The chain then uses the digest that
+The `parts` of a publication map each zone id to the digest of the zone's revision. The key `created` has the number of
+created zones. When a zone is deleted permanently, its revisions are deleted too. The chain then uses the digest that
 was stored earlier.
 """
 
@@ -35,22 +35,22 @@ _REVISION = ("zone_id", "number", "kind", "serial", "added", "changed", "removed
 
 @dataclass(frozen=True, slots=True)
 class ActContent:
-    """The digest of an act's whole content and, for a publication, the digests of its parts."""
+    """The digest of an action's whole content and, for a publication, the digests of its parts."""
 
     digest: bytes
     parts: Parts
 
 
 def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
-    """Return the contents of these audit entries. Skip deleted entries."""
+    """Return the contents of these audit entries. Deleted entries are omitted."""
     rows = AuditEntry.objects.filter(pk__in=ids).values(*_ENTRY)
     return {row["id"]: ActContent(content_of(row), {}) for row in rows}
 
 
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
-    """Return the contents of these publications. Skip deleted publications.
+    """Return the contents of these publications. Deleted publications are omitted.
 
-    `noted` maps sequences to earlier parts, which replace the parts of permanently deleted zones.
+    `noted` maps sequences to earlier parts, which are used for permanently deleted zones.
     """
     parts = _parts_of(sequences)
     if noted:

@@ -1,9 +1,11 @@
-"""The links of the audit log's chain. A worker links acts after their commit, so that acts don't wait. Verbs.
+"""Link actions to the audit log's chain. A worker does this after their commit, so actions don't wait. Verbs.
 
-Transactions do not commit in the order of their entry ids, and an act must not wait for the end of the chain. So one
-worker at a time extends the chain afterwards. The worker gives the next numbers to the committed acts. Publications are
+Transactions don't commit in the order of their entry ids, and an action must not wait for the end of the chain.
+Therefore one worker at a time extends the chain later and gives the next numbers to committed actions. Publications are
 linked in the order of their sequences, which have no gaps. Entries without a link are linked if their ids are above
-`floor`. `floor` rises to an id only after every transaction has ended that was running when that id was the newest.
+`floor`.
+
+`floor` rises to an id only after all transactions have ended that were running when that id was the newest.
 """
 
 import logging
@@ -33,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def link_new_acts() -> int:
-    """Link committed acts to the chain, up to a limit. Return their number, or 0 if another worker is linking."""
+    """Link committed actions to the chain, up to a limit. Return their number, or 0 if another worker is linking."""
     linked = 0
     with hold_lock(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):
@@ -58,7 +60,7 @@ def ask_for_check(*, by: Author, now: datetime) -> None:
 
 
 def is_check_requested() -> bool:
-    """Return True if a check was requested and has not run yet."""
+    """Return True if a check was requested and hasn't run yet."""
     return AuditChain.objects.filter(pk=1).exclude(asked_at=None).exists()
 
 
@@ -69,7 +71,7 @@ def is_check_due(now: datetime) -> bool:
 
 
 def check_chain(*, now: datetime) -> audit_verify.Verdict:
-    """Check the whole chain. Store and return the result."""
+    """Check the whole chain, and store and return the result."""
     verdict = audit_verify.verify_chain()
     AuditChain.objects.update_or_create(
         pk=1,
@@ -127,7 +129,7 @@ def _entries_without_link(floor: int) -> "QuerySet[AuditEntry]":
 
 
 def _transactions() -> tuple[int, int]:
-    """Return the ids of the oldest running transaction and of the next transaction to begin."""
+    """Return the id of the oldest running transaction and the id of the next transaction to start."""
     oldest, newest = fetch_one(
         "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
     )
@@ -135,9 +137,9 @@ def _transactions() -> tuple[int, int]:
 
 
 def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
-    """Raise the floor as far as is safe, and note the newest id as the next floor.
+    """Raise the floor as far as is safe, and store the newest id as the next floor.
 
-    The floor rises to a noted id only after all transactions have ended that were running when the id was noted.
+    The floor rises to a stored id only after all transactions have ended that were running when the id was stored.
     """
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:

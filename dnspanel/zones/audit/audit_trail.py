@@ -1,7 +1,7 @@
-"""The audit trail: audit entries and publications as one stream, newest first.
+"""List audit entries and publications as one stream, newest first.
 
-Both tables are read backwards by primary key. So a page costs the same for a log of any length, and new acts don't
-shift later pages.
+Both tables are read backward by primary key. Therefore a page costs the same in a log of any length, and new actions
+don't shift later pages.
 """
 
 import heapq
@@ -51,7 +51,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An act as the log shows it. `target` is readable text. `details` contains facts without secrets."""
+    """An action as shown in the log. `target` is readable text. `details` contains facts without secrets."""
 
     kind: str  # "entry" or "publication"
     id: int  # of the audit entry, or the sequence
@@ -70,19 +70,19 @@ class Act:
 
     @property
     def actor(self) -> dict[str, Any]:
-        """The actor in the API's format. An act with an address but no person was done by a visitor."""
+        """The actor in the API's format. If an action has an address but no user, its actor is a visitor."""
         token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
         return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
 
     @property
     def changes(self) -> tuple["ValueChange", ...]:
-        """The values that the act changed. An added value has no `before`, a removed value no `after`."""
+        """The values that the action changed. `before` is None for an added value, and `after` for a removed one."""
         found = _changes_in(self.action, self.target, self.details)
         return tuple(change for change in found if change.before != change.after)
 
     @property
     def other_details(self) -> dict[str, Any]:
-        """The details that `changes` does not contain."""
+        """The details that aren't in `changes`."""
         found = list(_changes_in(self.action, self.target, self.details))
         told = {change.name for change in found}
         told |= {f"{name}_before" for name in told} | ({"before", "after"} if found else set())
@@ -90,7 +90,7 @@ class Act:
 
 
 class ValueChange(NamedTuple):
-    """One value before and after an act."""
+    """A value before and after an action."""
 
     name: str
     before: Any
@@ -98,7 +98,7 @@ class ValueChange(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The end of a page: the last audit entry and the last publication shown, or None if none was shown yet."""
+    """The end of a page: the last audit entry and the last publication shown, or None if no page has shown one yet."""
 
     entry: int | None = None
     publication: int | None = None
@@ -109,10 +109,10 @@ BEGINNING = Place()
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters for acts: action (exact, or a prefix such as `token.`), person, time, texts and address.
+    """Filters for actions: the action (exact, or a prefix such as `token.`), user, time, texts and address.
 
-    Each of `texts` must occur in a shown column (person, token, action, target, reason or other details), or be a full
-    request id. `address` is an address or the beginning of one.
+    Each of `texts` must occur in a displayed column (user, token, action, target, reason or other details), or be a
+    full request id. `address` is an address or the beginning of one.
     """
 
     action: str = ""
@@ -126,9 +126,9 @@ class Filters:
 def acts_page(
     actor: Actor, *, filters: Filters, after: Place = BEGINNING, limit: int = 50
 ) -> tuple[list[Act], Place | None]:
-    """Return the acts after the place `after`, and the place where the next page starts (None at the end).
+    """Return the actions after `after`, and the place where the next page starts (None at the end).
 
-    People without the permission AUDIT see only their own acts.
+    Without the permission AUDIT, a user sees only their own actions, and a token only the actions made with it.
     """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
@@ -139,7 +139,7 @@ def acts_page(
 
 
 def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
-    """Return an act, or None if it doesn't exist or the actor is not allowed to see it."""
+    """Return an action, or None if it doesn't exist or the actor isn't allowed to see it."""
     if kind == ENTRY:
         entries = AuditEntry.objects.select_related("user", "token").filter(
             _common_filter(actor, Filters(), "user"), pk=id
@@ -152,7 +152,7 @@ def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
 
 
 def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
-    """Yield up to `most` acts, newest first. Read them page by page."""
+    """Yield up to `most` actions, newest first. They are read page by page."""
     place: Place | None = BEGINNING
     while place is not None and most > 0:
         page, place = acts_page(actor, filters=filters, after=place, limit=min(most, _PAGE))
@@ -161,21 +161,21 @@ def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
 
 
 def row_of(act: Act) -> dict[str, Any]:
-    """Return an act as a table row with the names in COLUMNS."""
+    """Return an action as a table row with the columns in COLUMNS."""
     row = {name: getattr(act, name) for name in COLUMNS}
     return row | {"at": act.at.isoformat()}
 
 
 def document_of(act: Act) -> dict[str, Any]:
-    """Return an act as JSON: the columns of `row_of`, with the actor in the API's format."""
+    """Return an action as JSON: the columns of `row_of`, with the actor in the API's format."""
     row = {name: value for name, value in row_of(act).items() if name not in ("user", "token", "token_id")}
     return row | {"actor": act.actor}
 
 
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
-    """Return the acts whose chain numbers follow `after`, in chain order. Rights are not checked.
+    """Return the actions whose chain numbers follow `after`, in chain order. Rights aren't checked.
 
-    A deleted act has the action GONE and the time `now`. The chain still has the act's number and hash.
+    A deleted action has the action GONE and the time `now`, with its original number and hash from the chain.
     """
     links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
     entries = AuditEntry.objects.select_related("user", "token")
@@ -196,14 +196,14 @@ def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
 
 
 def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:
-    """Return the first `most` RRset changes of a publication, without SOA, in zones that the actor can see."""
+    """Return a publication's first `most` RRset changes in zones that the actor can see, without SOA."""
     zones = access.zones_visible_to(actor).values("pk")
     changes = Change.objects.filter(revision__publication=sequence, revision__zone__in=zones).exclude(type=rdtypes.SOA)
     return list(changes.order_by("revision__zone__name", "owner_key", "type")[:most])
 
 
 def _with_links(acts: Sequence[Act]) -> list[Act]:
-    """Return the acts with their chain numbers and hashes. Needs at most one query."""
+    """Return the actions with their chain numbers and hashes. Makes at most one query."""
     if not acts:
         return []
     of_kinds = [Q(kind=kind, ref__in=[act.id for act in acts if act.kind == kind]) for kind in (ENTRY, PUBLICATION)]
@@ -224,7 +224,7 @@ _AFTER = {
 
 
 def _changes_in(action: str, target: str, details: Mapping[str, Any]) -> Iterator[ValueChange]:
-    """Yield the changed values in an act's details.
+    """Yield the changed values in an action's details.
 
     The details contain either `before` and `after` (objects or values), or a value `x` and its old value `x_before`.
     """
@@ -293,10 +293,10 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
 
 
 def _changed_zones(word: str) -> Q:
-    """Return the condition for publications that changed a zone with this word in its stored or displayed name.
+    """Return the condition for publications that changed a zone whose stored or displayed name contains this word.
 
-    If few zones match, look up the zones' revisions. If many zones match, read publications backwards, because matching
-    publications are frequent.
+    If few zones match, the zones' revisions are looked up. If many zones match, publications are read backward, because
+    matching ones are frequent.
     """
     by_name = in_zone_name(word)
     few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])
@@ -306,7 +306,7 @@ def _changed_zones(word: str) -> Q:
 
 
 def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
-    """Return the filter for entries and publications. Without the permission AUDIT, actors see only their own acts."""
+    """Return the filter for entries and publications. Without AUDIT, users and tokens see only their own actions."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
@@ -369,7 +369,7 @@ class _Counts(NamedTuple):
 
 
 def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
-    """Count the zones that each publication changed, and add their names if they are few, with at most two queries."""
+    """Count the zones that each publication changed, with their names if there are few. Makes at most two queries."""
     revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
     counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
     named: dict[int, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Verification that the audit log matches its chain: no act was changed, removed or inserted."""
+"""Verify that the audit log matches its chain: no action was changed, removed or inserted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_FAULTS = 20
 
 
 class Anchor(NamedTuple):
-    """The number and the hash of an act, stored outside the panel."""
+    """An action's number and hash, stored outside the panel."""
 
     number: int
     hash: bytes
@@ -25,7 +25,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check: linked acts, last hash, acts without a link yet, and up to MOST_FAULTS faults."""
+    """The result of a check: linked actions, last hash, actions not linked yet, and up to MOST_FAULTS faults."""
 
     linked: int
     hash: str
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
-    """Check the whole chain and every act in it. Return a verdict that names each faulty link once.
+    """Check the whole chain and every action in it. The verdict names up to MOST_FAULTS faults.
 
     If an anchor's hash differs from the chain's hash at that number, the chain was replaced after the anchor was
     stored.
@@ -94,7 +94,7 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
 
 
 def _left_out() -> Iterator[str]:
-    """Yield a fault for each act that was inserted later. It has no link although the chain has passed its id."""
+    """Yield a fault for each action that was inserted later: it has no link, but the chain is already past its id."""
     chain = AuditChain.objects.filter(pk=1).first()
     if chain is None:
         return
@@ -107,7 +107,7 @@ def _left_out() -> Iterator[str]:
 
 
 def _waiting() -> int:
-    """Count the acts that the worker has not linked yet."""
+    """Count the actions that the worker hasn't linked yet."""
     chain = AuditChain.objects.filter(pk=1).first()
     floor, sequence = (chain.floor, chain.sequence) if chain else (0, 0)
     link = AuditLink.objects.filter(kind=ENTRY, ref=OuterRef("pk"))

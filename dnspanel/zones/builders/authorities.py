@@ -1,4 +1,4 @@
-"""CAA (RFC 8659): the authorities that are allowed to issue certificates, in one list. Pure."""
+"""Builder for CAA (RFC 8659): one list of the authorities that are allowed to issue certificates. Pure."""
 
 from collections.abc import Sequence
 

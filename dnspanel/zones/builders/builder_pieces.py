@@ -1,4 +1,4 @@
-"""The parts of builders: fields, and pieces that change some values of an RRset and keep the others. Pure."""
+"""The parts of builders: form fields, and pieces that change some values of an RRset and keep the others. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Present = Mapping[Key, RRset]  # the RRsets that a builder reads, with the autho
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """New values for one RRset, in place of the values that `replaces` selects.
+    """New values for one RRset, which replace the values selected by `replaces`.
 
     Without new values, the selected values are only removed.
     """
@@ -34,7 +34,7 @@ class Piece:
 
 
 class Builder(Protocol):
-    """A form that makes the records for one purpose. `owner` is the absolute name that gets the records."""
+    """A form that creates the records for one purpose. `owner` is the records' absolute name."""
 
     @property
     def key(self) -> str:
@@ -56,10 +56,10 @@ class Builder(Protocol):
         """Return the keys of the RRsets that the builder reads or changes."""
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Return the field values found in the present records. Omit fields that no record mentions."""
+        """Return the field values from existing records. Fields that no record contains are omitted."""
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces made from the field values. Raise BadFields if a value is invalid."""
+        """Return the pieces for the field values. Raise BadFields if a value is invalid."""
 
 
 def build_rrsets(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
@@ -92,34 +92,34 @@ def _with_piece(piece: Piece, current: RRset | None, default_ttl: int) -> RRset:
 
 
 def below(label: str, owner: str) -> str:
-    """Return the absolute name of a label below the owner."""
+    """Return the absolute name of a label below `owner`."""
     return names.parse(label, owner)
 
 
 def txt(text: str) -> str:
-    """Return the rdata of a TXT record with this text, split into strings of at most 255 bytes."""
+    """Return TXT rdata for this text, split into strings of at most 255 bytes."""
     return rdata.parse(rdtypes.TXT, quote_text(text.replace("\\", "\\\\")))
 
 
 def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str]:
-    """Return the text of each served TXT record that passes the test `begins`, with the record's strings joined."""
+    """Return the texts of served TXT records that pass the test `begins`. The strings of a record are joined."""
     texts = [mail_rules.text_of(current.type, record) for record in current.served] if current else []
     return [text for text in texts if begins(text)]
 
 
 def begins_with(prefix: str) -> Callable[[str], bool]:
-    """Return a test for texts that begin with a prefix such as `v=DMARC1`, ignoring case and spaces."""
+    """Return a test for texts with a prefix such as `v=DMARC1`. Case and spaces are ignored."""
     lowered = prefix.lower()
     return lambda text: text.lower().replace(" ", "").startswith(lowered)
 
 
 def of_records(begins: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Convert a test for texts to a test for TXT rdata."""
+    """Convert a test for texts into a test for TXT rdata."""
     return lambda record: begins(mail_rules.text_of(rdtypes.TXT, record))
 
 
 def tags_of(text: str) -> dict[str, str]:
-    """Parse the tags of a text such as `v=DMARC1; p=none`, in order. Tag names become lowercase."""
+    """Parse tags such as `v=DMARC1; p=none`, in order. Tag names are converted to lowercase."""
     pairs = (part.partition("=") for part in text.split(";") if part.strip())
     return {tag.strip().lower(): value.strip() for tag, _, value in pairs}
 

@@ -1,4 +1,4 @@
-"""All builders by their keys in URLs. Pure."""
+"""All builders, by their key in URLs. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""DKIM (RFC 6376, 8463): the public key that receivers check signatures with. Pure."""
+"""Builder for DKIM (RFC 6376, 8463): the public key with which receivers verify signatures. Pure."""
 
 import base64
 import re
@@ -27,7 +27,7 @@ _ED25519_BYTES = 32
 
 
 class DkimBuilder:
-    """The form for the public key of a DKIM selector."""
+    """The form for a DKIM selector's public key."""
 
     key = "dkim"
     title = "DKIM"
@@ -73,7 +73,7 @@ class DkimBuilder:
 
 
 def read_key(typed: str) -> tuple[str, str]:
-    """Return a pasted public key's type and its Base64 text, as in DKIM records. Raise BadFields if it is invalid."""
+    """Return a pasted public key's type and Base64, as in a DKIM record. Raise BadFields if the key is invalid."""
     if "PRIVATE KEY" in typed:
         raise _bad(gettext("This is a private key, which only the mail server should have. Paste the public key."))
     text = key_text(typed)

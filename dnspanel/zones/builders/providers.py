@@ -1,4 +1,4 @@
-"""Snippets: the records for common mail providers, and for a domain without mail. Pure."""
+"""Snippets with the records for common mail providers, and for a domain without mail. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def _word(name: str, label: str, help_text: str) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A mail provider's records. Names and targets can contain `{domain}`, `{dashed}` and the snippet's fields."""
+    """A mail provider's records. Names and targets can contain `{domain}`, `{dashed}` and form fields."""
 
     key: str
     title: str
@@ -54,11 +54,11 @@ class Provider:
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *apart]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Return an empty dict, because the values come from the provider."""
+        """Return an empty dict: existing records aren't read, because the values come from the provider."""
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces made from the field values. Raise BadFields if a value is invalid."""
+        """Return the pieces for the field values. Raise BadFields if a value is invalid."""
         known = _variables(self.more, owner, values)
         pieces = [Piece(owner, rdtypes.MX, tuple(text.format(**known) for text in self.mx))]
         pieces.append(self._texts(owner, known, present))
@@ -71,7 +71,7 @@ class Provider:
         return pieces
 
     def _texts(self, owner: str, known: dict[str, str], present: Present) -> Piece:
-        """Return one piece with SPF and the provider's verification text, since both belong to the same RRset."""
+        """Return one piece with SPF and the provider's verification text, because both are in the same RRset."""
         spf = spf_piece(owner, with_include(present_spf(owner, present), self.include, self.all))
         if self.verification is None:
             return spf
@@ -85,7 +85,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class NoMail:
-    """The form for a domain that neither receives nor sends mail (RFC 7505)."""
+    """The form for a domain that doesn't receive or send mail (RFC 7505)."""
 
     key: str = "no-mail"
     title: str = gettext_lazy("No mail")
@@ -101,7 +101,7 @@ class NoMail:
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces made from the field values. Raise BadFields if a value is invalid."""
+        """Return the pieces for the field values. Raise BadFields if a value is invalid."""
         reports = report_address(values.get("rua", ""))
         tags = (("v", "DMARC1"), ("p", "reject"), ("sp", "reject"), ("rua", reports), ("adkim", "s"), ("aspf", "s"))
         return [

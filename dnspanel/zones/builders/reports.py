@@ -1,4 +1,4 @@
-"""DMARC (RFC 7489), MTA-STS (RFC 8461) and TLS-RPT (RFC 8460): mail policies and report addresses. Pure."""
+"""Builders for DMARC (RFC 7489), MTA-STS (RFC 8461) and TLS-RPT (RFC 8460). Pure."""
 
 import re
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ DMARC, STS, TLS_RPT = (begins_with(prefix) for prefix in ("v=DMARC1", "v=STSv1",
 
 
 class DmarcBuilder:
-    """The form for DMARC: how receivers treat mail that passes neither SPF nor DKIM."""
+    """The form for DMARC: how receivers treat mail that fails both SPF and DKIM."""
 
     key = "dmarc"
     title = "DMARC"
@@ -100,7 +100,7 @@ class DmarcBuilder:
 
 
 class StsBuilder:
-    """The form for MTA-STS: other mail servers must use TLS to send mail to this domain."""
+    """The form for MTA-STS: other mail servers must use TLS when they send mail to this domain."""
 
     key = "mta-sts"
     title = "MTA-STS"
@@ -144,7 +144,7 @@ class StsBuilder:
 
 
 class TlsReportBuilder:
-    """The form for TLS-RPT: other servers send reports about failed TLS to the given addresses."""
+    """The form for TLS-RPT: the addresses to which other servers send reports about failed TLS connections."""
 
     key = "tls-rpt"
     title = "TLS-RPT"
@@ -179,7 +179,7 @@ def dmarc_piece(owner: str, text: str) -> Piece:
 
 
 def report_address(typed: str) -> str:
-    """Return the `rua=` value for the typed addresses, "" if there are none. Raise BadFields if one is invalid."""
+    """Return the `rua=` value for the typed addresses, which can be empty. Raise BadFields if one is invalid."""
     faults: dict[str, str] = {}
     found = _addresses("rua", typed, faults)
     if faults:
@@ -200,7 +200,7 @@ def _read(fields: Sequence[Field], current: object, begins: object) -> dict[str,
 
 
 def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
-    """Return the typed addresses as URIs. Add a fault for an invalid address to `faults`."""
+    """Return the typed addresses as URIs. Add an error to `faults` if one is invalid."""
     uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
     bad = [uri for uri in uris if not _URI.fullmatch(uri)]
     if bad:

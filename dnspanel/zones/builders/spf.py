@@ -1,4 +1,4 @@
-"""SPF (RFC 7208): the terms of a record with explanations, and a record made from fields. Pure."""
+"""Builder for SPF (RFC 7208): explain a record's terms, and create a record from form fields. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _MECHANISMS = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term of an SPF record, such as `include:_spf.example.net`."""
+    """A term of an SPF record, such as `include:_spf.example.net`."""
 
     text: str
     qualifier: str
@@ -54,7 +54,7 @@ class Term:
 
     @property
     def looks_up(self) -> bool:
-        """True if receivers need DNS lookups for the term. They make at most ten for a record."""
+        """True if receivers need DNS lookups for the term. They make at most ten per record."""
         return bool(spf_lookups(f"v=spf1 {self.text}"))
 
     @property
@@ -82,12 +82,12 @@ def is_spf(text: str) -> bool:
 
 
 def terms_of(text: str) -> list[Term]:
-    """Return the terms of an SPF record, without the record's version."""
+    """Return an SPF record's terms, without the version."""
     return [_term(word) for word in text.split()[1:]]
 
 
 def with_include(text: str, domain: str, default_all: str) -> str:
-    """Return the SPF record with an include before its `all`. If `text` is empty, start a new record."""
+    """Insert an include before the record's `all`. If `text` is empty, start a new SPF record."""
     words = text.split() if text else ["v=spf1", default_all]
     include = f"include:{domain}"
     if include in (word.lower() for word in words):
@@ -97,7 +97,7 @@ def with_include(text: str, domain: str, default_all: str) -> str:
 
 
 def present_spf(owner: str, present: Present) -> str:
-    """Return the SPF record at a name, or an empty string."""
+    """Return the SPF record at a name, or ""."""
     return next(iter(texts_that(present.get((owner, rdtypes.TXT)), is_spf)), "")
 
 
@@ -107,7 +107,7 @@ def spf_piece(owner: str, text: str) -> Piece:
 
 
 class SpfBuilder:
-    """The form for SPF: the servers that are allowed to send mail for a domain."""
+    """The form for SPF: which servers are allowed to send mail for a domain."""
 
     key = "spf"
     title = "SPF"
@@ -184,7 +184,7 @@ class SpfBuilder:
         return [spf_piece(owner, self.text(values))]
 
     def text(self, values: Values) -> str:
-        """Return the text of the SPF record made from the field values. Raise BadFields if a value is invalid."""
+        """Return the SPF record for the field values. Raise BadFields if a value is invalid."""
         _check(values)
         terms = [name for name in ("mx", "a") if values.get(name)]
         terms += [f"{kind}:{item}" for kind in ("ip4", "ip6", "include") for item in items_of(values.get(kind, ""))]
@@ -227,7 +227,7 @@ def _term(word: str) -> Term:
 
 
 def _ends(word: str) -> bool:
-    """Return True if receivers ignore everything after this word."""
+    """Return True if receivers ignore everything after this term."""
     return _term(word).name in ("all", "redirect")
 
 

@@ -1,7 +1,7 @@
-"""Checks of published RRsets in many zones at once, for internal use.
+"""Check published RRsets in many zones at once, for internal use.
 
-Each RRset is checked as if it were just added to its zone. If a complaint is about a name in another zone, the result
-includes that zone's id, so that only people who are allowed to see that zone see the complaint.
+Each RRset is checked as if it had just been added to its zone. If a complaint is about a name in another zone, the
+result includes that zone's id. The complaint is then shown only to users who are allowed to see that zone.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ OWN = 0  # in place of another zone's id: the complaint is about the RRset's own
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some or all names of a zone, with all RRsets at each of these names."""
+    """Some or all of a zone's names, with all RRsets at each of them."""
 
     zone: Zone
     rrsets: Sequence[RRset]
@@ -37,8 +37,8 @@ class Piece:
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
     """Return the worst complaints about RRsets as {zone id: {(RRset's key, other zone's id): message}}.
 
-    The other zone contains the name that the complaint is about. The id is OWN if no other zone is involved. `pieces`
-    has one piece per zone. The number of queries is fixed.
+    The other zone contains the name that the complaint is about. Its id is OWN if no other zone is involved. `pieces`
+    has one piece per zone. The number of queries doesn't depend on the number of zones.
     """
     found: dict[int, dict[tuple[Key, int], str]] = {piece.zone.pk: {} for piece in pieces}
     edits = {piece.zone.pk: edits_adding(piece.rrsets) for piece in pieces}
@@ -69,9 +69,9 @@ def messages_of(
     now: datetime,
     author: Author,
 ) -> dict[int, dict[Key, str]]:
-    """Return the worst complaint about each added RRset, as {zone id: {RRset's key: message}}. Ignore notes.
+    """Return the worst complaint about each added RRset, as {zone id: {RRset's key: message}}. Notes are ignored.
 
-    Names not in `around` count as empty. Signatures imported with a zone don't cause complaints.
+    Names that aren't in `around` count as empty. Signatures imported with a zone don't cause complaints.
     """
     seen = {}
     for zone_id, (_, of_zone) in edits.items():

@@ -1,8 +1,8 @@
-"""Upkeep of the stored complaints about published RRsets, so that searches find them. Verbs.
+"""Store complaints about published RRsets for searches, and keep them up to date. Verbs.
 
-After a publication, its zones are checked. Small zones are checked completely. In large zones, the check covers changed
-RRsets, RRsets that point at them, and RRsets with complaints. RRsets of other zones that point at changed names are
-checked too. A daily walk over all RRsets finds complaints that have other causes. After an upgrade,
+After a publication, its zones are checked. Small zones are checked completely. In a large zone, the check covers
+changed RRsets, RRsets that point at them, and RRsets with complaints. RRsets of other zones that point at changed names
+are checked too. A daily walk over all RRsets finds complaints with other causes. After an upgrade,
 `search.warned_zones` refuses to answer until the first walk has ended.
 """
 
@@ -62,9 +62,9 @@ logger = logging.getLogger(__name__)
 def catch_up(*, now: datetime) -> int:
     """Check RRsets of new publications, then of the first walk. Return the number of RRsets checked.
 
-    A turn ends after RRSETS_OF_A_TURN RRsets or a few more. If nothing is left to check, take a step of the daily walk
-    and return 0. Only one worker checks at a time, and no worker checks during very large publications. An interrupted
-    turn is repeated.
+    A turn ends after about RRSETS_OF_A_TURN RRsets. If nothing is left to check, take a step of the daily walk and
+    return 0. Only one worker checks at a time, and none during very large publications. An interrupted turn is
+    repeated.
     """
     looked_at = 0
     with hold_lock(Lock.COMPLAINTS) as is_mine:
@@ -84,7 +84,7 @@ def catch_up(*, now: datetime) -> int:
 
 
 def _progress(now: datetime) -> ComplaintProgress:
-    """Return the progress, and create it on the first call. The first walk then covers everything published so far."""
+    """Return the progress, or create it on the first call. The first walk covers everything published so far."""
     found = ComplaintProgress.objects.first()
     if found is None:
         head = LogHead.objects.values_list("sequence", flat=True).get()
@@ -93,7 +93,7 @@ def _progress(now: datetime) -> ComplaintProgress:
 
 
 def _walk_on(at: ComplaintProgress, now: datetime) -> None:
-    """Check the next STEP RRsets of the daily walk. Start a new walk if one is due."""
+    """Check the next STEP RRsets of the daily walk. If a new walk is due, start it."""
     if at.zone_id is None and now - at.walk_began_at >= WALK_EVERY:
         at.zone_id, at.owner_key, at.walk_began_at = 0, b"", now
     if at.zone_id is not None:
@@ -141,7 +141,7 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
 
 
 def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: datetime) -> int:
-    """Check the RRsets that the revisions affect in the given zones. Return the number of RRsets checked."""
+    """Check the RRsets, also of other zones, that these zones' revisions affect. Return the number checked."""
     every = Zone.objects.in_bulk(zone_ids)
     zones = {pk: zone for pk, zone in every.items() if zone.deleted_at is None}
     of_zones = revisions.filter(zone__in=zone_ids)
@@ -193,7 +193,7 @@ class _Again:
         keys.update(map(bytes, before[:_MOST_COMPLAINTS]))
 
     def add_pointers(self, targets: Collection[str]) -> None:
-        """Add the RRsets of any zone that point at these names. Skip the search for more than MOST_POINTED_AT names."""
+        """Add RRsets of any zone that point at these names. Do nothing if there are more than MOST_POINTED_AT names."""
         if not 0 < len(targets) <= MOST_POINTED_AT:
             return
         waiting_entries.sort_in(waiting_entries.RDATA)  # otherwise each of these names would read all waiting entries
@@ -255,9 +255,9 @@ def _look_at_large(zone: Zone, now: datetime) -> int:
 
 
 def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[int, bytes, RRset]], bool]:
-    """Return about `most` RRsets after a name, with zone ids and owner keys, and True if these are the last RRsets.
+    """Return about `most` RRsets after a name, with zone ids and owner keys, and whether these are the last ones.
 
-    If more RRsets follow, omit the last name, which can be incomplete.
+    If more RRsets follow, the last name is omitted, because it can be incomplete.
     """
     rows = store_rrsets.rrsets_behind(zone_id, owner_key, most)
     if len(rows) < most:
@@ -300,7 +300,7 @@ def _some_names(names: Mapping[int, Collection[bytes]]) -> Iterator[dict[int, li
 
 
 def _write(pieces: Sequence[Piece], before: "QuerySet[Complaint]", now: datetime) -> None:
-    """Replace the stored complaints `before` with the current complaints about these pieces."""
+    """Replace the stored complaints `before` with the current complaints about `pieces`."""
     wanted: dict[StoredKey, str] = {}
     names = {piece.zone.pk: piece.zone.name for piece in pieces}
     for zone_id, said in against([piece for piece in pieces if piece.rrsets], now).items():

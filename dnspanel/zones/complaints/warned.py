@@ -1,8 +1,8 @@
-"""The search `has:warning` in a zone's records table, which finds records with complaints.
+"""Search for `has:warning` in a zone's records table, which finds records with complaints.
 
-Complaints about a record depend on other records, so they are not stored with the record. The review's checks run on a
-limited number of records per page, in table order, as if these records were just added. So a page costs the same in a
-zone of any size. The page also has the name of the last checked record.
+Complaints about a record depend on other records. Therefore they aren't stored with the record. For each page, the
+review's checks run on a limited number of records, in table order, as if these records had just been added. This way, a
+page costs the same in a zone of any size. The page also contains the name of the last checked record.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ MOST_CHECKED = 500  # RRsets, for one page
 
 @dataclass(frozen=True, slots=True)
 class WarnedPage:
-    """A page of an editor's rows, with the complaint about each RRset."""
+    """A page of editor rows, with the complaint about each RRset."""
 
     rows: RRsetPage
     messages: Mapping[Key, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ def warned_rrset_page(
 ) -> WarnedPage:
     """Return rows that match all search terms, including `has:warning` or `-has:warning`.
 
-    This needs at most 25 queries. At most MOST_CHECKED RRsets are checked, and the page has the last name checked.
+    Makes at most 25 queries and checks at most MOST_CHECKED RRsets. The page contains the last checked name.
     """
     search = filters.search
     rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))
@@ -49,7 +49,7 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each RRset, considering the author's draft and visible zones."""
+    """Return the worst complaint about each RRset, based on the author's draft and the zones visible to them."""
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

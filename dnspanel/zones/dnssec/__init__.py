@@ -1,1 +1,1 @@
-"""DNSSEC of zones: keys, signing states, and the transitions between states."""
+"""DNSSEC for zones: keys, signing states, and the transitions between states."""

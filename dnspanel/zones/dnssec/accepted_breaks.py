@@ -1,4 +1,4 @@
-"""Publications that a person allowed although they break a zone's DNSSEC validation. Verbs."""
+"""Record publications that a person allowed although they break a zone's DNSSEC validation. Verbs."""
 
 from datetime import datetime
 
@@ -8,9 +8,9 @@ from dnspanel.zones.models import AcceptedBreak, Publication
 
 
 def accept_break(*, publication: Publication, by: Author, reason: str, now: datetime) -> None:
-    """Allow the publisher to process a publication although it breaks validation.
+    """Allow the publisher to process a publication that breaks validation.
 
-    The function runs in the caller's transaction. A second call changes nothing.
+    Runs in the caller's transaction. A second call changes nothing.
     """
     _, is_new = AcceptedBreak.objects.get_or_create(
         publication=publication, defaults={"accepted_at": now, "accepted_by": user_of(by), "reason": reason}

@@ -1,4 +1,4 @@
-"""The times when the DS of a key appeared in the parent's answers and disappeared from them. Verbs."""
+"""Record when a key's DS appears in the parent's answers and when it disappears. Verbs."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -10,10 +10,10 @@ from dnspanel.zones.models import Zone, ZoneKey
 
 
 def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) -> int:
-    """Store the time when a key's DS appears on all servers of the parent, and when it disappears from all.
+    """Store when a key's DS appears on all of the parent's servers, and when it has disappeared from all of them.
 
     Return the number of changed keys. `found` maps a zone id to the DS RRsets of all servers that answered. A DS on
-    only some servers changes nothing, because the servers are not in sync yet. Two queries if nothing changes.
+    only some servers changes nothing, because the servers aren't in sync yet. Makes two queries if nothing changes.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}
     names = dict(Zone.objects.filter(pk__in=list(looks)).values_list("pk", "name"))

@@ -1,9 +1,9 @@
-"""BIND's two files for a key: `K<zone>+<algorithm>+<tag>.key` with the DNSKEY record, and `.private`. Pure.
+"""Parse BIND's two files for a key: `K<zone>+<algorithm>+<tag>.key` (the DNSKEY record) and `.private`. Pure.
 
     ; This is a key-signing key, keyid 4711, for example.test.
     example.test. 3600 IN DNSKEY 257 3 13 <Base64, in one or more parts>
 
-`key_material` reads the private file. Only the public file has the key's owner and flags.
+`key_material` parses the private file. Only the public file contains the key's owner and flags.
 """
 
 import base64
@@ -34,7 +34,7 @@ _PROTOCOL = "3"
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """The content of a `.key` file."""
+    """The contents of a `.key` file."""
 
     owner: str
     flags: int
@@ -43,7 +43,7 @@ class PublicKey:
 
 
 def read_public(text: str) -> PublicKey:
-    """Parse a `.key` file: one DNSKEY record with its owner, and comments. Raise BadPublicKey if it is invalid."""
+    """Parse a `.key` file: one DNSKEY record with its owner name, and comments. Raise BadPublicKey if it is invalid."""
     if len(text) > MOST_TEXT:
         raise BadPublicKey(gettext("The text is too long for a DNSKEY record."))
     lines = [line.partition(";")[0] for line in text.splitlines()]
@@ -80,7 +80,7 @@ def read_public(text: str) -> PublicKey:
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
-    """Return the flags of a public key. Raise BadPublicKey if it belongs to another zone or another key pair."""
+    """Return a public key's flags. Raise BadPublicKey if it belongs to another zone or another key pair."""
     if public.owner != zone_name:
         raise BadPublicKey(
             gettext("The key belongs to {owner}, not to {zone_name}.").format(
@@ -100,7 +100,7 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
     """Return the private-key text and the public text (or None) from one or two texts in any order.
 
-    Raise BadKey unless there are one private text and at most one public text.
+    Raise BadKey unless there is exactly one private text and at most one public text.
     """
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]

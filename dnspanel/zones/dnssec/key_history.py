@@ -1,7 +1,7 @@
 """The history of a zone's keys: created, in the DNSKEY RRset, signing, in the parent's DS, deleted.
 
-The times come from the revisions that changed the signing. The times of the DS come from queries to the parent's
-servers. A time that was not stored is missing, not guessed.
+The times come from the revisions that changed the zone's signing. The DS times come from queries to the parent's
+servers. A time that wasn't stored is missing; it is never guessed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ MOST_CHANGES = 500
 
 
 class Event(StrEnum):
-    """The possible events of a key, in chronological order."""
+    """The events in a key's life, in chronological order."""
 
     MADE = "made"
     PUBLISHED = "published"  # in the DNSKEY RRset
@@ -45,7 +45,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The next event of a key, and its earliest time. The time is None if it depends on other parties."""
+    """A key's next event and its earliest time. The time is None if it depends on other parties."""
 
     event: Event
     earliest: datetime | None
@@ -53,7 +53,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class KeyHistory:
-    """A current or former key of a zone, with the past events, oldest first, and the expected events."""
+    """A current or former key of a zone, with its past events (oldest first) and its expected events."""
 
     id: int
     tag: int
@@ -71,7 +71,7 @@ class KeyHistory:
 
 
 def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> list[KeyHistory]:
-    """Return the histories of the zone's current keys and its newest former keys, oldest first, with four queries.
+    """Return the histories of the zone's current keys and newest former keys, oldest first. Makes four queries.
 
     `rolled` is the zone's newest rollover. While it is in progress, the histories include expected events.
     """
@@ -87,7 +87,7 @@ def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> li
 
 
 def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
-    """Return the expected events of keys in a rollover, by key id: DS changes, and key changes of the next step."""
+    """Return the expected events of a rollover's keys, by key id: DS changes, and key changes in the next step."""
     kind, step = Kind(rolled.kind), Step(rolled.step)
     paths = (EMERGENCY.get(kind, ()),) if rolled.is_emergency else (STAGES[kind], BACK[kind])
     path, at = next(((path, n) for path in paths for n, each in enumerate(path) if each.step is step), ((), 0))
@@ -120,7 +120,7 @@ def _use_in(state: SigningState, id: int) -> _Use:
 
 
 def _events(before: _Use, after: _Use) -> Iterator[Event]:
-    """Yield the events of a key whose use changes from `before` to `after`."""
+    """Yield the events of a key when its use changes from `before` to `after`."""
     signed, published = before or (False, False)
     signs, is_published = after or (False, False)
     if is_published and not published:

@@ -1,6 +1,6 @@
-"""The generation, parsing and formatting of DNSSEC keys, and the computation of DS records and key tags. Pure.
+"""Generate, parse and format DNSSEC keys, and compute DS records and key tags. Pure.
 
-A private key has the form in which PowerDNS and BIND write it ("private-key text"):
+A private key is stored in the format of PowerDNS and BIND ("private-key text"):
 
     Private-key-format: v1.2
     Algorithm: 13 (ECDSAP256SHA256)
@@ -70,7 +70,7 @@ _RSA_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A key pair: algorithm, size in bits, the public key as in the DNSKEY record, and the private-key text."""
+    """A key pair: algorithm, size in bits, public key as in the DNSKEY record, and private-key text."""
 
     algorithm: int
     bits: int
@@ -79,7 +79,7 @@ class KeyPair:
 
 
 def generate(algorithm: int, bits: int | None = None) -> KeyPair:
-    """Generate a key. `bits` chooses the size of an RSA key. Raise BadKey for an unsupported algorithm or size."""
+    """Generate a key pair. `bits` sets the size of an RSA key. Raise BadKey for an unsupported algorithm or size."""
     if algorithm not in MADE:
         raise BadKey(
             gettext(
@@ -110,9 +110,9 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
 
 
 def read(text: str) -> KeyPair:
-    """Parse a private-key text in the form of PowerDNS's `export-zone-key` or of BIND's `.private` file.
+    """Parse a private-key text from PowerDNS's `export-zone-key` or BIND's `.private` file.
 
-    Raise BadKey if the text is invalid. The message quotes only field names from the text, so it contains no secrets.
+    Raise BadKey if the text is invalid. The message quotes only the text's field names, so it contains no secrets.
     """
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]
@@ -165,7 +165,7 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
 def _belong_together(  # noqa: PLR0913  # the numbers of an RSA key
     modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int
 ) -> bool:
-    """Return True if the numbers form one RSA key (RFC 8017 section 3.2), without a test that p and q are prime."""
+    """Return True if the numbers form an RSA key (RFC 8017 section 3.2). p and q aren't tested for primality."""
     if min(p, q) < 3 or exponent < 3 or p * q != modulus:
         return False
     halves = all(private * exponent % (prime - 1) == 1 for prime in (p, q))
@@ -214,12 +214,12 @@ def _line(name: str, value: bytes) -> str:
 
 
 def dnskey_wire(flags: int, algorithm: int, public: bytes) -> bytes:
-    """Encode the rdata of a DNSKEY."""
+    """Encode DNSKEY rdata in wire format."""
     return _DNSKEY.pack(flags, _PROTOCOL, algorithm) + public
 
 
 def dnskey_text(flags: int, algorithm: int, public: bytes) -> str:
-    """Format the rdata of a DNSKEY for a zone file."""
+    """Format DNSKEY rdata for a zone file."""
     return f"{flags} {_PROTOCOL} {algorithm} {base64.b64encode(public).decode()}"
 
 
@@ -231,7 +231,7 @@ def key_tag(flags: int, algorithm: int, public: bytes) -> int:
 
 
 def ds_text(zone: str, flags: int, algorithm: int, public: bytes, digest_type: int = 2) -> str:
-    """Format the rdata of the DS for the parent (RFC 4034 section 5.1.4)."""
+    """Compute and format the rdata of the parent's DS (RFC 4034 section 5.1.4)."""
     hashed = hashlib.new(EVERY_DIGEST[digest_type], names.to_wire(zone) + dnskey_wire(flags, algorithm, public))
     return f"{key_tag(flags, algorithm, public)} {algorithm} {digest_type} {hashed.hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""A DNSSEC key of a zone, as pages and APIs show it. Pure."""
+"""A zone's DNSSEC key, as pages and APIs show it. Pure."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +9,7 @@ from dnspanel.zones.dnssec.signing_state import KeyRole
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """A key of a zone for display, without its private part."""
+    """A zone's key for display, without its private part."""
 
     zone_name: str
     id: int
@@ -27,7 +27,7 @@ class KeyView:
     public: bytes = field(repr=False)
 
     def ds_of(self, digest_type: int) -> str:
-        """Return the DS of this key with the given digest type, one of EVERY_DIGEST."""
+        """Return this key's DS with the given digest type, one of EVERY_DIGEST."""
         return key_material.ds_text(self.zone_name, self.flags, self.algorithm, self.public, digest_type)
 
     @property

@@ -1,8 +1,8 @@
 """Keys of a zone's other signers (RFC 8901 section 2.1.2, model 2). Pure.
 
-The zone contains DNSKEY records of these keys. Nodes serve these records together with DNSKEY records of the panel's
-own keys, which PowerDNS generates (`direct-dnskey`). The zone also has CDS and CDNSKEY records of other signers' keys
-with the SEP flag: parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
+The zone contains DNSKEY records for these keys. Nodes serve them together with the DNSKEY records of the panel's own
+keys, which PowerDNS generates (`direct-dnskey`). The zone also contains CDS and CDNSKEY records for other signers' keys
+with the SEP flag. Parents that follow CDS must find the same records at every name server (RFC 7344 section 5).
 """
 
 import base64
@@ -54,16 +54,16 @@ class OtherKey:
         return key_material.dnskey_text(self.flags, self.algorithm, self.public)
 
     def ds(self, zone_name: str) -> tuple[str, ...]:
-        """Return the DS records of the key, SHA-256 first. Return none for a key without the SEP flag."""
+        """Return the key's DS records, SHA-256 first. A key without the SEP flag has none."""
         return tuple(self.ds_of(zone_name, digest) for digest in key_material.DIGESTS) if self.is_sep else ()
 
     def ds_of(self, zone_name: str, digest: int) -> str:
-        """Return the DS of the key with the given digest type, one of EVERY_DIGEST."""
+        """Return the key's DS with the given digest type, one of EVERY_DIGEST."""
         return key_material.ds_text(zone_name, self.flags, self.algorithm, self.public, digest)
 
 
 def read_dnskey(text: str) -> OtherKey:
-    """Parse the rdata of a DNSKEY. Raise BadPublicKey if the flags, the algorithm or the Base64 is invalid."""
+    """Parse DNSKEY rdata. Raise BadPublicKey if the flags, the algorithm or the Base64 are invalid."""
     flags, _, algorithm, *parts = text.split()
     try:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
@@ -72,9 +72,9 @@ def read_dnskey(text: str) -> OtherKey:
 
 
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection[KeyView]) -> str:
-    """Return the reason why a key of another signer can't be added to the zone, or "".
+    """Return why another signer's key can't be added to the zone, or "".
 
-    `others` are the keys of other signers that the zone has already. `own` are the panel's keys.
+    `others` are the keys of other signers that the zone already has. `own` are the panel's keys.
     """
     if any(each.dnskey == key.dnskey for each in own):
         return gettext("Key {tag} for {zone_name} is one of the panel’s own keys.").format(
@@ -103,16 +103,16 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
 
 
 def in_one_piece(text: str) -> str:
-    """Join the Base64 or hexadecimal digits of a DNSKEY, CDNSKEY, DS or CDS into one word.
+    """Join the Base64 or hexadecimal parts of a DNSKEY, CDNSKEY, DS or CDS into one field.
 
-    Canonical rdata has spaces between these digits.
+    Canonical rdata separates these parts with spaces.
     """
     words = text.split()
     return " ".join((*words[:3], "".join(words[3:])))
 
 
 def keys_in(dnskey: RRset | None) -> list[OtherKey]:
-    """Return the keys in a DNSKEY RRset, without disabled records. Keys with the SEP flag come first."""
+    """Return the keys in a DNSKEY RRset, keys with the SEP flag first. Disabled records are ignored."""
     found = [read_dnskey(text) for text in dnskey.served] if dnskey else []
     return sorted(found, key=lambda key: (not key.is_sep, key.tag, key.public))
 
@@ -120,10 +120,10 @@ def keys_in(dnskey: RRset | None) -> list[OtherKey]:
 def changes_in_step(
     zone_name: str, apex: Mapping[Key, RRset], state: SigningState, *, dnskey: RRset | None, ttl: int
 ) -> list[Change]:
-    """Return the changes at the apex that set other signers' DNSKEY RRset, with matching CDS and CDNSKEY records.
+    """Return the apex changes that set other signers' DNSKEY RRset, with matching CDS and CDNSKEY records.
 
-    CDS records use the digest types in `state`, like those of the panel's own keys. A zone that asks for its DS to be
-    deleted has no CDS of other signers (RFC 8078 section 4). CDS and CDNSKEY records of unknown keys stay.
+    The CDS records use the digest types in `state`, like those for the panel's own keys. A zone that requests the
+    deletion of its DS has no CDS for other signers (RFC 8078 section 4). CDS and CDNSKEY records for unknown keys stay.
     """
     keys = [key for key in keys_in(dnskey) if key.is_sep]
     before = [key for key in keys_in(apex.get((zone_name, rdtypes.DNSKEY))) if key.is_sep]
@@ -147,7 +147,7 @@ def changes_in_step(
 def _with(
     zone_name: str, type: int, apex: Mapping[Key, RRset], gone: Collection[str], wanted: Iterable[str], ttl: int
 ) -> RRset | None:
-    """Return the RRset without the `gone` records and with the `wanted` records, or None if it becomes empty."""
+    """Return the RRset without the records in `gone` and with those in `wanted`, or None if it would be empty."""
     current = apex.get((zone_name, type))
     stay = [text for text in current.rdata if in_one_piece(text) not in gone] if current else []
     texts = [*stay, *wanted]

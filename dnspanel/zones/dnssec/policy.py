@@ -1,4 +1,4 @@
-"""The comparison of a zone with its DNSSEC policy: required changes, keys that are too old, choice of policy. Pure."""
+"""Compare a zone with its DNSSEC policy: required changes, expired keys, and which policy applies. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a policy. `bits` applies to new RSA keys. A lifetime of None is unlimited.
+    """A policy's settings. `bits` applies to new RSA keys. A lifetime of None means unlimited.
 
-    `ksk_days` is the lifetime of a key that the parent's DS names, either a KSK or a CSK.
+    `ksk_days` is the lifetime of a key that the parent's DS names, which is a KSK or a CSK.
     """
 
     algorithm: int = DEFAULT_ALGORITHM
@@ -35,12 +35,12 @@ class Terms:
 
     @property
     def key_flags(self) -> tuple[int, ...]:
-        """The flags of the keys that sign a zone."""
+        """The flags of the keys that sign a zone under this policy."""
         return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
 
     @property
     def description(self) -> str:
-        """The algorithm, the keys and the denial on one line: "ECDSAP256SHA256, one key, NSEC"."""
+        """The algorithm, keys and denial of existence on one line, such as "ECDSAP256SHA256, one key, NSEC"."""
         algorithm = ALGORITHMS[self.algorithm]
         if self.bits:
             algorithm = gettext("{algorithm} with {bits} bits").format(algorithm=algorithm, bits=self.bits)
@@ -49,12 +49,12 @@ class Terms:
 
     @property
     def cds_description(self) -> str:
-        """The CDS and CDNSKEY records for the parent, on one line."""
+        """The policy's CDS and CDNSKEY settings on one line."""
         return describe_cds(self.cds, cdnskey=self.cdnskey)
 
     @property
     def lifetimes(self) -> str:
-        """The lifetimes of keys on one line: "ZSK 90 days, KSK 365 days"."""
+        """The key lifetimes on one line, such as "ZSK 90 days, KSK 365 days"."""
         ksk = "KSK" if self.split else "CSK"
         found = [(ksk, self.ksk_days)] if not self.split else [("ZSK", self.zsk_days), (ksk, self.ksk_days)]
         ends = [
@@ -71,7 +71,7 @@ PRESIGNED = gettext_noop("The zone is served with imported signatures.")
 
 
 class Act(StrEnum):
-    """The kind of change that a policy requires in a zone, or the reason why the policy changes nothing."""
+    """What a policy changes in a zone, or why it changes nothing."""
 
     SIGN = "sign"
     DENIAL = "denial"
@@ -85,7 +85,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between a zone and its policy. `kind` is the kind of rollover that removes it, or None."""
+    """A difference between a zone and its policy. `kind` is the kind of rollover that resolves it, or None."""
 
     act: Act
     message: str
@@ -94,7 +94,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Keys of one role beyond their lifetime, the end of the lifetime, and the required kind of rollover."""
+    """Keys of one role whose lifetime has ended, the earliest end, and the kind of rollover that replaces them."""
 
     kind: Kind
     key_ids: tuple[int, ...]
@@ -103,7 +103,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The attachment of a policy (by id) to a zone (by id), to a tag, or to a team (by id, with the team's name)."""
+    """A policy's attachment to a zone, a tag, or a team. Policy, zone and team are ids."""
 
     policy_id: int
     zone_id: int | None = None
@@ -115,9 +115,9 @@ class Attachment:
 def choose(
     *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
 ) -> tuple[int, str] | None:
-    """Return the id of a zone's policy and the policy's origin, or None if no policy applies.
+    """Return the id of a zone's policy and where it comes from, or None if no policy applies.
 
-    The zone's own policy has precedence, then its first tag's policy, its team's policy, and the default.
+    The zone's own policy comes first, then that of its alphabetically first tag, its team's, and the default.
     """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:
@@ -137,9 +137,9 @@ def differences(
 ) -> list[Difference]:
     """Return the differences between a zone and its policy.
 
-    If a difference has the act REFUSED, the policy doesn't change the zone, and the message has the reason. Set
-    `is_rolling` while a rollover replaces the zone's keys: the policy waits for its end. Set `awaits_ds` if the policy
-    will set the first DS automatically but has not begun.
+    If the only difference has the act REFUSED, the policy doesn't change the zone, and its message contains the reason.
+    Set `is_rolling` while a rollover replaces the zone's keys, because the policy waits until it ends. Set `awaits_ds`
+    if the policy will set the first DS automatically but hasn't started yet.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, gettext(ROLLING))]
@@ -159,18 +159,18 @@ def differences(
 
 
 def with_denial_and_cds(terms: Terms, state: SigningState) -> SigningState:
-    """Return the state of a signed zone with the policy's denial of existence and CDS. The keys stay."""
+    """Return a signed zone's state with the policy's denial of existence and CDS settings. The keys don't change."""
     return replace(state.with_denial(terms.nsec3), cds=terms.cds, cdnskey=terms.cdnskey)
 
 
 def lifetime(terms: Terms, role: KeyRole) -> timedelta | None:
-    """Return the maximum age of a key with this role, or None if the policy sets none."""
+    """Return the maximum age of a key with this role, or None if the policy doesn't limit it."""
     days = terms.zsk_days if role is KeyRole.ZSK else terms.ksk_days
     return None if days is None else timedelta(days=days)
 
 
 def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: datetime) -> list[Due]:
-    """Return the keys beyond their lifetime, ZSKs first. `made` has the creation time of each key."""
+    """Return the active keys whose lifetime has ended, ZSKs first. `made` maps key ids to creation times."""
     kinds = {KeyRole.ZSK: Kind.ZSK, KeyRole.KSK: Kind.KSK, KeyRole.CSK: Kind.CSK}
     found = []
     for role, kind in kinds.items():
@@ -201,7 +201,7 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
 
 
 def _refusal(state: SigningState) -> str:
-    """Return the reason why a person must check the zone before a policy can change it, or ""."""
+    """Return why someone must check the zone before a policy can change it, or ""."""
     if not state.is_signed:
         return gettext("None of the zone’s keys is used for signing. Check the keys first.")
     if "0" in state.cds.split(","):

@@ -1,4 +1,4 @@
-"""Queries about DNSSEC policies: all policies, the policy of a zone with its origin, and the zones of a policy."""
+"""Queries about DNSSEC policies: all policies, the policy that applies to a zone, and the zones of a policy."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The policy of a zone, and its origin as a text: "from the team Web"."""
+    """A zone's policy, and a text that says where it comes from, such as "from the team Web"."""
 
     policy: DnssecPolicy
     terms: Terms
@@ -29,7 +29,7 @@ class Applied:
 
 
 def may_change_policies(person: Person) -> bool:
-    """Return True if this person is allowed to change policies, which needs the right to sign every zone."""
+    """Return True if this user is allowed to change policies. This requires the right to sign every zone."""
     actor = actor_of(person)
     return actor is not None and actor.may_everywhere(Right.DNSSEC)
 
@@ -40,9 +40,9 @@ def policies() -> "QuerySet[DnssecPolicy]":
 
 
 def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
-    """Return the policies of visible zones and of the person's teams, by name.
+    """Return the policies of visible zones and of the user's teams, by name.
 
-    People who can see every zone see all policies.
+    Users who can see every zone see all policies.
     """
     actor = actor_of(person)
     if actor is None:
@@ -63,17 +63,17 @@ def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
 
 
 def policy_for(person: Person, pk: int) -> DnssecPolicy:
-    """Return the policy with this id. Raise PolicyUnknown if the person can't see it."""
+    """Return the policy with this id. Raise PolicyUnknown if the user can't see it."""
     return first_or(policies_visible_to(person).filter(pk=pk), PolicyUnknown)
 
 
 def policy_by_id(pk: int) -> DnssecPolicy:
-    """Return the policy with this id, without a check of rights. Raise PolicyUnknown if it does not exist."""
+    """Return the policy with this id, without checking rights. Raise PolicyUnknown if it doesn't exist."""
     return first_or(DnssecPolicy.objects.filter(pk=pk), PolicyUnknown)
 
 
 def terms_of(policy: DnssecPolicy) -> Terms:
-    """Return the terms of the policy."""
+    """Return the policy's settings."""
     return copy_fields(Terms, policy, nsec3=nsec3_of(policy.nsec3))
 
 
@@ -86,12 +86,12 @@ def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
 
 
 def applied_to(zone: Zone) -> Applied | None:
-    """Return the policy of a zone, or None if no policy applies to it."""
+    """Return the policy that applies to a zone, or None."""
     return applied_to_zones([zone]).get(zone.pk)
 
 
 def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
-    """Return the policies of many zones by zone id, in two queries. Zones without a policy are left out."""
+    """Return the policies that apply to many zones, by zone id, in two queries. Zones without a policy are omitted."""
     known = {policy.pk: (policy, terms_of(policy)) for policy in DnssecPolicy.objects.all()}
     if not known:
         return {}
@@ -114,7 +114,7 @@ def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
 
 
 def zones_of(policy: DnssecPolicy) -> Q:
-    """Return the condition that selects the policy's zones."""
+    """Return the condition for the zones that the policy applies to."""
     attached = PolicyAttachment.objects.values_list("policy_id", "tag", "team_id").filter(zone=None)
     tags = {tag: policy_id for policy_id, tag, _ in attached if tag is not None}
     teams = {team_id: policy_id for policy_id, _, team_id in attached if team_id is not None}
@@ -138,18 +138,18 @@ def attached_to(policy: DnssecPolicy) -> list[PolicyAttachment]:
 
 
 def zones_attached_to(policy: DnssecPolicy) -> "QuerySet[Zone]":
-    """Select the zones with a direct attachment to the policy."""
+    """Select the zones that the policy is directly attached to."""
     return Zone.objects.filter(deleted_at=None, pk__in=_zone_ids(policy)).order_by("name")
 
 
 def own_policy_of(zone: Zone) -> DnssecPolicy | None:
-    """Return the policy that is attached to the zone itself, or None."""
+    """Return the policy attached to the zone itself, or None."""
     row = PolicyAttachment.objects.select_related("policy").filter(zone=zone).first()
     return row.policy if row else None
 
 
 def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
-    """Return the creation times of the keys of these zones as {zone id: {key id: time}}, in one query."""
+    """Return the creation times of these zones' keys as {zone id: {key id: time}}, in one query."""
     found: dict[int, dict[int, datetime]] = {}
     rows = ZoneKey.objects.filter(zone__in=zone_ids, deleted_at=None)
     for zone_id, key_id, made in rows.values_list("zone_id", "pk", "created_at"):
@@ -158,7 +158,7 @@ def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
 
 
 def fingerprint() -> str:
-    """Return a hash of all policies with their tags and teams. Every change to one of them changes the hash."""
+    """Return a hash of all policies and their tags and teams. It changes with any of them."""
     stored = [
         list(DnssecPolicy.objects.order_by("pk").values_list()),
         list(PolicyAttachment.objects.filter(zone=None).order_by("pk").values_list("policy_id", "tag", "team_id")),
@@ -176,7 +176,7 @@ def _not_tagged(tags: Iterable[str]) -> Q:
 
 
 def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
-    """Return the policy attachments of these zones, of their tags and of their teams."""
+    """Return the policies attached to these zones, to their tags, or to their teams."""
     tags = {tag for zone in zones for tag in zone.tags}
     teams = {zone.team_id for zone in zones if zone.team_id is not None}
     about = Q(zone__in=[zone.pk for zone in zones]) | Q(tag__in=tags) | Q(team__in=teams)
@@ -188,5 +188,5 @@ def _attachment(row: PolicyAttachment) -> Attachment:
 
 
 def due_refusal_of(zone: Zone) -> str:
-    """Return the reason why a due rollover could not begin automatically, or ""."""
+    """Return why a due rollover couldn't start automatically, or ""."""
     return Signing.objects.filter(pk=zone.pk).values_list("due_refusal", flat=True).first() or ""

@@ -1,4 +1,4 @@
-"""Queries about the signing of zones, for pages and APIs: states, keys, DNSKEY and DS records."""
+"""Queries about zone signing for pages and APIs: states, keys, DNSKEY and DS records."""
 
 from collections.abc import Collection
 
@@ -24,7 +24,7 @@ def signing_of(zone: Zone) -> SigningState:
 
 
 def loaded_signing_of(zone: Zone) -> SigningState:
-    """Return the zone's signing state from the loaded row. Needs no query if it was loaded together with the zone."""
+    """Return the zone's signing state from its loaded row. If the row was loaded with the zone, this makes no query."""
     try:
         return SigningState.from_json(zone.signing.state)
     except Signing.DoesNotExist:
@@ -32,19 +32,19 @@ def loaded_signing_of(zone: Zone) -> SigningState:
 
 
 def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
-    """Return the signing states of these zones by zone id, in one query. Omit zones that were never signed."""
+    """Return these zones' signing states by zone id, in one query. Zones that were never signed are omitted."""
     rows = Signing.objects.filter(pk__in=zone_ids).values_list("zone_id", "state")
     return {zone_id: SigningState.from_json(state) for zone_id, state in rows}
 
 
 def presigned_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the ids among `zone_ids` that belong to presigned zones, in one query."""
+    """Return the ids of presigned zones among these zone ids, in one query."""
     rows = Signing.objects.filter(pk__in=zone_ids, is_signed=True, state__presigned=True)
     return set(rows.values_list("pk", flat=True))
 
 
 def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
-    """Return the keys of the zone, ordered by id."""
+    """Return the zone's keys, ordered by id."""
     found = signing_of(zone) if state is None else state
     if not found.keys:
         return []
@@ -54,19 +54,19 @@ def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
 
 
 def other_keys_of(zone: Zone) -> list[OtherKey]:
-    """Return the keys of other signers whose DNSKEY records nodes serve. Keys with the SEP flag come first."""
+    """Return other signers' keys whose DNSKEY records nodes serve, keys with the SEP flag first."""
     return other_keys_of_zones([zone]).get(zone.pk, [])
 
 
 def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
-    """Return other signers' keys of many zones, by zone id, in one query. Omit zones without other signers."""
+    """Return other signers' keys of many zones, by zone id, in one query. Zones without other signers are omitted."""
     found = rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones}) if zones else {}
     keys = {zone.pk: keys_in(found[zone.pk].get((zone.name, rdtypes.DNSKEY))) for zone in zones}
     return {zone_id: of_zone for zone_id, of_zone in keys.items() if of_zone}
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
-    """Describe the signing changes of these revisions, by revision number, with two queries."""
+    """Describe these revisions' signing changes, by revision number, with two queries."""
     rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
     changes = {
         row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows
@@ -77,7 +77,7 @@ def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, l
 
 
 def last_change_of(zone: Zone) -> Revision | None:
-    """Return the last revision that changed the zone's signing, with its publication, or None without such a change."""
+    """Return the last revision that changed the zone's signing, with its publication, or None."""
     newest = SigningChange.objects.filter(zone=zone).order_by("-revision_number").values("revision_number")[:1]
     return (
         Revision.objects.select_related("publication__author", "publication__token")
@@ -90,7 +90,7 @@ def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
     """Return the private-key text of one of the zone's keys.
 
     Raise RightMissing without the right EXPORT_KEYS, and KeyUnknown if the key doesn't exist or has no private part.
-    The caller must record the export in the audit log, as `sign.export_key` does.
+    The caller must record the export in the audit log, like `sign.export_key`.
     """
     access.require_right(person, zone, Right.EXPORT_KEYS)
     key = ZoneKey.objects.filter(pk=key_id, zone=zone).exclude(private_encrypted=None).first()

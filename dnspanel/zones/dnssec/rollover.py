@@ -1,15 +1,15 @@
-"""The state machine of key rollovers, which computes the next act and its time from the known facts. Pure.
+"""The state machine of key rollovers: compute the next action and its time from known facts. Pure.
 
-A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and the new
+A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and new
 keys are used. It ends when all of these conditions are met:
 
 1. Every node, and every secondary that transfers the zone from here, serves the publication that began the stage, and
-   older answers have expired from caches. An emergency does not wait for secondaries.
+   older answers have expired from caches. An emergency rollover doesn't wait for secondaries.
 2. Every server of the parent has the required DS records, and other DS records have expired from caches.
-3. Before old keys become unused in a zone with other signers, every name server of the zone has the new keys in its
-   DNSKEY RRset, and other DNSKEY RRsets have expired from caches (RFC 8901 section 6.1).
+3. In a zone with other signers, before old keys become unused: every name server of the zone has the new keys in its
+   DNSKEY RRset. Other DNSKEY RRsets have expired from caches (RFC 8901 section 6.1).
 
-All times here come from the rollover's own clock (`steady`), which moves only a little if the system clock jumps
+All times here are times of the rollover's own clock (`steady`), which moves only a little if the system clock jumps
 forward.
 """
 
@@ -46,7 +46,7 @@ _DIGESTS_THAT_COUNT = frozenset((2, 4))  # SHA-1 is ignored beside them (RFC 450
 
 @dataclass(frozen=True, slots=True)
 class Ttls:
-    """The largest served TTLs of answers that may still be cached, in seconds. `ds` is None if it is unknown."""
+    """The largest TTLs, in seconds, of served answers that may still be cached. `ds` is None if it is unknown."""
 
     records: int
     keys: int
@@ -55,7 +55,7 @@ class Ttls:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The known facts about a rollover. `advance` computes the next act from them."""
+    """The known facts about a rollover. `advance` computes the next action from them."""
 
     kind: Kind
     step: Step
@@ -84,7 +84,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait: nothing to do before `earliest`. `earliest` is None if the time depends on other parties."""
+    """A wait until `earliest`, or for other parties if `earliest` is None."""
 
     for_what: str
     earliest: datetime | None = None
@@ -92,7 +92,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A step to take: publish `state` unless the zone is already in this state. Then the rollover is at `step`."""
+    """A move to `step`. The caller publishes `state`, unless the zone is already in this state."""
 
     state: SigningState
     step: Step
@@ -100,7 +100,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class AskForDs:
-    """A requested change at the parent: each server must have the DS records `add`, and no DS records `remove`."""
+    """A change needed at the parent: every server must have the DS records in `add` and none of those in `remove`."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
@@ -109,21 +109,21 @@ class AskForDs:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The end of a rollover. If `cancelled`, the zone is signed as before the rollover."""
+    """The end of a rollover. If `cancelled` is set, the zone is signed as before the rollover."""
 
     cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A rollover that needs a person's help, with the reason."""
+    """A rollover that can't continue without a person, with the reason."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The refusal of a request about a rollover, with the reason."""
+    """A rejected request about a rollover, with the reason."""
 
     message: str
 
@@ -132,7 +132,7 @@ Outcome = Wait | Act | AskForDs | Done | Stuck
 
 
 def advance(inputs: Inputs) -> Outcome:
-    """Return the next act of a rollover: a step, a wait, a request to the parent, the end, or Stuck with the reason."""
+    """Return a rollover's next action: a step, a wait, a request to the parent, the end, or Stuck with a reason."""
     path, at = _place(inputs)
     if path is None:
         return Stuck(
@@ -156,10 +156,10 @@ def advance(inputs: Inputs) -> Outcome:
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
-    """Return the first step of a cancellation (`advance` then continues), or Refused with the reason.
+    """Return the first step of a cancellation, or Refused with the reason. `advance` continues the cancellation.
 
-    Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent, because no program
-    can know that.
+    Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent. The panel can't
+    find this out.
     """
     if inputs.is_emergency:
         return Refused(
@@ -191,7 +191,7 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """Return the first step of a rollover. `new` are keys to add, or keys that the parent's DS must name."""
+    """Return a rollover's first step. `new` are keys to add, or keys that the parent's DS must name."""
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
     if kind is Kind.INSECURE:
         state = replace(state, cds=DELETE, cdnskey=True)  # for parents that follow CDS, CDNSKEY or both
@@ -203,7 +203,7 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
 
 
 def has_cds_again(kind: Kind, step: Step) -> bool:
-    """Return True if the CDS and CDNSKEY settings that the rollover changed are restored from this step on."""
+    """Return True if this step and later ones have the CDS and CDNSKEY settings from before the rollover again."""
     return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in CDS_AGAIN)
 
 
@@ -241,7 +241,7 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
 
 
 def breakage(kind: Kind, ttls: Ttls) -> str:
-    """Describe the outage that an emergency rollover of this kind causes, for the person who begins one."""
+    """Describe the outage that an emergency rollover of this kind causes, for the person who starts it."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
     ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the DS TTL")
     if kind is Kind.ZSK:
@@ -267,7 +267,7 @@ def breakage(kind: Kind, ttls: Ttls) -> str:
 
 
 def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: Sequence[str]) -> frozenset[Goal]:
-    """Return the goals that every server of the parent meets. `sets` has each server's DS RRset as canonical texts."""
+    """Return the goals that every server of the parent meets. `sets` has each server's DS RRset in canonical text."""
     if not sets:
         return frozenset()
     old, new = _marks(old_ds), _marks(new_ds)
@@ -286,18 +286,18 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Return the start time of each goal in `met`, which are the goals met at `now`. The previous check was at `last`.
+    """Return since when each goal in `met` has been met. This check was at `now`, and the previous one at `last`.
 
-    A goal keeps its earlier time unless the checks were more than LONGEST_GAP apart.
+    A goal keeps its earlier time unless the two checks were more than LONGEST_GAP apart.
     """
     known = last is not None and now - last <= LONGEST_GAP
     return {goal: before[goal] if known and goal in before else now for goal in met}
 
 
 def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
-    """Return the new time of the rollover's own clock. At the last check, at `looked`, the clock's time was `clock`.
+    """Advance the rollover's own clock and return its time. At the previous check, `looked`, it showed `clock`.
 
-    The clock never moves back, and moves by at most `most`.
+    The clock never moves back, and moves forward by at most `most`.
     """
     return clock + min(max(now - looked, timedelta()), most)
 
@@ -320,7 +320,7 @@ def _use(key: KeyState | None) -> Use:
 
 
 def _differing(inputs: Inputs, stage: Stage) -> str:
-    """Return the comma-separated ids of keys whose use differs from the stage, or "" if all keys agree with it."""
+    """Return the comma-separated ids of keys whose use differs from the stage, or "" if none differs."""
     expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
     found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
     return ", ".join(map(str, found))
@@ -343,7 +343,7 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Return a wait if a node or secondary doesn't serve this step yet, or caches may have older answers.
+    """Return a wait if a node or secondary doesn't serve this step yet, or if caches can have older answers.
 
     Otherwise return None.
     """
@@ -462,10 +462,10 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 
 
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
-    """Return True if all validating resolvers can validate a key of `ds` through the DS records `found`.
+    """Return True if validating resolvers can validate a key in `ds` through the DS records `found`.
 
-    Resolvers may ignore some digest types, so the key needs a DS with each digest type in `found`. Return True also if
-    `found` is empty, because the zone is then insecure, not bogus.
+    Resolvers can ignore digest types. The key needs a DS with each of SHA-256 and SHA-384 that `found` contains. Return
+    True also if `found` is empty, because the zone is then insecure, not bogus.
     """
     if not found:
         return True

@@ -11,19 +11,19 @@ from dnspanel.zones.rights import access
 
 
 def newest(zone: Zone) -> Rollover | None:
-    """Return the zone's current rollover, or else the last one. Return None if the zone never had a rollover."""
+    """Return the zone's current rollover, or else its last one. Return None if it never had one."""
     return Rollover.objects.filter(zone=zone).select_related("started_by", "zone").order_by("-pk").first()
 
 
 def rolling_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the ids among `zone_ids` that belong to zones with a rollover in progress."""
+    """Return the ids of zones with a rollover in progress among these zone ids."""
     return {*Rollover.objects.filter(zone__in=zone_ids, ended_at=None).values_list("zone_id", flat=True)}
 
 
 def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollover], bool]:
-    """Return rollovers in progress in zones that this person can see, oldest first, and True if more follow.
+    """Return the rollovers in progress in zones that this user can see, oldest first, and whether more follow.
 
-    `after` is the id of the last rollover of the previous page.
+    `after` is the id of the previous page's last rollover.
     """
     visible = access.zones_visible_to(person).values("pk")
     found = Rollover.objects.filter(ended_at=None, pk__gt=after, zone__in=visible)
@@ -32,9 +32,9 @@ def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollo
 
 
 def of_zone(zone: Zone, *, before: int | None = None, limit: int) -> tuple[list[Rollover], bool]:
-    """Return the zone's rollovers, newest first, and True if more follow.
+    """Return the zone's rollovers, newest first, and whether more follow.
 
-    `before` is the id of the last rollover of the previous page.
+    `before` is the id of the previous page's last rollover.
     """
     found = Rollover.objects.filter(zone=zone).select_related("zone", "started_by").order_by("-pk")
     if before is not None:
@@ -44,7 +44,7 @@ def of_zone(zone: Zone, *, before: int | None = None, limit: int) -> tuple[list[
 
 
 def steps_of(row: Rollover) -> list[tuple[Step, str]]:
-    """Return the steps of the rollover's path, each "done", "current" or "to come"."""
+    """Return the steps of the rollover's path, each with "done", "current" or "to come"."""
     kind, step = Kind(row.kind), Step(row.step)
     paths = [EMERGENCY.get(kind, ())] if row.is_emergency else [STAGES[kind], BACK[kind]]
     path = [stage.step for each in paths if step in [stage.step for stage in each] for stage in each]
@@ -55,7 +55,7 @@ def steps_of(row: Rollover) -> list[tuple[Step, str]]:
 
 
 def kinds_of(state: SigningState) -> dict[Kind, str]:
-    """Return, for each kind of rollover, the reason why the zone's keys don't allow it, or "" if they do."""
+    """Return, for each kind of rollover, why the zone's keys don't allow it, or "" if they do."""
     found: dict[Kind, str] = {}
     for kind in Kind:
         old = keys_to_replace(kind, state)
@@ -64,7 +64,7 @@ def kinds_of(state: SigningState) -> dict[Kind, str]:
 
 
 def stuck(person: Person, *, limit: int) -> list[Rollover]:
-    """Return the stuck rollovers of zones that this person can see, oldest first."""
+    """Return the stuck rollovers in zones that this user can see. The one that has waited longest comes first."""
     visible = access.zones_visible_to(person).values("pk")
     found = Rollover.objects.filter(ended_at=None, is_stuck=True, zone__in=visible)
     return list(found.select_related("zone").order_by("waits_since", "pk")[:limit])

@@ -1,4 +1,4 @@
-"""The stages of each kind of rollover: how keys are used, and the conditions that end a stage. Pure."""
+"""The stages of each kind of rollover: how keys are used, and which conditions end a stage. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The kinds of rollovers, which differ in the replaced keys and the method."""
+    """The kinds of rollovers. They differ in which keys they replace, and how."""
 
     ZSK = "zsk"  # pre-publication
     KSK = "ksk"  # double KSK: both sign the DNSKEY RRset, then the DS is exchanged
@@ -34,7 +34,7 @@ class Step(StrEnum):
 
 
 class Use(StrEnum):
-    """The use of a key during a stage."""
+    """How a key is used during a stage."""
 
     FULL = "full"  # signs, and is in the DNSKEY RRset
     SIGNS = "signs"  # signs, but is not in the DNSKEY RRset
@@ -44,7 +44,7 @@ class Use(StrEnum):
 
 
 class Caches(StrEnum):
-    """The records whose older versions must expire from caches before a stage ends."""
+    """Which old records must expire from caches before a stage ends."""
 
     NOTHING = ""
     KEYS = "keys"  # the DNSKEY RRset
@@ -53,7 +53,7 @@ class Caches(StrEnum):
 
 
 class Goal(StrEnum):
-    """A condition for the DS RRset at every server of the parent. A zone without any DS is insecure, never bogus."""
+    """A condition for the DS RRset on all of the parent's servers. A zone without any DS is insecure, never bogus."""
 
     HAS_OLD = "has-old"  # the DS RRset is empty, or matches an old key
     HAS_NEW = "has-new"
@@ -67,7 +67,7 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The use of keys during a step, and the conditions that end the step."""
+    """A rollover step: how keys are used in it, and which conditions end it."""
 
     step: Step
     old: Use

@@ -1,4 +1,4 @@
-"""The TTLs of a zone's recent answers. After a change, caches may hold old answers until these TTLs end."""
+"""Compute the TTLs of a zone's recent answers. After a change, caches can keep old answers until these TTLs end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ LONGEST_CACHED = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class ServedTtls:
-    """The largest TTLs (in seconds) of all records and of the DNSKEY RRset, up to a revision of the zone."""
+    """The largest TTLs, in seconds, of all records and of the DNSKEY RRset, up to a revision of the zone."""
 
     records: int
     keys: int
@@ -48,16 +48,16 @@ GROUP BY known.id"""
 
 
 def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
-    """Return the largest TTLs of the zone's answers now and in the last LONGEST_CACHED."""
+    """Return the largest TTLs of the zone's answers, now and during the last LONGEST_CACHED."""
     lately = _of_changes({zone.pk: 0}, since=now - LONGEST_CACHED).get(zone.pk)
     current = _current(zone.pk, zone.revision)
     return current.max_with(lately[0]) if lately else current
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """Return the known TTLs of zones (by id), raised if later changes have larger ones, in one query.
+    """Return the known TTLs of zones, raised to the TTLs of later changes if these are larger. Makes one query.
 
-    A zone that was restored since the known revision is read again.
+    Another query reads the current TTLs after a revision that isn't a plain change, such as a restoration.
     """
     changed = _of_changes({zone_id: each.revision for zone_id, each in known.items()}, since=now - LONGEST_CACHED)
     found = dict(known)
@@ -74,7 +74,7 @@ def _current(zone_id: int, revision: int) -> ServedTtls:
 
 
 def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, tuple[ServedTtls, bool]]:
-    """Return the largest TTLs in newer changes to these zones, before and after each change, by zone id.
+    """Return the largest TTLs before and after newer changes to these zones, by zone id.
 
     `revisions` maps a zone id to the last known revision. The second value of the result is True if a newer revision
     isn't a plain change, for example a restored zone.

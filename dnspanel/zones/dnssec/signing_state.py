@@ -1,8 +1,8 @@
 """A zone's signing state: keys, denial of existence, and other PowerDNS settings. Pure.
 
-States are stored as JSON. Each change of a state is in the log, like a change of an RRset, so that the state at any
-sequence can be computed. Private keys are stored elsewhere. A state refers to keys by their ids, which are also their
-row ids in PowerDNS's files.
+States are stored as JSON. Each change of a state is in the log, like a change of an RRset, so the state at any sequence
+can be computed. Private keys are stored elsewhere. A state refers to keys by their ids, which are also their row ids in
+PowerDNS's files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class KeyRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """A key of a zone: `active` keys sign, `published` ones are in the DNSKEY RRset."""
+    """A zone's key. An `active` key signs, and a `published` key is in the DNSKEY RRset."""
 
     id: int
     algorithm: int
@@ -54,15 +54,15 @@ class KeyState:
 
 @dataclass(frozen=True, slots=True)
 class SigningState:
-    """The signing state of a zone. Without keys the zone is unsigned, unless it is `presigned`.
+    """A zone's signing state. A zone without keys is unsigned, unless it is `presigned`.
 
-    A `presigned` zone is served with its original signatures, and has no keys here. `nsec3` is None for NSEC. A
-    `paused` state gives no proof of non-existence (`paused_denial`). A change from one NSEC3 chain to another goes
+    A `presigned` zone has no keys here, and is served with its original signatures. `nsec3` is None for NSEC. A
+    `paused` state has no proofs of non-existence (`paused_denial`). A change from one NSEC3 chain to another goes
     through NSEC. Until the change ends, `due_nsec3` is the new chain (`due_denial`). A presigned zone can have several
-    chains: PowerDNS serves the chain in `nsec3`, and `other_nsec3` are only in transfers of the whole zone.
+    chains: PowerDNS serves the chain in `nsec3`, and those in `other_nsec3` are only in transfers of the whole zone.
 
     `cds` lists the digest types of the CDS records, and is empty without CDS records. DELETE means CDS and CDNSKEY
-    records that ask the parent to delete its DS (RFC 8078).
+    records that request the deletion of the parent's DS (RFC 8078).
     """
 
     keys: tuple[KeyState, ...] = ()
@@ -83,17 +83,17 @@ class SigningState:
 
     @property
     def has_chain(self) -> bool:
-        """True if the zone has keys or is presigned, and so has an NSEC or NSEC3 chain."""
+        """True if the zone has an NSEC or NSEC3 chain, because it has keys or is presigned."""
         return self.presigned or bool(self.keys)
 
     @property
     def denial(self) -> Nsec3 | None:
-        """The NSEC3 parameters for the zone's rows. It is None for NSEC, and for a zone without a chain."""
+        """The NSEC3 parameters for the zone's rows. None for NSEC, and for a zone without a chain."""
         return self.nsec3 if self.has_chain else None
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The zone's metadata for PowerDNS: kind → value."""
+        """The zone's PowerDNS metadata: kind → value."""
         found = {}
         if self.presigned:
             found[PRESIGNED] = "1"
@@ -126,16 +126,16 @@ class SigningState:
         return KeyRole.CSK
 
     def with_key(self, key: KeyState) -> "SigningState":
-        """Return the state with this key added. A key with the same id is replaced."""
+        """Return the state with this key added. It replaces a key with the same id."""
         others = [other for other in self.keys if other.id != key.id]
         return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
 
     def with_denial(self, nsec3: Nsec3 | None) -> "SigningState":
-        """Return the state with this denial of existence. A due NSEC3 chain is dropped."""
+        """Return the state with this denial of existence, and without a due NSEC3 chain."""
         return replace(self, nsec3=nsec3, due_nsec3=None)
 
     def without_key(self, id: int) -> "SigningState":
-        """Return the state without the key that has this id."""
+        """Return the state without the key with this id."""
         return replace(self, keys=tuple(key for key in self.keys if key.id != id))
 
     def to_json(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class SigningState:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> "SigningState":
-        """Read a state from the result of `to_json`. None means a zone that was never signed."""
+        """Parse the result of `to_json`. None means a zone that was never signed."""
         if not stored:
             return UNSIGNED
         keys = tuple(KeyState(*each) for each in stored["keys"])
@@ -193,12 +193,12 @@ UNSIGNED = SigningState()
 
 
 def nsec3param_text(nsec3: Nsec3) -> str:
-    """Format the rdata of NSEC3PARAM for PowerDNS's metadata. Flag 1 means opt-out."""
+    """Format NSEC3PARAM rdata for PowerDNS's metadata. Flag 1 means opt-out."""
     return f"1 {int(nsec3.opt_out)} {nsec3.iterations} {nsec3.salt.hex() or '-'}"
 
 
 def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
-    """Parse the rdata of NSEC3PARAM. Raise ValueError if it is invalid, has unknown flags, or isn't SHA-1."""
+    """Parse NSEC3PARAM rdata. Raise ValueError if it is invalid, has unknown flags, or doesn't use SHA-1."""
     algorithm, flags, iterations, salt = text.split()
     if algorithm != "1" or flags not in ("0", "1"):
         raise ValueError(text)
@@ -206,16 +206,16 @@ def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
 
 
 def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
-    """Return True if a direct change would mix two NSEC3 chains: both have rows, and their hashes differ."""
+    """Return True if a direct change would mix two NSEC3 chains, because both have rows and different hashes."""
     if before is None or after is None or before.narrow or after.narrow:
         return False
     return (before.iterations, before.salt) != (after.iterations, after.salt)
 
 
 def steps_between(before: SigningState, after: SigningState) -> Iterator[SigningState]:
-    """Yield the states to publish one after another, so that every answer validates at any moment.
+    """Yield the states to publish one after another. This way, every answer validates at any time.
 
-    The last state is `after`. Between two NSEC3 chains, a state with NSEC comes first.
+    The last state is `after`. Between two different NSEC3 chains, a state with NSEC comes first.
     """
     if before.is_signed and after.is_signed and chains_differ(before.denial, after.denial):
         yield replace(after, nsec3=None, due_nsec3=after.nsec3)

@@ -1,4 +1,4 @@
-"""Descriptions of changes to a zone's signing, for the zone's history. Pure."""
+"""Describe changes to a zone's signing, for the zone's history. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from replication.codec.dnssec import Nsec3
 
 
 def describe_change(before: SigningState, after: SigningState, tags: Mapping[int, int]) -> list[str]:
-    """Describe each part of a signing change. `tags` has key tags by key id."""
+    """Describe each part of a signing change. `tags` maps key ids to key tags."""
     return [
         *_of_state(before, after),
         *_of_keys(before, after, tags),
@@ -19,7 +19,7 @@ def describe_change(before: SigningState, after: SigningState, tags: Mapping[int
 
 
 def describe_denial(nsec3: Nsec3 | None) -> str:
-    """Describe the denial of existence, for example "NSEC" or "NSEC3 with opt-out, narrow"."""
+    """Describe the denial of existence, such as "NSEC" or "NSEC3 with opt-out, narrow"."""
     if nsec3 is None:
         return "NSEC"
     more = _parameters(nsec3)
@@ -27,7 +27,7 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 
 
 def describe_polling(state: SigningState) -> str:
-    """Describe the effect of this state on a parent that checks CDS and CDNSKEY, in one or two sentences."""
+    """Describe the effect of this state on a parent that polls CDS and CDNSKEY, in one or two sentences."""
     if not state.keys or not (state.cds or state.cdnskey):
         return gettext("The zone doesn’t have CDS or CDNSKEY records, so the parent zone will keep its DS.")
     found = "CDS" if state.cds else "CDNSKEY"
@@ -47,7 +47,7 @@ def describe_polling(state: SigningState) -> str:
 
 
 def signing_algorithms(state: SigningState) -> str:
-    """Return the algorithm names of the active keys, comma-separated. Return "" for a presigned zone."""
+    """Return the active keys' algorithm names, comma-separated. Return "" for a presigned zone."""
     # The keys of a presigned zone are in its records.
     return ", ".join(ALGORITHMS[number] for number in sorted({key.algorithm for key in state.keys if key.active}))
 
@@ -97,7 +97,7 @@ def _text_of_added_key(key: KeyState) -> str:
 
 
 def _parameters(nsec3: Nsec3) -> str:
-    """Return the NSEC3 parameters that differ from the defaults, such as "opt-out, narrow", or ""."""
+    """Return the NSEC3 parameters that aren't the defaults, such as "opt-out, narrow", or ""."""
     found: list[str] = []
     if nsec3.opt_out:
         found.append(gettext("opt-out"))

@@ -1,4 +1,4 @@
-"""The check that zones in this panel validate with the parent's DS records, as a resolver would validate them."""
+"""Check, like a resolver, that zones in this panel validate with the parent's DS records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,10 +11,10 @@ from dnspanel.zones.models import Signing, Zone, ZoneKey
 
 
 def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return {name: reason} for the zones of this panel that do not validate with the given DS records.
+    """Return {name: reason} for this panel's zones that don't validate with the given DS records.
 
-    A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS. Keys of other signers count. A
-    zone without any DS is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
+    A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS. Other signers' keys count. A
+    zone without any DS is insecure, never broken. One query if no name is a zone, else up to four.
     """
     wanted = [name for name, texts in ds.items() if texts]
     zones = {zone.pk: zone for zone in Zone.objects.filter(name__in=wanted, deleted_at=None)} if wanted else {}
@@ -34,7 +34,7 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
-    """Return the SHA-256 DS of the panel's own keys for each signed zone, by zone id, with at most two queries."""
+    """Return the SHA-256 DS of the panel's own active and published non-ZSK keys, by zone id. At most two queries."""
     by_id = {zone.pk: zone for zone in zones}
     rows = Signing.objects.filter(pk__in=list(by_id), is_signed=True).values_list("zone_id", "state")
     states = {zone_id: SigningState.from_json(state) for zone_id, state in rows} if by_id else {}
@@ -54,10 +54,10 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return the reason why a zone in this signing state does not validate with the DS records, or "".
+    """Return why a zone in this signing state doesn't validate with the DS records, or "".
 
-    The reason is a relative clause ("which is …"). `public` maps ids of the zone's keys to their public parts. `others`
-    are keys of other signers, or of a presigned zone.
+    The reason is a relative clause ("which is …"). `public` maps the ids of the zone's keys to their public parts.
+    `others` are keys of other signers, or of a presigned zone.
     """
     if not ds:
         return ""
@@ -72,7 +72,7 @@ def reason_against(
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return {name: reason} for the zones that the DS records `after` break but `before` did not."""
+    """Return {name: reason} for the zones that are broken by the DS records `after` but not by `before`."""
     broken = broken_by(after)
     already = broken_by({name: before.get(name, ()) for name in broken}) if broken else {}
     return {name: reason for name, reason in broken.items() if name not in already}

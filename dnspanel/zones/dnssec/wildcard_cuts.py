@@ -1,4 +1,4 @@
-"""Delegations at a wildcard. A zone that the panel signs must not contain any.
+"""Find delegations at a wildcard, which a zone signed by the panel must not contain.
 
 PowerDNS answers queries for every name that matches the wildcard with its NS records, without a proof that the
 delegation is unsigned. Validating resolvers treat such answers as forged. RFC 4592 section 4.2 leaves the meaning of
@@ -21,7 +21,7 @@ def is_wildcard_cut(name: str, type: int) -> bool:
 
 
 def violation_of(name: str) -> Violation:
-    """Return the error for a delegation at this wildcard in a signed zone."""
+    """Return the error for a delegation of this wildcard in a signed zone."""
     message = gettext(
         "a signed zone can’t have NS records at the wildcard {name} because validating resolvers would "
         "reject all answers below it"
@@ -36,7 +36,7 @@ def wildcard_cuts(zone_ids: Collection[int]) -> dict[int, str]:
 
 
 def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> None:
-    """Raise DnssecRefused if the zone delegates a wildcard. Pass `wildcards` if `wildcard_cuts` was already called."""
+    """Raise DnssecRefused if the zone delegates a wildcard. `wildcards` can be an earlier result of `wildcard_cuts`."""
     found = (wildcard_cuts([zone.pk]) if wildcards is None else wildcards).get(zone.pk)
     if found is not None:
         raise DnssecRefused(
@@ -47,7 +47,7 @@ def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> No
 
 
 def refuse_wildcard_cuts(wildcards: Iterable[str]) -> None:
-    """Raise RuleViolations if any wildcard is given: zones that are signed from the start must not delegate one."""
+    """Raise RuleViolations if there are `wildcards`: a zone signed from the start must not delegate a wildcard."""
     violations = [violation_of(name) for name in wildcards]
     if violations:
         raise RuleViolations(violations)

@@ -1,1 +1,1 @@
-"""Drafts: unpublished changes. A draft can have a name, and a discarded draft can be restored for a while."""
+"""Unpublished changes. A draft can have a name, and a discarded draft can be restored for a while."""

@@ -1,4 +1,4 @@
-"""Discarded drafts, which are stored for a while and can be restored. Verbs."""
+"""Store discarded drafts for a while, and restore them. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MOST_KEPT = 5  # per person; the oldest is deleted first
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """Changes that a person discarded together, and the time until which they can be restored."""
+    """Changes that a person discarded together, and when they were discarded."""
 
     id: int
     at: datetime
@@ -37,7 +37,7 @@ class Discarded:
 def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
     """Discard the author's draft, or only its changes to `zone`. Return the number of discarded operations.
 
-    `take_back` can restore the changes. Only the author's newest MOST_KEPT discarded drafts are kept.
+    `take_back` can restore the changes. Only the author's newest MOST_KEPT discarded drafts are stored.
     """
     owner = person(author)
     with transaction.atomic():
@@ -57,7 +57,7 @@ def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
 
 
 def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
-    """Return the discarded drafts that the person can restore, newest first. Needs one query."""
+    """Return the discarded drafts that `owner` can restore, newest first. Makes one query."""
     operations = Operation.objects.filter(draft__owner=owner, draft__discarded_at__gt=now - KEPT)
     rows = operations.values_list("draft_id", "draft__discarded_at").order_by("-draft__discarded_at", "-draft_id")
     counted = rows.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first=Min("zone__name"))
@@ -67,8 +67,8 @@ def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
 def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
     """Move a discarded draft's changes, with their bases, back into the author's draft. Return their number.
 
-    Raise DraftUnknown if the draft was deleted or is another person's, DraftRefused if the author's draft already
-    changes one of the RRsets, and QuotaExceeded if the draft would be too large. After an error nothing is changed.
+    Raise DraftUnknown if it isn't the author's or was discarded at least KEPT ago, DraftRefused if the author's draft
+    changes one of the RRsets, and QuotaExceeded if it would be too large. After an error, nothing is changed.
     """
     with transaction.atomic(durable=True):
         found = Draft.objects.select_for_update(no_key=True).filter(

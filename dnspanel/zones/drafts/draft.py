@@ -1,7 +1,7 @@
-"""A person's draft: unpublished operations on RRsets, over any number of zones. Verbs.
+"""A person's draft: unpublished operations on RRsets in any number of zones. Verbs.
 
-A verb that writes an operation locks the draft. So edits from several tabs of one person happen one after another, and
-publishing never drops an operation that it has not read.
+Functions that write operations lock the draft. Therefore one person's edits in several tabs happen one after another,
+and publishing never drops an operation that it hasn't read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -54,12 +54,12 @@ def replace_rrset(
 ) -> Operation | None:
     """Put an RRset into the author's draft. Return the operation, or None if the published RRset is the same.
 
-    `replaces` is the key of the old RRset if its name or type was edited. `base_revision` is the revision that the
-    author saw. Later changes by other people become a conflict and are not overwritten. A second edit of the same RRset
-    keeps the base of the first edit.
+    `replaces` is the old RRset's key if its name or type was edited. `base_revision` is the revision that the author
+    saw. Later changes by other people aren't overwritten, but cause a conflict. A second edit of the same RRset keeps
+    the base of the first edit.
 
-    Raise NameOutside for a name outside the zone, Unknown for a deleted zone, and QuotaExceeded for a full draft. Raise
-    RightMissing if the author isn't allowed to change the RRset.
+    Raise NameOutside for a name outside the zone, Unknown for a deleted zone, and QuotaExceeded if the draft would be
+    too large. Raise RightMissing if the author isn't allowed to change the RRset.
     """
     key = rrset.name, rrset.type
     afters: dict[Key, RRset | None] = {key: rrset}
@@ -69,9 +69,9 @@ def replace_rrset(
 
 
 def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
-    """Put RRsets into the author's draft. Return the operations of RRsets that differ from the zone.
+    """Put RRsets into the author's draft. Return the operations for RRsets that differ from the zone.
 
-    Raise the errors of `replace_rrset`. After an error the draft is unchanged.
+    Raise the errors of `replace_rrset`. After an error, the draft is unchanged.
     """
     afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())
@@ -85,10 +85,10 @@ def change_rrsets(
     now: datetime,
     base_revision: int | None = None,
 ) -> Mapping[Key, Operation]:
-    """Put RRsets into the author's draft, all or none of them. A value of None deletes the RRset.
+    """Put RRsets into the author's draft, either all or none. The value None deletes an RRset.
 
-    Return the operations by RRset. For `base_revision` and the errors see `replace_rrset`. After an error the draft is
-    unchanged.
+    Return the operations by RRset. `base_revision` and the errors are those of `replace_rrset`. After an error, the
+    draft is unchanged.
     """
     if not afters:
         return {}
@@ -97,10 +97,10 @@ def change_rrsets(
 
 
 def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime) -> int:
-    """Put RRsets of several zones into the author's draft, all or none of them. A value of None deletes the RRset.
+    """Put RRsets of several zones into the author's draft, either all or none. The value None deletes an RRset.
 
-    Return the number of operations. Raise the errors of `replace_rrset`. After an error the draft is unchanged. The
-    number of queries does not depend on the number of zones.
+    Return the number of operations. Raise the errors of `replace_rrset`. After an error, the draft is unchanged. The
+    number of queries doesn't depend on the number of zones.
     """
     changed = {zone: of_zone for zone, of_zone in afters.items() if of_zone}
     return len(_write_rrsets(author, changed, now, None)[1]) if changed else 0
@@ -117,25 +117,25 @@ def delete_rrset(
 
 
 def operations_of(author: Drafter) -> "QuerySet[Operation]":
-    """Select the operations of the author's draft.
+    """Select the operations in the author's draft.
 
-    The query has no join, because PostgreSQL sometimes deletes through a join by comparing all pairs of rows. 10,000
-    operations then take a minute and a half.
+    The query has no join. Otherwise, when deleting the selected rows, PostgreSQL sometimes compares all pairs of rows,
+    which takes a minute and a half for 10,000 operations.
     """
     return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
 
 
 def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
-    """Remove the operation on this RRset from the author's draft. Return False if there was no such operation."""
+    """Remove the operation on this RRset from the author's draft. Return False if it doesn't exist."""
     dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
     return dropped > 0
 
 
 def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
-    """Settle the conflict of an operation. Return the operation, or None if it is gone or no longer needed.
+    """Resolve an operation's conflict. Return the operation, or None if it was deleted or is no longer needed.
 
     `choice` is `theirs` (drop the author's change), `mine` (overwrite the published change) or `both` (keep the records
-    of both, with the author's TTL). Raise CannotResolve if the records of both cannot be combined.
+    of both, with the author's TTL). Raise CannotResolve if the records can't be combined.
     """
     with transaction.atomic(durable=True):
         open_draft(author, now)
@@ -180,7 +180,7 @@ def draft_changes(
 
 
 def open_draft(author: Drafter, now: datetime) -> Draft:
-    """Return the author's draft, and create it if necessary. The draft is locked until the transaction ends."""
+    """Return the author's draft, or create it. The draft is locked until the transaction ends."""
     return Draft.objects.bulk_create(
         [Draft(author=person(author), changed_at=now)],
         update_conflicts=True,
@@ -190,17 +190,17 @@ def open_draft(author: Drafter, now: datetime) -> Draft:
 
 
 def person(drafter: Drafter) -> User:
-    """Return the owner of a drafter's draft: the drafter, or the person of an actor."""
+    """Return the owner of the draft: the user itself, or the user of an actor."""
     return drafter.user if isinstance(drafter, Actor) else drafter
 
 
 def edit_of(operation: Operation) -> Edit:
-    """Return an operation as an immutable Edit."""
+    """Convert an operation to an immutable Edit."""
     return _edit(operation.pk, operation.name, operation.type, operation.base, operation.wanted)
 
 
 def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
-    """Return operations as immutable Edits, by zone id. Thousands of model instances would take twice as long."""
+    """Return operations as immutable Edits, by zone id. Creating thousands of models would take twice as long."""
     found: dict[int, list[Edit]] = {}
     for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
         found.setdefault(zone_id, []).append(_edit(*operation))
@@ -213,7 +213,7 @@ def _edit(pk: int, name: str, type: int, base: Mapping[str, Any] | None, after: 
 
 
 class _New(NamedTuple):
-    """A new operation: the change to an RRset, and the revision that the change is based on."""
+    """A new operation: the change to an RRset, and the revision it is based on."""
 
     zone: Zone
     change: Change
@@ -223,7 +223,7 @@ class _New(NamedTuple):
 def _draft_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> dict[KeyInZone, Operation]:
-    """Write RRsets into the draft as `_write_rrsets` does. Return the stored operations."""
+    """Write RRsets into the draft, like `_write_rrsets`. Return the stored operations."""
     draft, new, ids = _write_rrsets(author, afters, now, base_revision)
     found = {place: _operation(draft, *each, now) for place, each in new.items()}
     for place, operation in found.items():
@@ -234,10 +234,10 @@ def _draft_rrsets(
 def _write_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
-    """Write RRsets into the author's draft (None deletes an RRset) and remove operations without effect.
+    """Write RRsets into the author's draft (None deletes an RRset), and remove operations without effect.
 
-    Return the draft, and the new operations with their ids. Raise the errors of `replace_rrset`. Pass `base_revision`
-    for one zone only.
+    Return the draft, and the new operations with their ids. Raise the errors of `replace_rrset`. `base_revision` can be
+    used only with a single zone.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():
@@ -286,7 +286,7 @@ def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]])
 def _store(
     draft: Draft, operations: Mapping[KeyInZone, _New], dropped: Sequence[int], now: datetime
 ) -> dict[KeyInZone, int]:
-    """Store operations in the draft and delete the dropped ones. Return the ids of the stored operations."""
+    """Store operations in the draft, and delete the dropped ones. Return the stored operations' ids."""
     if dropped:
         Operation.objects.filter(pk__in=dropped).delete()
     if not operations:
@@ -304,7 +304,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """Return the RRsets of `keys` that changed after revision `number`, as of that revision (None: absent)."""
+    """Return the RRsets in `keys` that changed after revision `number`, as of that revision (None: absent)."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

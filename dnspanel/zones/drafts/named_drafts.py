@@ -1,8 +1,8 @@
-"""Named drafts: saving, resuming and sharing with people and teams, and access to them. Verbs.
+"""Save, resume and share named drafts, and check access to them. Verbs.
 
 A draft is either open in an editor (its `author` writes edits into it) or saved. A named draft belongs to its owner,
-even while it is open in another person's editor, and only one person at a time works in it. Functions that move drafts
-first lock them in the order of their ids, and then read them.
+even while another person has it open. Only one person at a time works in it. Functions that move drafts first lock them
+in the order of their ids, and then read them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -37,7 +37,7 @@ RECEIVER_UNKNOWN = gettext_noop("Person or team not found.")
 
 @dataclass(frozen=True, slots=True)
 class NamedDraft:
-    """A named draft as one person is allowed to see it. Counts cover the zones that this person can see."""
+    """A named draft as seen by one person. Counts cover only zones that this person can see."""
 
     draft: Draft
     is_own: bool
@@ -53,9 +53,9 @@ class NamedDraft:
 
 
 def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[NamedDraft]:
-    """Return the reader's named drafts and drafts shared with the reader or their teams, newest first.
+    """Return the reader's named drafts and the drafts shared with the reader or their teams, newest first.
 
-    `before` is the id of the last draft on the previous page. Drafts that are only shared by link are not listed.
+    `before` is the id of the last draft on the previous page. Drafts shared only by link aren't listed.
     """
     user = person(reader)
     found = _visible_drafts(user).select_related("owner", "author").prefetch_related("shares").order_by("-pk")
@@ -66,10 +66,10 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
 
 
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
-    """Return the named draft with this key. Raise DraftUnknown unless the reader is allowed to see it.
+    """Return the named draft with this key. Raise DraftUnknown if the reader isn't allowed to see it.
 
-    The owner and recipients of a share are allowed to see it. While the draft is open by link or waits for approval,
-    everyone who can see one of its zones can also read it.
+    The owner, the person who works in it, and recipients of a share can see it. While reading by link is allowed or the
+    draft waits for approval, everyone who can see one of its zones can read it too.
     """
     user = person(reader)
     related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
@@ -84,13 +84,13 @@ def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
 
 
 def request_of(draft: Draft) -> PublishRequest | None:
-    """Return the draft's open request for publication, or None."""
+    """Return the draft's open publish request, or None."""
     found: PublishRequest | None = getattr(draft, "request", None)
     return found if found is not None and found.is_open else None
 
 
 def draft_in_hand(author: Drafter) -> Draft | None:
-    """Return the draft that is open in the author's editor, with or without a name, or None."""
+    """Return the draft open in the author's editor, with or without a name, or None."""
     return Draft.objects.select_related("owner").filter(author=person(author)).first()
 
 
@@ -102,11 +102,10 @@ def put_aside(
     zones: Collection[Zone] | None = None,
     in_transaction: Callable[[Draft], object] = lambda made: None,
 ) -> Draft:
-    """Save the changes of the author's draft (in `zones`, or all) as a separate closed draft with this name.
+    """Move the changes in the author's draft (all, or those in `zones`) to a new saved draft with this name.
 
-    A token moves only the changes that it can see. `in_transaction` is called in the same transaction. Raise
-    DraftRefused if the name is invalid or there is nothing to move, and QuotaExceeded if the author has too many
-    drafts.
+    A token moves only changes that it can see. `in_transaction` is called in the same transaction. Raise DraftRefused
+    if the name is invalid or there is nothing to move, and QuotaExceeded if the author has too many drafts.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -122,7 +121,7 @@ def put_aside(
 
 
 def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: Callable[[Draft], object]) -> Draft:
-    """Close the draft in its editor and return the draft. `in_transaction` is called in the same transaction.
+    """Close the draft in its editor and return it. `in_transaction` is called in the same transaction.
 
     Raise the errors of `locked_to_publish`, and DraftRefused if the draft is empty.
     """
@@ -138,9 +137,9 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 
 
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
-    """Close the draft for its owner or the person who works in it. Delete the draft if it is empty.
+    """Close a named draft, and delete it if it is empty.
 
-    Raise DraftUnknown for any other person, or if the draft was deleted.
+    Raise DraftUnknown if the draft was deleted, or if `by` isn't its owner and doesn't have it open.
     """
     with _moving():
         draft = _lock_draft(named.draft)
@@ -152,12 +151,12 @@ def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
 
 
 def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "", merge: bool = False) -> None:
-    """Open the draft in the author's editor. The author's current draft is not lost.
+    """Open the draft in the author's editor. The author's current draft isn't lost.
 
     If the current draft has a name, it is closed. If it has no name, it is saved under the name `aside`, or merged into
-    the opened draft if `merge` is true. Raise DraftRefused if neither is given and there are changes, if both drafts
-    change the same RRset, if another person works in the draft, or if the author is not allowed to see all its changes.
-    Raise DraftUnknown if the draft was deleted, and Forbidden without the right to edit it.
+    the opened draft if `merge` is true. Raise DraftRefused if it has changes and neither is given, if both drafts
+    change the same RRset, if another person works in the draft, or if the author isn't allowed to see all of its
+    changes. Raise DraftUnknown if the draft was deleted, and Forbidden without the right to edit it.
     """
     user = person(author)
     with _moving():
@@ -189,7 +188,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """Rename the person's named draft. Raise DraftRefused for an invalid name, DraftUnknown for another's draft."""
+    """Rename a named draft. Raise DraftRefused for an invalid name, and DraftUnknown if `by` isn't the owner."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -199,7 +198,7 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
-    """Delete the owner's draft and withdraw its request. Return the number of changes. Others get DraftUnknown."""
+    """Delete a draft, withdraw its request and return the number of changes. Raise DraftUnknown for non-owners."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
@@ -212,10 +211,10 @@ def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
 
 
 def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, now: datetime) -> None:
-    """Share the owner's draft with a person or team. With `may_edit` they can also work in it.
+    """Share a named draft with a person or team. With `may_edit`, they can also work in it.
 
-    Recipients see the changes to the zones that they can see. Raise DraftRefused beyond MOST_SHARES or if the owner
-    isn't allowed to share with the recipient. Raise DraftUnknown if the draft is another person's.
+    Recipients see changes only to zones that they can see. Raise DraftRefused if there would be more than MOST_SHARES
+    shares, or if the owner isn't allowed to share with the recipient. Raise DraftUnknown if `by` isn't the owner.
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
     with _moving():
@@ -238,7 +237,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
 
 
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
-    """Delete a share, and close the draft in the recipient's editor. Raise DraftUnknown if `by` isn't the owner."""
+    """Delete a share. Close the draft for an editor who loses access. Raise DraftUnknown if `by` isn't the owner."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
@@ -249,7 +248,7 @@ def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> 
 
 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
-    """Allow or forbid reading by link, for people who see a zone of the draft. Raise DraftUnknown for non-owners."""
+    """Allow or forbid link access for people who see a zone of the draft. Raise DraftUnknown for non-owners."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         if draft.is_by_link != is_open:
@@ -258,10 +257,10 @@ def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime
 
 
 def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
-    """Lock the draft. Return the draft and the operations that the author sees.
+    """Lock the draft. Return it with the operations that the author sees.
 
     Raise DraftUnknown if the draft was deleted, DraftRefused if another person works in it, and Forbidden if the author
-    has read access only.
+    only has read access.
     """
     _refuse_to_edit(author, named)
     draft = _lock_draft(named.draft)
@@ -270,7 +269,7 @@ def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QueryS
 
 
 def drafts_of(user: User) -> QuerySet[Draft]:
-    """Select the person's drafts that contain changes: their named drafts, and the draft open in their editor."""
+    """Select the user's drafts with changes: named drafts that they own, and the unnamed draft open in their editor."""
     own = Draft.objects.filter(Q(owner=user, discarded_at=None) | Q(author=user, owner=None))
     return own.filter(Exists(Operation.objects.filter(draft=OuterRef("pk")))).order_by("pk")
 
@@ -278,8 +277,8 @@ def drafts_of(user: User) -> QuerySet[Draft]:
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
     """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
 
-    A draft without a name is named after the person. If `to` already has a draft with the same name, the former owner's
-    name is added. Raise DraftRefused if that name is also taken, or if `to` is a service account, which has no drafts.
+    A draft that another person has open stays open. An unnamed draft is named after its former owner, whose name is
+    also added to a name that `to` uses. Raise DraftRefused if this is taken, or if `to` is a service account.
     """
     if not ids:
         return []
@@ -304,18 +303,18 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
 
 
 def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
-    """Select the operations in zones that the reader can see. A token must also be able to see the RRset."""
+    """Select the draft's operations in zones that the reader can see. A token must also be able to see the RRset."""
     return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
 
 
 def refuse_requested(draft: Draft) -> None:
-    """Raise DraftRefused if the draft waits for approval, since only its request can publish it."""
+    """Raise DraftRefused if the draft waits for approval, because it can only be published through its request."""
     if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
         raise DraftRefused(gettext("This draft is waiting for approval. Withdraw the request before you change it."))
 
 
 def forget_if_empty(draft: Draft) -> None:
-    """Delete a named draft if it doesn't contain operations. The draft must be locked."""
+    """Delete a named draft if it contains no operations. The draft must be locked."""
     if draft.name and not Operation.objects.filter(draft=draft).exists():
         draft.delete()
 
@@ -326,7 +325,7 @@ def _visible_drafts(user: User) -> QuerySet[Draft]:
 
 
 def _counts(reader: Drafter, drafts: Collection[Draft]) -> dict[int, Mapping[str, Any]]:
-    """Count the changes and zones of each draft, in zones that the reader sees."""
+    """Count each draft's changes and zones, in zones that the reader can see."""
     seen = _seen_by(reader, Operation.objects.filter(draft__in=[draft.pk for draft in drafts]))
     counted = seen.filter(zone__in=access.zones_visible_to(reader)).values("draft_id")
     rows = counted.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first_zone=Min("zone__name"))
@@ -343,7 +342,7 @@ def _named_draft_of(draft: Draft, reader: Drafter, teams: set[int], counts: Mapp
 
 
 def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    """Select the operations that the reader sees. A token sees only the operations within its scope."""
+    """Select the operations that the reader can see. A token can see only operations within its scope."""
     actor = actor_of(reader)
     if actor is None or actor.scope is None:
         return operations
@@ -379,7 +378,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction. Raise DraftRefused if another transaction just created a draft with this name or author."""
+    """Open a transaction. Raise DraftRefused if another one has just created a draft with this name or author."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -397,7 +396,7 @@ def _lock_draft(draft: Draft, *, owner: Drafter | None = None) -> Draft:
 
 
 def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
-    """Move operations of the draft `before` to a new draft with this name. Return the new draft."""
+    """Move operations from the draft `before` to a new draft with this name. Return the new draft."""
     zone_quotas.refuse_named_draft(author)
     made = Draft.objects.create(
         owner=person(author),
@@ -411,7 +410,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """Save the unnamed draft as `aside` or merge it into `draft`, then delete it. With neither, raise DraftRefused."""
+    """Save the unnamed draft as `aside` or merge it into `draft`, then delete it. Raise DraftRefused if undecided."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)
@@ -430,7 +429,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and editors to the draft. Raise DraftRefused for an RRset in both, QuotaExceeded if full."""
+    """Move operations and copy editors to the draft. Raise DraftRefused if both change an RRset, or QuotaExceeded."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
@@ -465,7 +464,7 @@ def _put_back_if_not_allowed(draft: Draft) -> None:
 
 
 def _clean(name: str) -> str:
-    """Normalize the spaces of a name. Raise DraftRefused if the name is empty, too long or not printable."""
+    """Normalize a name's spaces. Raise DraftRefused if the name is empty, too long or not printable."""
     text = " ".join(name.split())
     if not text:
         raise DraftRefused(gettext("Enter a name for the saved draft."))

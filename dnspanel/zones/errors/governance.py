@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt to publish: author, channel, reason and time."""
+    """An attempt to publish, with its author, channel, reason and time."""
 
     author: "Author"
     channel: str
@@ -27,7 +27,7 @@ class Attempt:
 
 
 class KeptBack(RightMissing):
-    """A rule blocks this publication. `attempt` is set if a person was refused."""
+    """A rule blocks this publication. `attempt` is set if someone tried to publish."""
 
     attempt: Attempt | None = None
 
@@ -37,7 +37,7 @@ class KeptBack(RightMissing):
 
 
 class ApprovalNeeded(KeptBack):
-    """A rule requires approval by others, or a ticket, before the change can be published."""
+    """A rule requires approval by others, or a ticket, before the change is published."""
 
 
 class Frozen(KeptBack):
@@ -45,7 +45,7 @@ class Frozen(KeptBack):
 
 
 class HookRefused(RightMissing):
-    """A publish hook did not allow this publication. `zones` are the zones concerned, by id."""
+    """A publish hook didn't allow this publication. `zones` maps the ids of the zones concerned to their names."""
 
     def __init__(self, zones: Mapping[int, str], reason: str) -> None:
         self.zones = zones
@@ -54,7 +54,7 @@ class HookRefused(RightMissing):
 
 
 class HookUnasked(HookRefused):
-    """Publish hooks must answer `questions` first. `publish_hooks.after_hooks` asks them outside of transactions."""
+    """Publish hooks must answer `questions` first. `publish_hooks.after_hooks` sends these outside of transactions."""
 
     def __init__(self, questions: "Sequence[Question]", author: "Author", now: datetime) -> None:
         self.questions, self.author, self.now = questions, author, now
@@ -63,17 +63,17 @@ class HookUnasked(HookRefused):
 
 
 class RequestUnknown(ZoneError, NotFound):
-    """There is no such request for approval, or this person is not allowed to see it."""
+    """The request for approval doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Request not found.")
 
 
 class RequestRefused(ZoneError):
-    """A request for approval cannot be made, answered, withdrawn or published in its state. Nothing was changed."""
+    """A request for approval can't be made, answered, withdrawn or published in its state. Nothing was changed."""
 
 
 class RuleRefused(ZoneError):
-    """An approval rule, a freeze or a publish hook has an invalid field. `field` is the field's name."""
+    """An approval rule, a freeze or a publish hook has an invalid field. `field` is its name."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -81,16 +81,16 @@ class RuleRefused(ZoneError):
 
 
 class RuleUnknown(ZoneError, NotFound):
-    """There is no such approval rule, freeze or publish hook, or this person is not allowed to see it."""
+    """The approval rule, freeze or publish hook doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Rule not found.")
 
 
 class DraftUnknown(ZoneError, NotFound):
-    """There is no such draft, or this person is not allowed to see it."""
+    """The draft doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Draft not found.")
 
 
 class DraftRefused(ZoneError):
-    """A draft cannot get this name, or cannot be saved or resumed in its state. Nothing was changed."""
+    """A draft can't have this name, or can't be saved or resumed in its current state. Nothing was changed."""

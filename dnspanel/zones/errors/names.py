@@ -1,4 +1,4 @@
-"""Errors about the names of zones."""
+"""Errors about zone names."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class NameRefused(ZoneError):
-    """A zone cannot have this name."""
+    """A zone can't have this name."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -15,14 +15,14 @@ class NameRefused(ZoneError):
 
 
 class NameTaken(NameRefused):
-    """A zone with this name exists already."""
+    """A zone with this name already exists."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, gettext("The zone {name} already exists.").format(name=name))
 
 
 class PublicSuffix(NameRefused):
-    """No one is allowed to have a zone with this name, because it is a public suffix or the root."""
+    """A zone isn't allowed to have this name, because it is a public suffix or the root."""
 
     def __init__(self, name: str) -> None:
         what = gettext("root (.)") if name == "." else name
@@ -81,7 +81,7 @@ class NameOfOthers(NameRefused):
 
 
 class SignedAtParent(NameRefused):
-    """The zone above has a DS for this zone, but this zone would not be signed."""
+    """The parent zone has a DS for this zone, but this zone would be unsigned."""
 
     def __init__(self, name: str, parent: str) -> None:
         super().__init__(
@@ -94,7 +94,7 @@ class SignedAtParent(NameRefused):
 
 
 class BreaksBelow(NameRefused):
-    """The zone has a DS for a zone below it, `child`, that matches none of the child's keys."""
+    """The zone has a DS for a zone below it (`child`) that matches none of the child's keys."""
 
     def __init__(self, name: str, child: str, reason: str) -> None:
         self.child = child
@@ -108,7 +108,7 @@ class BreaksBelow(NameRefused):
 
 
 class NamesRefused(ZoneError):
-    """Zones cannot have some of the names. `refusals` has the reason for each such name. No zone was created."""
+    """Zones can't have some of the names. `refusals` contains the reason for each of them. No zone was created."""
 
     def __init__(self, refusals: Mapping[str, NameRefused]) -> None:
         self.refusals = dict(refusals)
@@ -130,7 +130,7 @@ class NamesRefused(ZoneError):
 
 
 class NamesTaken(ZoneError):
-    """Zones with some of the names exist already. No zone was created."""
+    """Zones with some of the names already exist. No zone was created."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -145,7 +145,7 @@ class NamesTaken(ZoneError):
 
 
 class NameReserved(NameRefused):
-    """The panel itself uses this name to measure how far nodes have caught up."""
+    """The panel uses this name itself, to measure how far nodes have caught up."""
 
     def __init__(self, name: str) -> None:
         super().__init__(

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class TakenBack(ZoneError):
-    """The publication was reverted because the canary could not answer with it.
+    """The publication was reverted because the canary couldn't answer with it.
 
-    `reason` is the canary's finding. It is empty for people who are not allowed to see the publication.
+    `reason` is the canary's finding. It is empty for people who aren't allowed to see the publication.
     """
 
     def __init__(self, sequence: int, reason: str) -> None:
@@ -27,11 +27,11 @@ class TakenBack(ZoneError):
 
 
 class ExpiryRefused(ZoneError):
-    """An RRset cannot be removed at this time, or cannot be removed automatically at all."""
+    """An RRset can't be removed at this time, or can't be removed automatically at all."""
 
 
 class PublishRefused(ZoneError):
-    """The base class of errors about refused publications. Nothing was published, and the draft is unchanged."""
+    """The base class of errors about rejected publications. Nothing was published, and the draft is unchanged."""
 
 
 class NothingToPublish(PublishRefused):
@@ -55,7 +55,7 @@ class Conflicts(PublishRefused):
 
 
 class RuleViolations(PublishRefused):
-    """The resulting zone would break rules: errors, or warnings that were not accepted."""
+    """The resulting zone would violate rules: errors, or warnings that weren't accepted."""
 
     def __init__(self, violations: "Sequence[Violation]") -> None:
         self.violations = tuple(violations)
@@ -64,7 +64,7 @@ class RuleViolations(PublishRefused):
 
 @dataclass(frozen=True, slots=True)
 class GuardedZone:
-    """A zone that loses too many RRsets without confirmation: the reasons, and the number of removed RRsets."""
+    """A zone that would lose too many RRsets without a confirmation: the reasons, and the number of removed RRsets."""
 
     name: str
     reasons: tuple[str, ...]
@@ -73,7 +73,7 @@ class GuardedZone:
 
 
 class GuardHolds(PublishRefused):
-    """The change removes too many RRsets, and waits until a person confirms it. `zones` are the affected zones."""
+    """The change removes too many RRsets and must be confirmed by a person. `zones` are the affected zones."""
 
     def __init__(self, zones: Sequence[GuardedZone]) -> None:
         self.zones = tuple(zones)
@@ -86,7 +86,7 @@ class GuardHolds(PublishRefused):
 
 
 class MassDeletion(PublishRefused):
-    """A deletion of many zones in a short time, which waits until a person confirms the number of zones."""
+    """Many zones are deleted in a short time. A person must confirm their number."""
 
     def __init__(  # noqa: PLR0913  # the numbers of the message
         self,
@@ -118,14 +118,14 @@ class MassDeletion(PublishRefused):
 
     @property
     def total(self) -> int:
-        """The number of zones deleted by this act and shortly before. A person types this number to confirm the act."""
+        """The number of zones deleted by this action and shortly before it. A person types the number to confirm."""
         return self.count + self.lately
 
 
 class PublishedInPart(PublishRefused):
-    """Only some pieces of a large change were published, because others changed the zone in between.
+    """Only some parts of a large change were published, because others changed the zone in between.
 
-    Send the same change again to publish the rest: published pieces no longer count as changes.
+    Send the same change again to publish the rest. Published parts no longer count as changes.
     """
 
     def __init__(self, *, pieces: int, of: int, last: int) -> None:
@@ -143,7 +143,7 @@ class QuotaExceeded(PublishRefused):
 
 
 class PublishingOnHold(PublishRefused):
-    """Nothing can be published until a person has chosen between the nodes' content and the panel's content."""
+    """Publishing is on hold until a person chooses between the nodes' content and the panel's content."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -153,15 +153,15 @@ class PublishingOnHold(PublishRefused):
 
 
 class CannotResolve(ZoneError):
-    """A conflict cannot be resolved with the chosen option."""
+    """A conflict can't be resolved with the chosen option."""
 
 
 class CannotClone(ZoneError):
-    """A zone is too large for this number of clones. The message has the limit."""
+    """A zone is too large to be cloned this many times. The message contains the limit."""
 
 
 class CannotUndo(ZoneError):
-    """The revision cannot be undone by a draft. `instead` names the act that undoes it, or is ""."""
+    """The revision can't be undone with a draft. `instead` names the action that undoes it, or is ""."""
 
     def __init__(self, reason: str, *, instead: str = "") -> None:
         self.instead = instead  # "delete", "restore" or ""

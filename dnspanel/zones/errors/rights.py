@@ -1,4 +1,4 @@
-"""Errors about rights over zones, and about locks."""
+"""Errors about rights over zones and about locks."""
 
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ class RightMissing(Forbidden):
 
 
 class Locked(RightMissing):
-    """A lock protects the zone or one of its RRsets from people who do not manage the lock."""
+    """A lock protects the zone or one of its RRsets from everyone except the lock's manager."""
 
     def __init__(self, zone_name: str, lock: "Lock", name: str = "", type: int = 0) -> None:
         super().__init__(Right.CHANGE, zone_name, name, type)
@@ -65,7 +65,7 @@ class Locked(RightMissing):
 
 
 class Transferred(RightMissing):
-    """The zone's primary is elsewhere, so it cannot be changed here."""
+    """The zone is transferred from another primary, so it can't be changed here."""
 
     def __init__(self, zone_name: str, transferred_from: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
@@ -73,7 +73,7 @@ class Transferred(RightMissing):
 
 
 class FollowsMembers(RightMissing):
-    """The zone is a produced catalog, which no person can edit."""
+    """The zone is a produced catalog, which people can't edit."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
@@ -81,26 +81,26 @@ class FollowsMembers(RightMissing):
 
 
 def producer_reason(zone_name: str) -> str:
-    """Return a message that explains why a produced catalog cannot be edited."""
+    """Return a message that explains why a produced catalog can't be edited."""
     return gettext("{name} is a catalog, which only changes when you add or remove members.").format(
         name=zone_name.rstrip(".")
     )
 
 
 def unserved_reason(zone_name: str) -> str:
-    """Return a message that explains why a transferred zone is not served."""
+    """Return a message that explains why a transferred zone isn't served."""
     return gettext("{name} isn’t served because it has expired or hasn’t been transferred yet.").format(name=zone_name)
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
-    """Return a message that explains why a transferred zone cannot be changed here."""
+    """Return a message that explains why a transferred zone can't be changed here."""
     return gettext("{name} is transferred from {primaries}. Change it on the primary.").format(
         name=zone_name.rstrip("."), primaries=transferred_from
     )
 
 
 class LockRefused(ZoneError):
-    """A lock has invalid fields, or exists already. `field` is the name of the field with the fault."""
+    """A lock has an invalid field, or already exists. `field` is the name of the field."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field

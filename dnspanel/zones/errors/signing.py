@@ -7,11 +7,11 @@ from dnspanel.zones.errors.zone import ZoneError
 
 
 class DnssecRefused(ZoneError):
-    """The requested change to the zone's signing is not possible. Nothing was changed."""
+    """The requested change to the zone's signing isn't possible. Nothing was changed."""
 
 
 class NotSigned(DnssecRefused):
-    """The requested act needs a signed zone."""
+    """The requested action needs a signed zone."""
 
     def __init__(self, zone_name: str) -> None:
         self.zone_name = zone_name
@@ -19,7 +19,7 @@ class NotSigned(DnssecRefused):
 
 
 class BadKey(DnssecRefused):
-    """An invalid DNSSEC key. The message doesn't quote the key's text, which may be a secret."""
+    """A DNSSEC key is invalid. The message doesn't quote the key's text, which can be a secret."""
 
 
 class BadPublicKey(BadKey):
@@ -36,11 +36,11 @@ class KeyUnknown(DnssecRefused, NotFound):
 
 
 class PolicyRefused(ZoneError, FieldsRefused):
-    """A DNSSEC policy has invalid terms. `fields` has messages by field name."""
+    """A DNSSEC policy has invalid settings. `fields` maps field names to messages."""
 
 
 class PolicyUnknown(ZoneError, NotFound):
-    """There is no such DNSSEC policy, or this person is not allowed to see it."""
+    """The DNSSEC policy doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("DNSSEC policy not found.")
 

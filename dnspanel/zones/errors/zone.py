@@ -1,4 +1,4 @@
-"""The base class of all zone errors, and errors about zones, their settings, views, runs and templates."""
+"""The base class of all zone errors, and errors about zones and their settings, views, runs and templates."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -9,11 +9,11 @@ from dnspanel.texts import gettext, gettext_noop, joined
 
 
 class ZoneError(Exception):
-    """The base class of errors about zones. The messages are written for the people who caused the errors."""
+    """The base class of errors about zones. Messages can be shown to the people who caused the errors."""
 
 
 class Unknown(ZoneError, NotFound):
-    """There is no such zone, or this person is not allowed to see it."""
+    """The zone doesn't exist, or this person isn't allowed to see it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -32,7 +32,7 @@ class InTrash(Unknown):
 
 
 class RevisionMoved(ZoneError):
-    """The zone is not at the revision that the writer expects."""
+    """The zone isn't at the revision that the caller expects."""
 
     def __init__(self, zone_name: str, *, expected: int, found: int) -> None:
         self.zone_name, self.expected, self.found = zone_name, expected, found
@@ -44,7 +44,7 @@ class RevisionMoved(ZoneError):
 
 
 class SettingsRefused(ZoneError):
-    """The zone cannot have this tag, team or serial setting. `field` is the name of the invalid field."""
+    """The zone can't have this tag, team or serial setting. `field` is the invalid field's name."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
@@ -52,7 +52,7 @@ class SettingsRefused(ZoneError):
 
 
 class DefaultsFixed(ZoneError):
-    """The environment sets this value, so a page cannot change it."""
+    """An environment variable sets this value, so a page can't change it."""
 
     def __init__(self, variable: str) -> None:
         super().__init__(
@@ -74,7 +74,7 @@ class DefaultsMoved(ZoneError):
 
 
 class NotInTrash(ZoneError):
-    """The zone is not in the trash."""
+    """The zone isn't in the trash."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class NotInTrash(ZoneError):
 
 
 class StillOnItsWay(ZoneError):
-    """A zone cannot be deleted permanently before the nodes' log and the audit log's chain have its deletion."""
+    """A zone can't be permanently deleted before its deletion is in the nodes' log and the audit log's chain."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -91,7 +91,7 @@ class StillOnItsWay(ZoneError):
 
 
 class ViewUnknown(ZoneError, NotFound):
-    """There is no such saved view, or this person is not allowed to see it."""
+    """The saved view doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("View not found.")
 
@@ -101,23 +101,23 @@ class ViewRefused(ZoneError):
 
 
 class ChangeRunUnknown(ZoneError, NotFound):
-    """There is no such run over many zones, or this person is not allowed to see it."""
+    """The run over many zones doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Run not found.")
 
 
 class RunUnknown(ZoneError, NotFound):
-    """There is no such DNSSEC policy run, or this person is not allowed to see it."""
+    """The DNSSEC policy run doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Policy run not found.")
 
 
 class RunRefused(ZoneError):
-    """A DNSSEC policy run cannot begin, or cannot be canceled."""
+    """A run over many zones can't be started, applied, undone or canceled now."""
 
 
 class BadFields(ZoneError):
-    """Some fields of a value are invalid. `faults` has a message by field ("": the whole value)."""
+    """Some fields of a value are invalid. `faults` maps fields to messages ("": the whole value)."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         self.faults = dict(faults)
@@ -125,20 +125,20 @@ class BadFields(ZoneError):
 
 
 class TemplateUnknown(ZoneError, NotFound):
-    """There is no such template, or this person is not allowed to see it."""
+    """The template doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Template not found.")
 
 
 class TemplateRefused(ZoneError, FieldsRefused):
-    """A template, or its result, is invalid. `fields` has messages by field name.
+    """A template, or its result, is invalid. `fields` maps field names to messages.
 
     A message about the text begins with the line and column.
     """
 
 
 class TemplateMoved(ZoneError):
-    """Another version of the template was published after this one was displayed."""
+    """A newer version of the template was published after this one was displayed."""
 
     def __init__(self, *, found: int) -> None:
         self.found = found
@@ -150,6 +150,6 @@ class TemplateMoved(ZoneError):
 
 
 class TemplateRunUnknown(ZoneError, NotFound):
-    """There is no such template run, or this person is not allowed to see it."""
+    """The template run doesn't exist, or this person isn't allowed to see it."""
 
     text = gettext_noop("Template run not found.")

@@ -1,4 +1,4 @@
-"""The times when a freeze is in force: once, or repeatedly by an RFC 5545 rule in a time zone's local time."""
+"""Compute when a freeze is in force: once, or repeatedly by an RFC 5545 rule in a time zone's local time."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ MOST_INTERVAL = 52
 
 
 def fault_of(repeats: str) -> str:
-    """Return a sentence that describes a repeat rule's fault, or "" if the rule is valid and quick to compute."""
+    """Return an error message for a repeat rule, or "" if the rule is valid and quick to compute."""
     if len(repeats) > LONGEST_RULE or not repeats.isascii():
         return gettext("A repeat rule can have at most {longest_rule} ASCII characters.").format(
             longest_rule=LONGEST_RULE
@@ -68,20 +68,20 @@ def _fault_of_until(repeats: str, until: str) -> str:
 
 
 def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the end of the freeze in UTC if it is in force now, or None."""
+    """Return the end of the freeze in UTC if it is in force now, otherwise None."""
     running = takewhile(lambda period: period[0] <= now, periods(freeze, now))
     return max((end for _, end in running), default=None)
 
 
 def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
-    """Return the next start of the freeze after `now`, in UTC, or None if it does not start again."""
+    """Return the freeze's next start after `now`, in UTC, or None if it doesn't start again."""
     return next((begin for begin, _ in periods(freeze, now) if begin > now), None)
 
 
 def periods(freeze: Freeze, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the start and end, in UTC, of each period of the freeze that ends after `now`.
+    """Yield the start and end, in UTC, of each of the freeze's periods that ends after `now`.
 
-    All periods have the same length on the clocks of the freeze's place.
+    All periods have the same length in the local time of the freeze's time zone.
     """
     place = ZoneInfo(freeze.time_zone)
     first, last = (at.astimezone(place).replace(tzinfo=None) for at in (freeze.starts_at, freeze.ends_at))

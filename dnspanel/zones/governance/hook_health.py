@@ -1,4 +1,4 @@
-"""The health of publish hooks, and the newest replies of each hook. Verbs."""
+"""Store the health of publish hooks and each hook's newest replies. Verbs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ TROUBLE_FROM = 2
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A question to a hook, and the answer."""
+    """A question to a hook, with the answer."""
 
     question: Question
     answer: HookAnswer
 
     @property
     def hook(self) -> PublishHook:
-        """The hook as it was when the question was asked."""
+        """The state of the hook when the question was sent."""
         return self.question.hook
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The numbers of a hook's recent answers by kind, and the median time of its answers in milliseconds."""
+    """The counts of a hook's recent answers by kind, and the median response time in milliseconds."""
 
     yes: int
     no: int
@@ -46,17 +46,17 @@ class Summary:
 
 
 def summary_of(replies: Sequence[HookReply]) -> Summary:
-    """Return the summary of the replies."""
+    """Summarize the replies."""
     words = Counter(reply.word for reply in replies)
     times = [reply.ms for reply in replies if reply.word != HookReply.Word.SILENT]
     return Summary(words["yes"], words["no"], words["silent"], median(times) if times else None)
 
 
 def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
-    """Update each hook's health. If `is_listed` is True, also store the newest replies of each hook.
+    """Update each hook's health. If `is_listed` is True, also store each hook's newest replies.
 
-    A reply does not count if the hook was changed or removed after the question. Do not call this function within
-    another transaction, because other hooks would wait for that transaction.
+    A reply doesn't count if the hook was changed or removed after the question. Don't call this function within another
+    transaction, because other hooks would wait for that transaction.
     """
     with transaction.atomic(durable=True):
         rows = PublishHook.objects.select_for_update(no_key=True).filter(pk__in={each.hook.pk for each in replies})
@@ -71,9 +71,9 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
 
 
 def troubled_hooks() -> list[PublishHook]:
-    """Return hooks that failed to answer TROUBLE_FROM times or more in a row.
+    """Return hooks that failed to answer at least TROUBLE_FROM times in a row.
 
-    Hooks whose silence blocks publications come first.
+    Hooks that block publications while they don't answer come first.
     """
     found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
     return list(found.order_by("-when_silent", "pk"))

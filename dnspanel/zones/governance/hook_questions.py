@@ -5,8 +5,8 @@
        {"zone": "example.com.", "kind": "change", "revision": 8, "count": 1, "changes": [
         {"name": "www.example.com.", "type": "A", "before": null, "after": {"ttl": 300, …}}]}]}
 
-A test question also has `"test": true`. The digest covers everything, including the changes that a long question leaves
-out, but not serials, which change automatically.
+A test question also contains `"test": true`. The digest covers everything, even changes that a long question omits, but
+not serials, which change automatically.
 """
 
 import json
@@ -30,7 +30,7 @@ MOST_CHARACTERS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to one hook: the JSON in `body`, and the zones that the question is about (id → name)."""
+    """A question to one hook: the JSON in `body`, and the zones it is about (id → name)."""
 
     hook: PublishHook
     digest: str
@@ -40,9 +40,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """A hook's answer. If no valid answer came in time, `allow` is None and `reason` describes the failure.
+    """A hook's answer. If no valid answer came in time, `allow` is None and `reason` says why.
 
-    `fault` has the details, with the hook's host, for people who govern the hook.
+    `fault` contains the details, with the hook's host, for people who govern the hook.
     """
 
     allow: bool | None
@@ -53,7 +53,7 @@ class HookAnswer:
 
     @property
     def word(self) -> str:
-        """The answer as a word for the audit log and `HookReply`: yes, no or silent."""
+        """The answer for the audit log and `HookReply`: yes, no or silent."""
         return "silent" if self.allow is None else "yes" if self.allow else "no"
 
 
@@ -67,7 +67,7 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """Return the question to a hook about parts of a publication. The hook must cover each zone or the one above."""
+    """Return the question to a hook about parts of a publication. It must cover each zone or the zone above."""
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())
@@ -103,7 +103,7 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
 
 
 def example_question(hook: PublishHook, author: Author) -> Question:
-    """Return a test question about a zone that does not exist, to check whether the hook answers."""
+    """Return a test question about a zone that doesn't exist. It is used to check whether the hook answers."""
     after = {"ttl": 300, "rdata": ["192.0.2.1"], "disabled": [], "comment": ""}
     change = {"name": "www.example.com.", "type": "A", "before": None, "after": after}
     body = {
@@ -120,7 +120,7 @@ def example_question(hook: PublishHook, author: Author) -> Question:
 
 
 def creation(rrsets: Iterable[RRset]) -> list[Change]:
-    """Return the RRsets of a new zone as changes, in a fixed order."""
+    """Return a new zone's RRsets as changes, in a fixed order."""
     return sorted((Change(r.name, r.type, None, r) for r in rrsets), key=lambda change: change.key)
 
 
@@ -136,9 +136,9 @@ def _changes(changes: Iterable[Change]) -> Iterable[dict[str, Any]]:
 
 
 def _content(rrset: RRset | None) -> Any:
-    """Return the RRset as JSON, without the serial of a SOA.
+    """Return the RRset as JSON. For a SOA, omit the serial.
 
-    The new serial is undecided, and can change while the hook answers.
+    The new serial isn't decided yet, and can change while the hook answers.
     """
     if rrset is None:
         return None

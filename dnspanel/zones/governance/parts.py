@@ -1,4 +1,4 @@
-"""The effect of a publication on one zone, as input for rules and publish hooks. Pure."""
+"""A publication's effect on one zone, as input for rules and publish hooks. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ TAKE_DELEGATED = "take delegated"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The effect on one zone of a publication, or of an act that causes a publication.
+    """The effect on one zone of a publication, or of an action that causes a publication.
 
     `kind` is the kind of the zone's new revision, or REPLACE, TAKE or TAKE_DELEGATED.
     """
@@ -29,5 +29,5 @@ class Part:
 
 
 def types_changed(changes: Iterable[Change]) -> Counter[int]:
-    """Count the changed RRsets by type. A serial that moves automatically does not count."""
+    """Count the changed RRsets by type. A SOA change of only the serial doesn't count."""
     return Counter(change.type for change in changes if not soa.same(change.before, change.after))

@@ -1,8 +1,8 @@
-"""The check of publications against approval rules, freezes and publish hooks. Verbs.
+"""Check publications against approval rules, freezes and publish hooks. Verbs.
 
 `sequence_log.append_publication` calls this module. The check is fast if no rule covers the zones. A new or restored
-zone takes names from the closest zone above it, so the rules and locks of that zone apply, too. A publication with a
-`SystemRight` can bypass rules: docs/architecture/rules.md has the table.
+zone takes names from the closest zone above it, so the rules and locks of that zone apply too. A publication with a
+`SystemRight` can bypass rules; the table is in docs/architecture/rules.md.
 """
 
 from collections import Counter
@@ -48,9 +48,9 @@ _DELEGATION = Counter({rdtypes.NS: 1})
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The approvers of a publication. `past_rules` is True if the author bypasses the rules that block it.
+    """A publication's approvers. `past_rules` is True if the author bypasses rules that block it.
 
-    The approvers (user ids) approved exactly these changes. `request` is the id of the published request.
+    The approvers (user ids) approved exactly these changes. `request` is the published request's id.
     """
 
     approvers: frozenset[int] = frozenset()
@@ -63,9 +63,9 @@ NO_PASSAGE = Passage()
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The result of a passed check: refusals that the author bypasses, and hooks (ids) that allowed the act.
+    """The result of a passed check: errors that the author bypasses (`refusals`), and the hooks' `answers`.
 
-    `over` has the ids of the closest zones above the new zones.
+    `hooks` has the ids of all hooks that cover the zones, `over` those of the closest zones above the new zones.
     """
 
     refusals: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ NOTHING_PASSED = Passed()
 class Rules:
     """The approval rules, freezes and publish hooks that cover some zones.
 
-    The object is false without approval rules and freezes, even if there are hooks. `is_planned` is True if one of the
-    `planned` requests of `rules_about` exists.
+    The object is false if it has no approval rules and no freezes, even if it has hooks. `is_planned` is True if one of
+    the `planned` requests passed to `rules_about` exists.
     """
 
     approval: tuple[ApprovalRule, ...] = ()
@@ -114,15 +114,15 @@ COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTOR
 
 
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
-    """Return the rules that cover some of the zones. `is_planned` is True if `planned` finds a request.
+    """Return the rules that cover some of the zones. `is_planned` is True if `planned` selects a request.
 
-    Needs one query if no rules exist, at most five otherwise, and none without zones.
+    Makes one query if no rules exist, at most five otherwise, and none without zones.
     """
     return _rules(about(zones), planned) if zones else Rules()
 
 
 def every_rule() -> Rules:
-    """Return all rules, for callers with many zones. Needs one query if no rules exist, otherwise at most five."""
+    """Return all rules, for callers with many zones. Makes one query if no rules exist, otherwise at most five."""
     return _rules(Q())
 
 
@@ -142,13 +142,13 @@ def _rules(which: Q, planned: QuerySet[PublishRequest] | None = None) -> Rules:
 
 
 def freezes_now(rules: Rules, now: datetime) -> list[tuple[Freeze, datetime]]:
-    """Return the freezes that are in force now, each with its end."""
+    """Return the freezes that are in force now, with the end of each."""
     found = ((freeze, freeze_times.frozen_until(freeze, now)) for freeze in rules.freezes)
     return [(freeze, until) for freeze, until in found if until is not None]
 
 
 def about(zones: Iterable[Zone]) -> Q:
-    """Return the condition for rules, freezes and hooks that cover some of the zones."""
+    """Return the condition for rules, freezes and hooks that cover at least one of the zones."""
     of_all = list(zones)
     teams = {zone.team_id for zone in of_all if zone.team_id is not None}
     tags = {tag for zone in of_all for tag in zone.tags}
@@ -157,12 +157,12 @@ def about(zones: Iterable[Zone]) -> Q:
 
 
 def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed:
-    """Check the rules. Return the refusals that the author bypasses, and the hooks' answers.
+    """Check the rules. Return the errors that the author bypasses, and the hooks' answers.
 
-    Raise ApprovalNeeded or Frozen if a rule blocks the publication, HookRefused if a hook does, and HookUnasked if a
-    hook was not asked about exactly these changes. To bypass rules, an author needs the right GOVERN over each zone
-    (otherwise raise RightMissing) and a reason (ApprovalNeeded). No one can bypass a hook. For a zone that goes live,
-    the rules and locks of the closest zone above apply too: raise Locked if a lock there blocks it.
+    Raise ApprovalNeeded or Frozen if a rule blocks the publication, and HookRefused if a hook does. Raise HookUnasked
+    if a hook wasn't queried about exactly these changes. To bypass rules, an author needs the right GOVERN over each
+    zone (otherwise RightMissing is raised) and a reason (otherwise ApprovalNeeded). Hooks can't be bypassed. For a zone
+    that goes live, the rules and locks (Locked) of the closest zone above also apply.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -204,8 +204,8 @@ def reasons_over(
 ) -> dict[str, str]:
     """Return {zone name: reason} for the zones that the author can't create or restore below existing zones.
 
-    The reasons are locks and rules of the closest zone above. New zones have no id yet. `own` has the ids of other
-    zones of the same act, which don't block it. Hooks are not asked. Verbs that skip such zones call this function.
+    The reasons are locks and rules of the closest zone above. New zones have no id yet. `own` contains the ids of other
+    zones in the same action, which don't block it. Hooks aren't queried. Functions that skip such zones call this one.
     """
     coming = {zone.name: zone for zone in zones_coming}
     above = nesting.zones_above(list(coming)) if coming else {}
@@ -223,7 +223,7 @@ def reasons_over(
 
 
 def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
-    """Return, by zone id, the closest zone above each zone. Leave out zones that go live in the same publication."""
+    """Return the closest zone above each zone, by zone id. Zones that go live in the same publication are omitted."""
     above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
     found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
     return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
@@ -232,7 +232,7 @@ def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
 def _refusals_over(
     rules: Rules, above: Zone, zone: Zone, author: Author, reason: str, now: datetime
 ) -> Iterator[KeptBack | Locked]:
-    """Yield an error for each lock and rule of the zone above that blocks the new zone below it, locks first."""
+    """Yield an error for each lock and rule of the zone above that blocks the new zone, locks first."""
     if lock := lock_against_taking(author, above, zone.name):
         yield Locked(above.name, lock)
     of_above = rules.of(above)
@@ -243,7 +243,7 @@ def _refusals_over(
 def _is_delegated(zone: Zone, above: Zone) -> bool:
     """Return True if the zone above delegates the zone to exactly the name servers in the zone's own NS records.
 
-    Such a delegation was published under the rules of the zone above. Delegating to other servers is another decision.
+    Such a delegation was published under the rules of the zone above. Other servers would need an approval.
     """
     if zone.pk is None:
         return False
@@ -256,7 +256,7 @@ def _is_delegated(zone: Zone, above: Zone) -> bool:
 
 
 def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Passed:
-    """Check all rules for an act of this kind on a whole zone, which must be locked. Return the result.
+    """Check all rules for an action of this kind on a whole zone. The zone must be locked in the database.
 
     Raise the errors of `refuse`, and Locked if a lock in the zone blocks the author. The caller opens a durable
     transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
@@ -271,7 +271,7 @@ def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Pa
 
 
 def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: datetime) -> None:
-    """Record the bypassed rules of an act in the audit log and in the list of requests, and the hooks' answers."""
+    """Record the hooks' answers, and the bypassed rules in the audit log and in the list of requests."""
     if passed.refusals:
         _list_past_rules(author, reason, [zone.pk], now)
         _audit_past_rules(author, reason, before_full_stop(zone.name), passed.refusals, now)
@@ -287,7 +287,7 @@ def refused_zones(
     now: datetime,
     under: SystemRight | None = None,
 ) -> set[int]:
-    """Return the ids of those zones that rules keep the author from changing. Callers skip such zones."""
+    """Return the ids of zones that rules prevent the author from changing. Callers skip these zones."""
     if passes_rules(under):
         return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
@@ -350,7 +350,7 @@ def _freezes_of(rules: Rules, zone: Zone, now: datetime) -> Iterator[Frozen]:
 def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str], team_id: int | None) -> None:
     """Raise RightMissing if a rule would no longer cover the zone with these tags and this team.
 
-    Authors with the right GOVERN over the zone are not refused.
+    Authors with the right GOVERN over the zone are allowed to do this.
     """
     after = Zone(pk=zone.pk, tags=list(tags), team_id=team_id)
     of_zone = rules.of(zone)
@@ -361,13 +361,13 @@ def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str
 
 
 def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
-    """Return True if the rule applies to a change. `types` has the number of changed RRsets by type."""
+    """Return True if the rule applies to a change. `types` contains the number of changed RRsets by type."""
     return types.total() >= max(1, rule.min_changes) and (not rule.types or any(type in types for type in rule.types))
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """A person and the person's teams, which rules check before they accept an approval."""
+    """A person who approves, with the person's teams. Rules use both to decide whether the approval counts."""
 
     user: User
     teams: frozenset[int]
@@ -383,17 +383,17 @@ class Approver:
 
 
 def approvals_given(rule: ApprovalRule, approvers: Iterable[Approver]) -> int:
-    """Count the people whose approval the rule accepts. Two accounts of one person count once."""
+    """Count the people whose approval the rule accepts. Several accounts of one person count once."""
     return len({each.user.human_id for each in approvers if each.may_approve(rule)})
 
 
 def approver(user: User) -> Approver:
-    """Return this person as an approver, with one query."""
+    """Return this user as an approver, with one query."""
     return Approver(user, frozenset(Membership.objects.filter(user=user).values_list("team", flat=True)))
 
 
 def approvers_text(rule: ApprovalRule) -> str:
-    """Describe the people who can approve, as a text for pages and messages."""
+    """Describe the possible approvers, for pages and messages."""
     who = [gettext("members of {name}").format(name=rule.approver_team.name)] if rule.approver_team is not None else []
     role = rule.approver_role or ("" if who else str(Role.ADMINISTRATOR))
     if role:
@@ -408,9 +408,7 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """Mark the request as published or published past rules. List bypassed rules in the audit log and among the
-    requests.
-    """
+    """Mark the request as published (past rules). Record bypassed rules in the audit log and the list of requests."""
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:
@@ -427,9 +425,9 @@ def record_passage(
 def _list_past_rules(
     author: Author, reason: str, zone_ids: Sequence[int], now: datetime, publication: Publication | None = None
 ) -> None:
-    """Add an act that bypassed rules to the list of requests, which alerts read.
+    """Add an action that bypassed rules to the list of requests, which alerts read.
 
-    `publication` is None if the act published nothing.
+    `publication` is None if the action published nothing.
     """
     by, token = user_of(author), token_of(author)
     PublishRequest.objects.create(

@@ -1,8 +1,8 @@
-"""Questions to publish hooks about exactly the changes that a transaction will publish. Verbs.
+"""Query publish hooks about exactly the changes that a transaction will publish. Verbs.
 
-`refuse` runs in that transaction. It raises HookUnasked with the questions if a hook did not answer about exactly these
-changes. After the rollback, `after_hooks` asks the questions and runs the transaction again. If the zones have changed
-in between, the digest differs, and the hook is asked again. Answers are kept until the act ends.
+`refuse` runs in that transaction. It raises HookUnasked with the questions if a hook hasn't answered about exactly
+these changes. After the rollback, `after_hooks` sends the questions and runs the transaction again. If the zones have
+changed in between, the digest differs, and the hook is queried again. Answers are kept until the action ends.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,11 +47,11 @@ class Given:
 
 
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
-    """Decorate an act that has a durable transaction, so that hooks are asked between attempts.
+    """Decorate an action that has a durable transaction. Hooks are queried between attempts.
 
-    Without a hook the act runs once. The act must be safe to run again after a rollback. HookRefused is raised if a
-    hook refuses, or if the zones change again during each of MOST_ROUNDS questions. A refusal by an approval rule or a
-    freeze is recorded in the audit log after the outermost act is rolled back.
+    Without hooks, the action runs once. It must be safe to run again after a rollback. HookRefused is raised if a hook
+    rejects the change, or if the zones change again during each of MOST_ROUNDS rounds of questions. A rejection by an
+    approval rule or a freeze is recorded in the audit log after the outermost action is rolled back.
     """
 
     @wraps(act)
@@ -83,10 +83,10 @@ def refuse(
 ) -> list[Given]:
     """Return the hooks' answers about exactly these parts.
 
-    Hooks of a zone in `over` are asked about the new zone below that zone.
+    Hooks that cover a zone in `over` are queried about the new zone below it.
 
-    Raise HookRefused if a hook refuses, or is silent and its silence counts as a refusal. Raise HookUnasked for a
-    missing answer. A rehearsal asks no hooks, because a hook could take the question for the real act.
+    Raise HookRefused if a hook rejects the change, or gave no answer and this counts as a rejection. Raise HookUnasked
+    if a hook wasn't queried yet. A rehearsal queries no hooks, because they could mistake it for the real action.
     """
     publisher = Publisher(actor_form_of(acting.author), acting.channel, acting.reason)
     known, given, unanswered = _answers.get() or {}, [], []
@@ -113,7 +113,7 @@ def refuse(
 
 
 def record_answers(given: Sequence[Given], *, target: str, author: Author, now: datetime) -> None:
-    """Record the hooks' answers about an act in the audit log, in the same transaction as the act."""
+    """Record the hooks' answers about an action in the audit log, in the action's transaction."""
     if given:
         audit.record(
             action="publication.hooks",
@@ -126,9 +126,9 @@ def record_answers(given: Sequence[Given], *, target: str, author: Author, now: 
 
 @contextmanager
 def _refusals_told() -> Iterator[None]:
-    """Record a rule's refusal in the audit log when the outermost act ends.
+    """Record a rejection by a rule in the audit log when the outermost action ends.
 
-    Refusals of the panel's own acts are not recorded, because the panel retries.
+    Rejections of the panel's own actions aren't recorded, because the panel retries.
     """
     is_outermost = _answers.get() is None
     try:
@@ -149,7 +149,7 @@ def _record_refusal(refusal: KeptBack, attempt: Attempt) -> None:
 
 @contextmanager
 def _kept_answers() -> Iterator[Answers]:
-    """Yield the answers of the surrounding act, or an empty set of answers."""
+    """Yield the answers of the surrounding action, or an empty dict for the outermost one."""
     known = _answers.get()
     if known is not None:
         yield known
@@ -163,7 +163,7 @@ def _kept_answers() -> Iterator[Answers]:
 
 
 def _ask(exc: HookUnasked, answers: Answers) -> None:
-    """Ask the questions outside of transactions, and put the answers into `answers`. Audit every answer except yes."""
+    """Send the questions outside of transactions, and add the answers to `answers`. Audit all answers except yes."""
     if not exc.questions:
         return
     sent: list[tuple[Any, Any]] = hooks_questioned.send(sender=PublishHook, questions=exc.questions)
@@ -186,7 +186,7 @@ def _ask(exc: HookUnasked, answers: Answers) -> None:
 def _with_content(
     hooks: Sequence[PublishHook], parts: Sequence[Part], is_about: Callable[[PublishHook, int], bool]
 ) -> list[Part]:
-    """Return the parts that hooks are asked about. Parts that create zones get the zones' current RRsets as changes."""
+    """Return the parts without serial-only changes. New zones covered by a hook list their RRsets as changes."""
     kept = [part for part in parts if part.kind != RevisionKind.CHANGE or types_changed(part.changes)]
     created = {part.zone_id for part in kept if part.kind == RevisionKind.CREATE}
     covered = [pk for pk in created if any(is_about(hook, pk) for hook in hooks)]

@@ -1,7 +1,7 @@
-"""Approval rules and freezes: people with the right to govern zones add and remove them. Verbs.
+"""Add and remove approval rules and freezes, for people with the right to govern zones. Verbs.
 
-A person who is allowed to remove a rule can bypass it as well. So the same right covers the removal and the bypass.
-Editors of all zones do not get this right automatically.
+A person who is allowed to remove a rule can also bypass it. Therefore the same right covers both. Editors of all zones
+don't get this right automatically.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -44,7 +44,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTerms:
-    """The requirements of an approval rule."""
+    """What an approval rule requires."""
 
     needed: int = 1
     types: Sequence[int] = ()
@@ -58,7 +58,7 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True)
 class FreezeTimes:
-    """The start and end of a freeze, its repeat rule, and its time zone."""
+    """A freeze's start and end, repeat rule, and time zone."""
 
     starts_at: datetime
     ends_at: datetime
@@ -123,7 +123,7 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
 
 
 def lift_approval_rule(*, rule_id: int, author: Person, now: datetime) -> None:
-    """Remove a rule, so that changes that waited for approval can be published. Raise the errors of `lock_rule`."""
+    """Remove an approval rule. Changes no longer need its approval. Raise the errors of `lock_rule`."""
     lift(ApprovalRule, rule_id, "rule.lift", author, now)
 
 
@@ -133,19 +133,19 @@ def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
 
 
 def approval_rules(person: Person) -> list[ApprovalRule]:
-    """Return the approval rules that this person is allowed to remove. There are at most MOST."""
+    """Return the approval rules that this user is allowed to remove. There are at most MOST."""
     rules = ApprovalRule.objects.select_related("zone", "team", "approver_team", "placed_by").prefetch_related("tokens")
     return [rule for rule in rules.order_by("-pk") if may_govern(person, scope_of(rule))]
 
 
 def freezes(person: Person) -> list[Freeze]:
-    """Return the freezes that this person is allowed to remove. There are at most MOST."""
+    """Return the freezes that this user is allowed to remove. There are at most MOST."""
     found = Freeze.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [freeze for freeze in found if may_govern(person, scope_of(freeze))]
 
 
 def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
-    """Return the rule with this id from a list. Raise RuleUnknown if the list lacks it."""
+    """Return the rule with this id from `rules`. Raise RuleUnknown if none has it."""
     for rule in rules:
         if rule.pk == pk:
             return rule
@@ -158,7 +158,7 @@ def scope_of(rule: ZoneRule) -> Scope:
 
 
 def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST) -> None:
-    """Raise RightMissing if the author is not allowed to add a rule, or RuleRefused if `most` rules exist already."""
+    """Raise RightMissing if the author isn't allowed to add a rule, or RuleRefused if `most` rules already exist."""
     require_scope(scope, author)
     if model._default_manager.count() >= most:
         raise RuleRefused(
@@ -168,7 +168,7 @@ def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST)
 
 
 def require_scope(scope: Scope, author: Author) -> None:
-    """Raise RuleRefused for an invalid scope, and RightMissing if the author is not allowed to govern its zones."""
+    """Raise RuleRefused for an invalid scope, and RightMissing if the author isn't allowed to govern its zones."""
     if (scope.zone is not None) + bool(scope.tag) + (scope.team is not None) > 1:
         raise RuleRefused("zone", gettext("Choose only one: a zone, a tag or a team."))
     if author is not None and not may_govern(author, scope):
@@ -176,12 +176,12 @@ def require_scope(scope: Scope, author: Author) -> None:
 
 
 def columns_of_rule(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
-    """Return the columns that all kinds of rules share: scope, reason, author and time."""
+    """Return the columns that all kinds of rules have: scope, reason, author and time."""
     return {**columns_of_scope(scope, reason), "placed_by": user_of(author), "placed_at": now}
 
 
 def columns_of_scope(scope: Scope, reason: str) -> dict[str, Any]:
-    """Return the columns with the scope and the reason. Raise RuleRefused for an invalid reason."""
+    """Return the columns for the scope and the reason. Raise RuleRefused for an invalid reason."""
     return {"zone": scope.zone, "tag": scope.tag, "team": scope.team, "reason": _reason(reason)}
 
 
@@ -198,7 +198,7 @@ def lift(
 def lock_rule(model: type[AnyRule], id: int, author: Person) -> AnyRule:
     """Lock and return the rule with this id. Raise RuleUnknown if it doesn't exist or the author can't see it.
 
-    Raise RightMissing if the author can read the zone but must not govern it.
+    Raise RightMissing if the author can read the zone but isn't allowed to govern it.
     """
     rows = model._default_manager.select_for_update(of=("self",)).select_related("zone", "team")
     found = first_or(rows.filter(pk=id), RuleUnknown)
@@ -273,5 +273,5 @@ def _reason(text: str) -> str:
 
 
 def record(action: str, rule: ZoneRule, author: Author, now: datetime, **details: object) -> None:
-    """Record an act on a rule in the audit log."""
+    """Record an action on a rule in the audit log."""
     audit.record(action=action, by=author, now=now, target=rule.scope, reason=rule.reason, rule=rule.pk, **details)

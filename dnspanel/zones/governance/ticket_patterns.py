@@ -1,4 +1,4 @@
-"""Ticket patterns of rules: plain text where `#` matches a number. Pure.
+"""Match tickets in text with a rule's pattern: plain text where `#` matches a number. Pure.
 
 Regular expressions could be slow on text that other people write. This matcher reads each character of each word once.
 """
@@ -12,7 +12,7 @@ _AROUND = "()[]{}<>,.;:!?\"'`"
 
 
 def fault_of(pattern: str) -> str:
-    """Return a sentence that describes the fault of a pattern, or "" if the pattern is valid."""
+    """Return an error message for a pattern, or "" if the pattern is valid."""
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
         return gettext("Enter up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:

@@ -1,1 +1,1 @@
-"""Lists of zones and of their records, for pages and APIs."""
+"""Lists of zones and their records, for pages and APIs."""

@@ -1,8 +1,8 @@
-"""Pages of a zone's RRsets, sorted by name as people sort names.
+"""Return pages of a zone's RRsets, sorted by name in natural order.
 
-At each name, SOA and NS come first. A small zone is sorted in full. In a large zone, the names are read in the order of
-their stored places (`display_order`), and names that changed since the places were written are merged in. The few
-RRsets of a narrow filter are sorted. A wide filter is applied to a bounded number of names for each page.
+At each name, SOA and NS come first. A small zone is sorted completely. In a large zone, names are read in their stored
+order (`display_order`), and names that changed since the order was stored are merged in. If a filter selects few
+RRsets, these are sorted. If it selects many, it is applied to a bounded number of names for each page.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _MORE = 8  # the factor for reading more names if the first ones had too few RRs
 
 
 class Place(NamedTuple):
-    """The sort key of an RRset in its zone."""
+    """An RRset's sort key in its zone."""
 
     name: bytes
     owner_key: bytes
@@ -45,20 +45,20 @@ class Found:
 
 
 def place_of(key: StoredKey) -> Place:
-    """Return the sort key of an RRset in the order of an editor."""
+    """Return an RRset's sort key in the editor's order."""
     owner_key, type_ = key
     return Place(natural_key(owner_key), owner_key, display_rank(type_))
 
 
 def keys_of(rows: "QuerySet[Any]") -> set[StoredKey]:
-    """Return the keys of RRsets, or of operations of a draft."""
+    """Return the keys of RRsets or of draft operations."""
     return {(bytes(owner_key), type_) for owner_key, type_ in rows.values_list("owner_key", "type")}
 
 
 def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: bool = False) -> list[StoredKey]:
-    """Return the keys after `start` (None: all keys), sorted.
+    """Sort the keys, and return those after `start` (None: all).
 
-    With `descending`, names come from last to first; the types at each name keep their order.
+    With `descending`, names come in reverse order. The types at each name keep their order.
     """
     placed = [(place_of(key), key) for key in keys]
     if start is not None:
@@ -75,16 +75,16 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stored order of a large zone's names. `changed` has names that may be missing from it."""
+    """The stored order of a large zone's names. `changed` contains names that it may lack."""
 
     zone: Zone
     changed: frozenset[bytes]
 
     @classmethod
     def of(cls, zone: Zone) -> "Places | None":
-        """Return the zone's stored order. Return None if it is missing, or if the zone has changed too much since then.
+        """Return the zone's stored order, or None if it is missing or the zone has changed too much since then.
 
-        This needs up to four queries.
+        Makes up to four queries.
         """
         at = SearchProgress.objects.values_list("sequence", flat=True).first()
         if at is None or not NamePlace.objects.filter(zone=zone).exists():
@@ -101,7 +101,7 @@ class Places:
     def first(
         self, rows: "QuerySet[Any]", start: StoredKey | None, limit: int, *, are_all: bool, descending: bool = False
     ) -> Found:
-        """Return the first of the zone's `rows` after `start`. Set `are_all` if no filter leaves RRsets out."""
+        """Return the first of the zone's `rows` after `start`. Set `are_all` if no filter excludes RRsets."""
         begin = None if start is None else place_of(start)
         names = _Names(self.zone, None if begin is None else begin[:2], begins_with=True, descending=descending)
         found: list[StoredKey] = []
@@ -123,7 +123,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The names of a zone after `begin` (None: all names). With `begins_with`, `begin` itself is included."""
+    """A zone's names after `begin` (None: all names). With `begins_with`, `begin` itself is included."""
 
     zone: Zone
     begin: tuple[bytes, bytes] | None
@@ -131,16 +131,16 @@ class _Names:
     descending: bool
 
     def nth(self, count: int) -> tuple[bytes, bytes] | None:
-        """Return the `count`-th of these names, or None if there are fewer names."""
+        """Return the `count`-th name, or None if there are fewer names."""
         order = ("-place", "-owner_key") if self.descending else ("place", "owner_key")
         names = self._rows().order_by(*order).values_list("place", "owner_key")
         found = names[count - 1 : count].first()
         return None if found is None else (bytes(found[0]), bytes(found[1]))
 
     def are_up_to(self, end: tuple[bytes, bytes] | None) -> Func:
-        """Return a condition for RRsets at the names up to `end`, or at all names if `end` is None.
+        """Return a condition for RRsets at the names up to `end` (None: all names).
 
-        The names form an array, which PostgreSQL looks up along the primary key.
+        The names are passed as an array, which PostgreSQL looks up in the primary key.
         """
         rows = (
             self._rows()
@@ -153,7 +153,7 @@ class _Names:
         )
 
     def has(self, owner_key: bytes, end: tuple[bytes, bytes] | None) -> bool:
-        """Return True if `owner_key` is one of these names and isn't after `end`."""
+        """Return True if `owner_key` is one of these names and doesn't come after `end`."""
         name = place_of((owner_key, 0))[:2]
         if self.begin is not None and name == self.begin:
             return self.begins_with
@@ -172,7 +172,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after the name `at`, and with `itself` its own. The first filter uses the index."""
+    """Select the rows before or after `at`, including its own row with `itself`. The first filter uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

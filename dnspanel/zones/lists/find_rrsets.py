@@ -1,7 +1,7 @@
-"""The search for a text in a zone's RRsets, with a bounded number of comparisons for each page.
+"""Search for text in a zone's RRsets, with a bounded number of comparisons for each page.
 
-No index finds parts of names or rdata, because a trigram index makes every write three times as slow. So RRsets are
-compared in order, and each page has the place where the next page continues. Each page costs the same in a large zone.
+No index is used for parts of names or rdata, because a trigram index makes every write three times as slow. Instead,
+RRsets are compared in order, and each page has the next page's start. Each page costs the same in a large zone.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ def between(rows: "QuerySet[Any]", start: StoredKey, last: StoredKey | None = No
 
 
 def display_rank(type: int) -> int:
-    """Return the rank of a type among the RRsets of a name in an editor: SOA, NS, then the others by number."""
+    """Return a type's rank among the RRsets of a name in the editor: SOA, NS, then the others by number."""
     return _FIRST.get(type, type + len(_FIRST))
 
 
@@ -53,10 +53,10 @@ def display_key(key: StoredKey) -> StoredKey:
 def in_display_order(
     rows: "QuerySet[Any]", start: StoredKey | None, last: StoredKey | None, limit: int, *, are_few: bool = False
 ) -> "QuerySet[Any]":
-    """Return the first rows after `start` (None: the beginning) up to the name of `last`, in the order of an editor.
+    """Return the first rows after `start` (None: the beginning), up to the name of `last`, in the editor's order.
 
-    Rows are read along the primary key: only the few RRsets of one name are sorted. Set `are_few` if the rows have few
-    names. Then all rows are sorted, because PostgreSQL would otherwise search the zone's whole primary key.
+    Rows are read along the primary key, and only the few RRsets of each name are sorted. Set `are_few` if the rows have
+    few names. All rows are then sorted, because PostgreSQL would otherwise scan the zone's whole primary key.
     """
     whens = [When(type=type, then=Value(rank)) for type, rank in _FIRST.items()]
     rank = Case(*whens, default=F("type") + len(_FIRST), output_field=IntegerField())

@@ -1,7 +1,7 @@
 """Queries for pages and APIs: lists, search, and the editor's view of a zone merged with a draft.
 
-All lists use keyset pagination: a page has the cursor of the next page. Queries about the past are in `history`, and
-can be imported from here, too.
+All lists use keyset pagination: a page contains the next page's cursor. Queries about the past are in `history`, and
+can also be imported from here.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Rows of a list, and the cursor of the next page ("" on the last page)."""
+    """Rows of a list, and the next page's cursor ("" on the last page)."""
 
     rows: tuple[Row, ...]
     next_after: str
@@ -80,7 +80,7 @@ class HistoryPage(Page[HistoryRow]):
 
 @dataclass(frozen=True, slots=True)
 class DraftCounts:
-    """The numbers of changes to one zone in a draft."""
+    """The number of changes to one zone in a draft, by kind."""
 
     zone_id: int
     zone_name: str
@@ -99,7 +99,7 @@ def zone_page(
 ) -> ZonePage:
     """Return zones that match a search (see `search.terms`), in the given order. `part` works as in `zones_fitting`.
 
-    A search for the content of zones is always in order of name: see `order_for`.
+    The results of a search in the zones' content are always ordered by name (see `order_for`).
     """
     zones, searched = zones_visible_to(user), parse(search)
     order = order_for(searched, order)
@@ -125,19 +125,19 @@ def zone_page(
 
 
 def zone_total(*, among: QuerySet[Zone], search: str, most: int = MOST_COUNTED) -> int | None:
-    """Count the zones that match a search, or return None if the search is for content. Stop after `most` + 1."""
+    """Count the zones that match a search, up to `most` + 1. Return None if it searches the zones' content."""
     if zone_conditions.terms_inside(parse(search)):
         return None
     return found_zones(among, search).order_by()[: most + 1].count()
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """Return the given order, or BY_NAME if the search is for content, since it must examine any number of zones."""
+    """Return `order`, or BY_NAME for a search in the zones' content, which could have to examine all zones."""
     return BY_NAME if zone_conditions.terms_inside(searched) else order
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
-    """Select the zones that match a search. A search with a fault matches none."""
+    """Select the zones that match a search. A search with an error matches none."""
     return zone_conditions.fitting(zones, parse(search), now=timezone.now())
 
 
@@ -157,7 +157,7 @@ def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 
 
 
 def trash_place(deleted_at: datetime, zone_id: int) -> str:
-    """Return the cursor of the trash page that begins with this zone."""
+    """Return the cursor of the trash page that starts with this zone."""
     return _trash_cursor(deleted_at, zone_id + 1)
 
 
@@ -170,7 +170,7 @@ def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
 
 
 def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
-    """Count the changes to each zone in the author's draft, in order of zone name."""
+    """Count the author's draft changes to each zone, ordered by zone name. Deleted zones are omitted."""
     counted = (
         Operation.objects.filter(draft__author=author, zone__deleted_at=None)
         .values("zone_id", "zone__name", "draft__name")
@@ -192,7 +192,7 @@ def history_page(
 ) -> HistoryPage:
     """Return revisions with numbers below `before` (the cursor as an int), newest first.
 
-    With filters, a bounded number of revisions is examined, and the page has the number of the last one.
+    With filters, a bounded number of revisions is examined, and the page contains the last one's number.
     """
     top = zone.revision + 1 if before is None else min(before, zone.revision + 1)
     down_to = 1 if filters == EVERY_REVISION else max(1, top - MOST_REVISIONS_LOOKED_THROUGH)
@@ -205,7 +205,7 @@ def history_page(
 
 
 def _storable(text: str) -> str:
-    """Replace NUL, the one character that PostgreSQL cannot store, by a space."""
+    """Replace NUL with a space. PostgreSQL can't store this character."""
     return text.replace("\0", " ")
 
 
@@ -214,7 +214,7 @@ def _trash_cursor(deleted_at: datetime, zone_id: int) -> str:
 
 
 def _with_list_columns(zones: QuerySet[Zone]) -> QuerySet[Zone]:
-    """Select zones with all columns of a list row, in one query."""
+    """Select zones with all columns for a list row, in one query."""
     return zones.select_related("changed_by", "team").annotate(is_signed=F("signing__is_signed"))
 
 

@@ -1,11 +1,11 @@
-"""The order of a zone's RRsets by a column other than the name.
+"""Sort a zone's RRsets by a column other than the name.
 
-RRsets with the same value are sorted by name: in canonical order along the primary key in a large zone, and as people
-sort names in a small one.
+RRsets with the same value are sorted by name: in canonical order along the primary key in a large zone, and in natural
+order in a small one.
 
-These orders have no index, because each index would make publications and imports slower for all zones. The first
-RRsets are selected from all RRsets of the zone. A bound on the zone's size keeps this within 0.2 s. A larger zone is
-sorted only if a search selects few of its RRsets.
+These orders have no index, because each index would slow down publications and imports for all zones. The first RRsets
+are selected from all RRsets of the zone. A limit on the zone's size keeps this within 0.2 s. A larger zone is sorted
+only if a search selects few of its RRsets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ ORDER BY newest.number DESC LIMIT %s"""
 
 
 class RRsetColumn(StrEnum):
-    """The columns that can sort the RRsets of a zone."""
+    """The columns that can sort a zone's RRsets."""
 
     NAME = "name"
     TYPE = "type"
@@ -74,7 +74,7 @@ _VALUES_OF_TEXTS = {RRsetColumn.TYPE: "types", RRsetColumn.TTL: "ttls"}
 
 
 class TooManyToSort(Exception):
-    """The zone has too many RRsets to sort by this column while a person waits."""
+    """The zone has too many RRsets to sort by this column while a user waits."""
 
 
 def rrset_order_of(text: str) -> RRsetOrder:
@@ -84,7 +84,7 @@ def rrset_order_of(text: str) -> RRsetOrder:
 
 @dataclass(frozen=True, slots=True)
 class SortedKey:
-    """An RRset's place in an order: its value in the column, and its key."""
+    """An RRset's position in an order: its value in the column, and its key."""
 
     by: Any
     key: StoredKey
@@ -101,9 +101,9 @@ def first_stored(
 ) -> list[SortedKey]:
     """Return the first published RRsets after `start` (None: the beginning).
 
-    For a `large_zone`, not all RRsets are compared: the newest changes come from the zone's newest revisions, and
-    comments from the search texts. Types and TTLs come from the search texts only if `is_all` is True: `rows` are then
-    all RRsets of the zone except those in a draft.
+    For a `large_zone`, not all RRsets are compared. The newest changes are read from the zone's newest revisions, and
+    comments from the search texts. Types and TTLs are read from the search texts only if `is_all` is True: `rows` are
+    then all RRsets of the zone except those in a draft.
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:
@@ -125,21 +125,21 @@ def first_stored(
 
 
 def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the first operations of a draft after `start`, sorted by the displayed value."""
+    """Return the first draft operations after `start`, sorted by the displayed value."""
     return _first(rows.annotate(sort_key=_DRAFTED[order.column]), order, start, limit)
 
 
 def merge_in_order(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
-    """Merge two lists in the given order. RRsets without a comment come last, also in descending order."""
+    """Merge two lists in the given order. RRsets without a comment come last, even in descending order."""
     return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
 
 
 def naturally_merged(
     first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder, start: SortedKey | None
 ) -> list[SortedKey]:
-    """Merge two lists, and return the part after `start`.
+    """Merge two lists and return the part after `start`.
 
-    RRsets with the same value are in the natural order of names.
+    RRsets with the same value are sorted by name in natural order.
     """
     places = {*first, *second} if start is None else {*first, *second, start}
     found = _by_column(sorted(places, key=lambda place: place_of(place.key)), order)
@@ -154,7 +154,7 @@ def _by_column(by_name: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKe
 
 
 def sorted_cursor(place: SortedKey) -> str:
-    """Return the cursor of the page that begins after this place."""
+    """Return the cursor of the page that starts after this position."""
     by, (owner_key, type_) = place.by, place.key
     return f"{str(by).encode().hex()}.{owner_key.hex()}-{type_}"
 
@@ -184,7 +184,7 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
 def _commented_first(
     rows: "QuerySet[Any]", commented: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> list[SortedKey]:
-    """Return RRsets with a comment, in order, then RRsets without. `commented` selects rows that may have a comment."""
+    """Return RRsets with a comment, in order, then those without. `commented` selects rows that can have a comment."""
     without = start is not None and not start.by
     found = [] if without else _of_many_values(commented.filter(sort_key__gt=""), order, start, limit)
     if len(found) == limit:
@@ -199,9 +199,9 @@ def _in_blocks(
     start: SortedKey | None,
     limit: int,
 ) -> list[SortedKey] | None:
-    """Return rows value by value, reading only the blocks of each value. Return None if that takes too many queries.
+    """Return rows value by value, reading only each value's blocks. Return None if that needs too many queries.
 
-    Each of these blocks has an RRset with the value, unless that RRset is in a draft.
+    Each of a value's blocks contains an RRset with the value, unless that RRset is in a draft.
     """
     found: list[SortedKey] = []
     values = sorted(blocks, reverse=order.descending)
@@ -225,7 +225,7 @@ def _in_blocks(
 
 
 def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Block]]) -> Iterator[list[int]]:
-    """Yield the values in order, in groups. A group with several values covers at most MOST_BLOCKS blocks."""
+    """Yield the values in order, in groups. A group of several values covers at most MOST_BLOCKS blocks."""
     group: list[int] = []
     size = 0
     for value in values:
@@ -241,7 +241,7 @@ def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[search_texts.Bl
 def _of_value_in_blocks(
     rows: "QuerySet[Any]", value: int, blocks: Sequence[search_texts.Block], behind: StoredKey | None, limit: int
 ) -> list[SortedKey]:
-    """Return the rows with this value in the given blocks. Read a few blocks first, then more."""
+    """Return the rows with this value in the given blocks. A few blocks are read first, then more."""
     found: list[SortedKey] = []
     at, count = 0, _FIRST_BLOCKS
     while at < len(blocks) and len(found) < limit:
@@ -254,7 +254,7 @@ def _of_value_in_blocks(
 def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
     """Return the rows sorted by their last change.
 
-    Most RRsets have never changed, and are read along the primary key. The changed RRsets are few.
+    Most RRsets have never changed, and are read along the primary key. Only the few changed RRsets are sorted.
     """
     changed = rows.filter(sort_key__gt=_AS_IT_CAME)
     is_among_others = start is not None and start.by <= _AS_IT_CAME
@@ -271,9 +271,9 @@ def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None
 def _changed_last(
     rows: "QuerySet[Any]", large_zone: Zone, order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> tuple[list[SortedKey], bool]:
-    """Return the rows that the zone's newest revisions changed, and True if no older revision changed any row.
+    """Return the rows changed by the zone's newest revisions, and whether older revisions changed none of the rows.
 
-    At most _CHANGES_LOOKED_AT changes in 500 revisions are read. An RRset's row has the number of its last revision.
+    At most _CHANGES_LOOKED_AT changes in 500 revisions are read. A row has its last revision's number.
     """
     newest = _IN_DRAFT if start is None else start.by
     found = fetch_all(_NEWEST_CHANGES, [large_zone.pk, newest, _CHANGES_LOOKED_AT + 1])
@@ -289,7 +289,7 @@ def _changed_last(
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows after `start` in order, all sorted at once. Use this for columns with many different values."""
+    """Return the rows after `start` in order, by sorting all of them. Used for columns with many different values."""
     if start is not None:
         owner_key, type_ = start.key
         rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
@@ -297,11 +297,11 @@ def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey |
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows in order without comparing names. Use this for columns where many RRsets have the same value.
+    """Return the rows in order without comparing names. Used for columns in which many RRsets have the same value.
 
-    1. Rows with the same value as `start` follow it along the primary key.
-    2. The next rows are selected by value only, without sorting by name. Of the last value, some rows can be missing.
-    3. The first RRsets of the last value are read along the primary key.
+    1. Rows with the same value as `start` are read along the primary key.
+    2. The next rows are selected only by value, without sorting by name. Some rows with the last value can be missing.
+    3. The first RRsets with the last value are read along the primary key.
     """
     found: list[SortedKey] = []
     if start is not None:
@@ -319,7 +319,7 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
 
 
 def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limit: int) -> list[SortedKey]:
-    """Return the rows with the value `by`, along the primary key."""
+    """Return the rows with the value `by`, read along the primary key."""
     rows = rows.filter(sort_key=by)
     if behind is not None:
         rows = between(rows, behind)
@@ -340,7 +340,7 @@ def _text(text: bytes) -> str:
 
 
 def _displayed_part(template: str) -> Func:
-    """Return the SQL expression `template` for the drafted RRset, or for the published one if the draft deletes it."""
+    """Return the SQL expression `template` for the drafted RRset, or the published one if the draft deletes it."""
     operand = template.replace("%", "COALESCE(%(expressions)s)")
     return Func(F("wanted"), F("base"), template=operand, output_field=TextField())
 

@@ -1,4 +1,4 @@
-"""Pages of a zone's RRsets as a person sees them: published RRsets merged with the person's draft, sorted."""
+"""Return pages of a zone's RRsets as a user sees them: published RRsets merged with the user's draft, sorted."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -57,7 +57,7 @@ _CANONICAL = "~"  # prefix of a cursor in canonical order
 
 @dataclass(frozen=True, slots=True)
 class RRsetFilter:
-    """A filter for the RRsets in an editor: search text, types (none: all), `in_draft` for drafted RRsets only."""
+    """A filter for RRsets in the editor: search text, types (empty: all), and `in_draft` for only drafted RRsets."""
 
     text: str = ""
     types: frozenset[int] = frozenset()
@@ -79,9 +79,9 @@ EVERYTHING = RRsetFilter()
 
 @dataclass(frozen=True, slots=True)
 class RRsetRow:
-    """An RRset as published and in the author's draft.
+    """An RRset as published and as in the author's draft.
 
-    `conflict` is True if another change to the RRset was published since the author began to edit it.
+    `conflict` is True if another change to the RRset was published after the author began to edit it.
     """
 
     change: Change  # from the published RRset to the drafted one, or to the published one without a draft
@@ -93,9 +93,9 @@ class RRsetRow:
 
 @dataclass(frozen=True, slots=True)
 class RRsetPage(Page[RRsetRow]):
-    """A page of an editor. `stopped_at` is the last examined name if a search reached its limit.
+    """A page of the editor. `stopped_at` is the last examined name if a search reached its limit.
 
-    `is_canonical` is True if this page and the next ones are in the canonical order of names.
+    `is_canonical` is True if this page and the next ones are in canonical order.
     """
 
     stopped_at: str = ""
@@ -111,14 +111,14 @@ def rrset_page(
     limit: int = 100,
     descending: bool = False,
 ) -> RRsetPage:
-    """Return the zone's RRsets in natural order of names, merged with the author's draft.
+    """Return a page of the zone's RRsets in natural order of names, merged with the author's draft.
 
-    At each name, SOA and NS come first. This needs at most 17 queries, six in a small zone.
+    At each name, SOA and NS come first. Makes at most 17 queries, or six in a small zone.
 
-    An RRset is shown if the filter finds it as published or as drafted. In a large zone, a search for values that many
-    names may have stops after a limited number of names. The page then has the last examined name, and more rows may
-    follow even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical order.
-    With `descending`, raise TooManyToSort for such a zone.
+    An RRset is shown if it matches the filter as published or as drafted. In a large zone, a search for values that
+    many names can have stops after a limited number of names. The page then contains the last examined name, and more
+    rows can follow even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical
+    order. With `descending`, raise TooManyToSort for such a zone.
     """
     if not finds_in(zone, filters.search):
         return RRsetPage((), "")
@@ -151,7 +151,7 @@ def rrset_page(
 def _first_published(
     zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int, *, descending: bool
 ) -> Found | None:
-    """Return the first published RRsets that the filter finds, by name, or None if the zone is too large to sort."""
+    """Return the first published RRsets that match the filter, by name, or None if the zone is too large to sort."""
     rows = _filtered_rrsets(zone, author, filters)
     if zone.rrset_count <= display_order.LARGE:
         return Found(in_order(keys_of(rows), start, descending=descending)[:limit])
@@ -168,7 +168,7 @@ def _first_published(
 
 
 def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) -> set[StoredKey] | None:
-    """Return all RRsets of a large zone that the filter finds, or None if it may find many."""
+    """Return all RRsets of a large zone that match the filter, or None if these can be many."""
     if filters.fits_all:
         return None
     terms = filters.search.terms
@@ -184,7 +184,7 @@ def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) ->
 
 
 def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int) -> RRsetPage:
-    """Return a page like `rrset_page`, but in canonical order of names, along the primary key."""
+    """Return a page like `rrset_page`, but in canonical order, read along the primary key."""
     search = filters.search
     last, where = None, None
     if search and zone.rrset_count > find_rrsets.MOST_COMPARED:
@@ -213,7 +213,7 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
 
 
 def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tuple[RRsetRow, ...]:
-    """Return the rows with these keys, in this order, without RRsets that do not exist, with two queries."""
+    """Return the rows for these keys, in this order, with two queries. RRsets that don't exist are omitted."""
     stored = _at(StoredRRset.objects.filter(zone=zone), page)
     operations = _at(mine, page)
     rows = (_rrset_row(stored.get(key), operations.get(key)) for key in page if key in stored or key in operations)
@@ -223,9 +223,9 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """Return the RRsets of `rrset_page` in another order, as the author's draft has them, with at most 15 queries.
+    """Return the RRsets of `rrset_page` in another order, as in the author's draft. Makes at most 15 queries.
 
-    Raise TooManyToSort if the zone has too many RRsets for this column, unless the filter finds only a few of them.
+    Raise TooManyToSort if the zone has too many RRsets to sort by this column, unless the filter matches only a few.
     """
     if order.column is RRsetColumn.NAME:
         return rrset_page(
@@ -263,19 +263,19 @@ def sorted_rrset_page(
 
 
 def place_before(zone: Zone, name: str) -> str:
-    """Return the cursor of the editor page that begins at this name, or at the next name if the zone lacks this one."""
+    """Return the cursor of the editor page that starts at this name, or at the next name if the zone lacks it."""
     return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
 def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
-    """Return the cursor of the editor page that begins after this RRset. `is_canonical` comes from the current page."""
+    """Return the cursor of the editor page after this RRset. `is_canonical` is the current page's attribute."""
     return f"{_CANONICAL if is_canonical else ''}{_cursor_of((relative_key(key[0], zone.name), key[1]))}"
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Return True if the zone matches all search terms about zones. Return False if the search has a fault.
+    """Return True if the zone matches all search terms about zones. Return False if the search has an error.
 
-    This needs one query, or none without such terms.
+    Makes one query, or none if there are no such terms.
     """
     if search.faults:
         return False
@@ -285,7 +285,7 @@ def finds_in(zone: Zone, search: Search) -> bool:
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
-    """Return the row of one RRset. Its published and drafted states are both None if the RRset does not exist."""
+    """Return one RRset's row. If the RRset doesn't exist, its published and drafted states are both None."""
     key = {"owner_key": relative_key(name, zone.name), "type": type}
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
@@ -295,7 +295,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
 
 
 def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRow]:
-    """Return the rows of these RRsets, in the order of `rrset_page`, in two queries. Omit RRsets that do not exist."""
+    """Return the rows of these RRsets in the order of `rrset_page`, with two queries. Omit missing RRsets."""
     stored_keys = [(relative_key(name, zone.name), type_) for name, type_ in keys if names.is_within(name, zone.name)]
     stored = _at(StoredRRset.objects.filter(zone=zone), stored_keys)
     operations = _at(Operation.objects.filter(draft__author=author, zone=zone), stored_keys)
@@ -306,7 +306,7 @@ def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRo
 def type_counts(*, zone: Zone, author: User | None = None) -> tuple[tuple[int, int], ...]:
     """Count the zone's RRsets by type, including those that the author's draft adds.
 
-    The result is empty for a zone that is too large to count.
+    Return an empty tuple if the zone is too large to count.
     """
     if zone.rrset_count > COUNTED_RRSETS:
         return ()

@@ -1,6 +1,6 @@
-"""Saved views: a search with its order and columns, under a name, for a person or a team. Verbs.
+"""Save views: a search with its order and columns, under a name, for a person or a team. Verbs.
 
-A view stores the search, never its results: each reader sees only the zones and records that they have access to.
+A view stores the search, never its results. Each reader sees only zones and records that they have access to.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,9 +32,9 @@ TERMS: Mapping[ViewPage, Mapping[str, int]] = {
 
 
 def visible_views(person: User) -> QuerySet[SavedView]:
-    """Select the person's own views and those of the person's teams, by name.
+    """Select the user's own views and those shared with the user's teams, by name.
 
-    Views of a zone that the person can't see are left out.
+    Shared views of closed accounts, and views of a zone that the user can't see, are omitted.
     """
     own_or_shared = Q(owner=person) | Q(team__memberships__user=person, owner__is_active=True)
     seen = Q(zone=None) | Q(zone__in=access.zones_visible_to(person))
@@ -43,12 +43,12 @@ def visible_views(person: User) -> QuerySet[SavedView]:
 
 
 def view_for(person: User, pk: int) -> SavedView:
-    """Return the view. Raise ViewUnknown if the person can't see it."""
+    """Return the view. Raise ViewUnknown if the user can't see it."""
     return first_or(visible_views(person).filter(pk=pk), ViewUnknown)
 
 
 def teams_to_share_with(person: User) -> QuerySet[Team]:
-    """Select the teams with which the person can share a view: the person's own teams."""
+    """Select the teams with which the user can share a view: the user's own teams."""
     return Team.objects.filter(memberships__user=person).order_by("name")
 
 
@@ -63,9 +63,9 @@ def save_view(  # noqa: PLR0913  # the fields of a view
     team: Team | None = None,
     look: ListLook | None = None,
 ) -> SavedView:
-    """Save a view under a name. Drop empty parameters, and parameters that the page doesn't have.
+    """Save a view under a name. Drop parameters that are empty, too long or unknown to the page.
 
-    Raise ViewRefused for an empty view, an invalid or used name, a team that isn't the person's, and beyond MOST_VIEWS.
+    Raise ViewRefused for an empty view, an invalid or used name, a team without the person, or over MOST_VIEWS.
     """
     kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
     if not kept:
@@ -92,7 +92,7 @@ def save_view(  # noqa: PLR0913  # the fields of a view
 
 
 def change_view(*, person: User, view: SavedView, name: str, team: Team | None, now: datetime) -> None:
-    """Change a view's name and team. Raise ViewRefused if one is invalid, ViewUnknown for another person's view."""
+    """Change a view's name and team. Raise ViewRefused if either is invalid, ViewUnknown for another person's view."""
     with _one_of_a_name(), transaction.atomic(durable=True):
         found = _lock_view(person, view)
         before = found.name
@@ -102,7 +102,7 @@ def change_view(*, person: User, view: SavedView, name: str, team: Team | None, 
 
 
 def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
-    """Delete the owner's view, also for the view's team. Raise ViewUnknown if another person owns the view."""
+    """Delete a view for its owner and its team. Raise ViewUnknown if another person owns it."""
     with transaction.atomic(durable=True):
         found = _lock_view(person, view)
         _record("view.delete", found, now)
@@ -110,7 +110,7 @@ def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
 
 
 def look_of_view(view: SavedView, own: ListLook) -> ListLook:
-    """Return the columns and density of the list as saved in the view, or the reader's own if the view has none."""
+    """Return the list's columns and density saved in the view, or the reader's own if the view has none."""
     if view.look is None:
         return own
     return ListLook(own.of, frozenset(view.look["hidden"]), view.look["dense"])
@@ -118,7 +118,7 @@ def look_of_view(view: SavedView, own: ListLook) -> ListLook:
 
 @contextmanager
 def _one_of_a_name() -> Iterator[None]:
-    """Raise ViewRefused if the block saves a second view with the same name."""
+    """Raise ViewRefused if the block would save a second view with the same name."""
     try:
         yield
     except IntegrityError as exc:

@@ -1,4 +1,4 @@
-"""RRsets of a zone, selected one by one or by a filter, and the result of an act on them."""
+"""Select RRsets of a zone one by one or with a filter, and compute the result of an action on them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ _PAGE = 1_000
 
 
 class TooMany(Exception):
-    """More RRsets are selected than can be changed at once."""
+    """The selection contains more RRsets than can be changed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selected RRsets of a zone as an author sees them: `keys`, or all RRsets that `filters` finds."""
+    """Selected RRsets of a zone, as an author sees them: `keys`, or all RRsets that match `filters`."""
 
     keys: tuple[Key, ...] = ()
     filters: RRsetFilter | None = None
@@ -56,7 +56,7 @@ class Selection:
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of an act on selected RRsets, before anything is written."""
+    """The result of an action on selected RRsets, before anything is written."""
 
     changes: list[Change] = field(default_factory=list)
     unchanged: int = 0
@@ -64,14 +64,14 @@ class Outcome:
 
     @property
     def afters(self) -> Mapping[Key, RRset | None]:
-        """The new RRset for each changed key, or None if it is deleted."""
+        """The new RRset for each changed key. None means that the RRset is deleted."""
         return {change.key: change.after for change in self.changes}
 
 
 def outcome_of(*, act: Act, selection: Selection, zone: Zone, author: User) -> Outcome:
-    """Return the result of the act for all selected RRsets.
+    """Return the result of the action for all selected RRsets.
 
-    RRsets that the author is not allowed to change in this way are refused. Raise TooMany as `Selection.rows` does.
+    RRsets that the author isn't allowed to change are listed as refused. Raise the errors of `Selection.rows`.
     """
     outcome = Outcome()
     for row in selection.rows(zone=zone, author=author):

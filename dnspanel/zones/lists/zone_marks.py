@@ -1,4 +1,4 @@
-"""The zones that a person pinned or opened last. Verbs."""
+"""Store the zones that a person has pinned or recently opened. Verbs."""
 
 from dataclasses import dataclass
 
@@ -29,14 +29,14 @@ WHERE zones_zonemarks.recent[1] IS DISTINCT FROM %(zone)s
 
 @dataclass(frozen=True, slots=True)
 class MarkedZones:
-    """A person's pinned zones, by name, and the other zones that the person opened last, most recent first."""
+    """A person's pinned zones, by name, and other recently opened zones, most recent first."""
 
     pinned: tuple[Zone, ...]
     recent: tuple[Zone, ...]
 
 
 def pin(*, zone: Zone, person: User) -> None:
-    """Pin the zone in first place. If there are more than MOST_PINNED, unpin the zone that was pinned first."""
+    """Pin the zone in first place. Beyond MOST_PINNED zones, unpin the one that was pinned first."""
     _execute(_PIN, zone, person, MOST_PINNED)
 
 
@@ -46,12 +46,12 @@ def unpin(*, zone: Zone, person: User) -> None:
 
 
 def note_visit(*, zone: Zone, person: User) -> None:
-    """Record that the person opened this zone last. Write nothing if that is recorded already."""
+    """Record that this is the zone that the person opened last. Write nothing if this is already recorded."""
     _execute(_NOTE, zone, person, MOST_RECENT)
 
 
 def marked_zones(person: User) -> MarkedZones:
-    """Return the person's marked zones that are still visible to the person, with two queries."""
+    """Return the person's marked zones that the person can still see, with two queries."""
     marks = ZoneMarks.objects.filter(user=person).first()
     if marks is None:
         return MarkedZones((), ())

@@ -1,1 +1,1 @@
-"""The log of publications: adding publications, stopping all publishing, and reading the history."""
+"""The log of publications: append publications, put publishing on hold, and read the history."""

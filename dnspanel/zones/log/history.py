@@ -1,4 +1,4 @@
-"""The history of a zone: its revisions, their changes, and the zone's RRsets at any revision."""
+"""Read a zone's history: its revisions, their changes, and the zone's RRsets at any revision."""
 
 import heapq
 from collections.abc import Collection, Iterator
@@ -27,7 +27,7 @@ Mark = Literal["added", "changed", "deleted"]
 
 @dataclass(frozen=True, slots=True)
 class RecordDiff:
-    """One record of a diff: its sign ("+", "-" or " "), its rdata, and True if it is disabled."""
+    """One record of a diff: its sign ("+", "-" or " "), its rdata, and whether it is disabled."""
 
     sign: Literal["+", "-", " "]
     rdata: str
@@ -47,7 +47,7 @@ class RRsetDiff:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """A revision in the history of its zone."""
+    """A revision in a zone's history."""
 
     revision_id: int
     number: int
@@ -73,7 +73,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilters:
-    """Filters for revisions: person, channel, time, and changed owner name."""
+    """Filters for revisions: author, channel, time, and changed owner name."""
 
     author: str = ""
     channel: str = ""
@@ -86,7 +86,7 @@ EVERY_REVISION = HistoryFilters()
 
 
 def diff(change: Change) -> RRsetDiff:
-    """Return the difference that a change makes to its RRset. The RRset must exist before or after the change."""
+    """Return the difference between an RRset before and after a change. The RRset must exist before or after it."""
     before, after = change.before, change.after
     assert before is not None or after is not None
     mark: Mark = "added" if before is None else "deleted" if after is None else "changed"
@@ -102,7 +102,7 @@ def diff(change: Change) -> RRsetDiff:
 def _record_diffs(before: RRset | None, after: RRset | None) -> Iterator[RecordDiff]:
     """Yield deleted and unchanged records, then new records.
 
-    A record that was only disabled or enabled appears as deleted and as new.
+    A record that was only disabled or enabled is yielded twice, as deleted and as new.
     """
     was, will = _records(before), _records(after)
     for text, disabled in was:
@@ -119,7 +119,7 @@ def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
 def revisions_below(
     zone: Zone, before: int | None, limit: int, filters: HistoryFilters = EVERY_REVISION, down_to: int = 1
 ) -> list[HistoryRow]:
-    """Return the newest filtered revisions with numbers from `down_to` to just below `before` (None: no bound)."""
+    """Return the newest matching revisions with numbers from `down_to` to just below `before` (None: no bound)."""
     people = ("publication__author", "publication__token")
     revisions = Revision.objects.filter(zone=zone, number__gte=down_to).select_related(*people).order_by("-number")
     if before is not None:
@@ -144,13 +144,13 @@ def _passing(zone: Zone, filters: HistoryFilters) -> Q:
 
 
 def revision_changes(*, revision: Revision) -> tuple[Change, ...]:
-    """Return the revision's changes in canonical order. Omit a SOA change that only changes the serial."""
+    """Return the revision's changes in canonical order. A SOA change of only the serial is omitted."""
     changes = map(change_of, revision.changes.order_by("owner_key", "type"))
     return tuple(change for change in changes if not soa.same(change.before, change.after))
 
 
 def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
-    """Return the history of an RRset, newest change first."""
+    """Return an RRset's history, newest change first."""
     rows = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
     people = ("revision__publication__author", "revision__publication__token")
     newest = rows.select_related(*people).order_by("-revision__number")[:limit]
@@ -158,7 +158,7 @@ def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple
 
 
 def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, HistoryRow]:
-    """Return the zone's revisions with these numbers, by number. Needs one query."""
+    """Return the zone's revisions with these numbers, by number. Makes one query."""
     people = ("publication__author", "publication__token")
     found = Revision.objects.filter(zone=zone, number__in=set(numbers)).select_related(*people)
     return {revision.number: history_row(revision) for revision in found}
@@ -167,7 +167,7 @@ def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, His
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
     """Yield every RRset of the zone at this revision, in canonical order.
 
-    The current RRsets are the starting point. An RRset that changed later is replaced by the `before` of its oldest
+    It starts from the current RRsets. For each RRset that changed later, it yields the `before` of the oldest later
     change.
     """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
@@ -194,7 +194,7 @@ JOIN accounts_token token ON token.id = publication.token_id
 def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, Any]]:
     """Return the tokens that created these publications, by sequence, in the format of `token_form`.
 
-    Publications without a token are omitted.
+    Publications that weren't created by a token are omitted.
     """
     with prepared_cursor() as cursor:
         cursor.execute(_TOKENS, [list(set(sequences))])

@@ -1,4 +1,4 @@
-"""Translations of the reasons that the panel gives for its own publications. Pure.
+"""Translate the reasons that the panel gives for its own publications. Pure.
 
 Reasons are stored in English. A publication's reason is part of the audit chain, so the stored text never changes.
 Pages recognize the message in the stored text.
@@ -59,7 +59,7 @@ _PIECES = [(message, [(text, name) for text, name, _, _ in Formatter().parse(mes
 
 
 def told_reason(reason: str) -> str:
-    """Translate the panel's own reason into the current language. Return a person's reason unchanged."""
+    """Translate one of the panel's own reasons into the current language. Return a person's reason unchanged."""
     for message, pieces in _PIECES:
         values = _values_in(reason, pieces)
         if values is not None:
@@ -68,7 +68,7 @@ def told_reason(reason: str) -> str:
 
 
 def _values_in(reason: str, pieces: Sequence[tuple[str, str | None]]) -> dict[str, str] | None:
-    """Return the values of a message's placeholders in a text, or None if the message's pieces don't match the text."""
+    """Return the placeholders' values in a text, or None if the message's pieces don't match the text."""
     values: dict[str, str] = {}
     rest, name = reason, None
     for text, next_name in pieces:

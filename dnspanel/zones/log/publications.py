@@ -1,7 +1,7 @@
-"""Publications by everyone, newest first, in the zones that a person is allowed to see.
+"""List everyone's publications, newest first, in the zones that a user is allowed to see.
 
-The log is read backwards by primary key. If zones or authors are filtered out, a page examines a limited number of
-publications and contains the time that the search went back to.
+The log is read backward by primary key. If zones or authors are filtered out, a page examines a limited number of
+publications and contains the time back to which it searched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class PublicationFilters:
-    """Filters for publications: person, channel, full zone name and time."""
+    """Filters for publications: author, channel, full zone name and time."""
 
     author: str = ""
     channel: str = ""
@@ -58,13 +58,13 @@ class PublicationRow:
 
     @property
     def more(self) -> int:
-        """The number of changed zones whose names are not listed."""
+        """The number of changed zones that aren't listed by name."""
         return self.zones - len(self.named)
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationPage:
-    """A page of publications. The next page begins below the sequence `next_before` (None at the end).
+    """A page of publications. The next page starts below the sequence `next_before` (None at the end).
 
     `looked_until` is set if the page is shorter than the limit because the search stopped early.
     """
@@ -79,7 +79,7 @@ def publication_page(
 ) -> PublicationPage:
     """Return a page of publications with sequences below `before` (None: no bound).
 
-    Needs at most six queries. A filter by time needs another query per binary search step.
+    Makes at most six queries. A filter by time needs one more query for each step of a binary search.
     """
     seen = _Seen(person)
     found = _filter_publications(filters, seen)
@@ -101,7 +101,7 @@ def publication_page(
 
 
 class _Seen:
-    """The zones whose publications a person can see, including deleted zones."""
+    """The zones whose publications a user can see, including deleted zones."""
 
     def __init__(self, person: Person) -> None:
         self._person = person
@@ -114,14 +114,14 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The filtered publications. `is_dense` is True if most of the log matches, or if an index finds the matches."""
+    """The matching publications. `is_dense` is True if most of the log matches, or if an index finds the matches."""
 
     publications: QuerySet[Publication]
     is_dense: bool
 
 
 def _filter_publications(filters: PublicationFilters, seen: _Seen) -> _Found | None:
-    """Return the filtered publications, or None if the filter's zone doesn't exist."""
+    """Return the matching publications. Return None if the filter's zone doesn't exist or isn't visible."""
     found, is_dense = Publication.objects.all(), seen.is_everything
     if filters.zone:
         zones = _zones_called(filters.zone, seen)
@@ -147,9 +147,9 @@ def _zones_called(name: str, seen: _Seen) -> list[int]:
 
 
 def _first_since(moment: datetime, newest: int) -> int:
-    """Return the first sequence published at `moment` or later, or the sequence after the newest.
+    """Return the first sequence published at or after `moment`, or the sequence after the newest one.
 
-    Times rise along the log, so a binary search finds the sequence. Each step is one lookup by primary key.
+    Times increase along the log, so a binary search finds the sequence. Each step is one lookup by primary key.
     """
     low, high = 1, newest + 1
     while low < high:
@@ -163,7 +163,7 @@ def _first_since(moment: datetime, newest: int) -> int:
 
 
 def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...]:
-    """Return the list rows of publications. Needs at most two queries."""
+    """Return publications as list rows. Makes at most two queries."""
     if not page:
         return ()
     revisions = Revision.objects.filter(publication__in=[row.sequence for row in page])

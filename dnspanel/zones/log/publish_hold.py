@@ -1,8 +1,8 @@
-"""The hold: publishing stops because nodes may have publications that this database does not know. Verbs.
+"""Put publishing on hold if nodes may have publications that this database lacks. Verbs.
 
-After a restored backup, or a failover that lost the last second, a second publication could get the same sequence with
-other content. A hold prevents this in the one statement that allocates sequences (`sequence_log.append_publication`).
-While there is no hold, the check costs nothing. Only a person's decision ends a hold (`zones.publishing.epoch`).
+After a restored backup or a lossy failover, a second publication could get the same sequence with other content. A hold
+prevents this in the one statement that allocates sequences (`sequence_log.append_publication`). Without a hold, the
+check is free. Only a person ends a hold (`zones.publishing.epoch`).
 """
 
 import logging
@@ -17,16 +17,16 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The reason for a hold, as a sentence, and the start of the hold."""
+    """Why publishing is on hold, as a sentence, and since when."""
 
     reason: str
     since: datetime
 
 
 def hold(*, reason: str, now: datetime) -> bool:
-    """Put publishing on hold. Return False if it is on hold already, in which case the first reason stays.
+    """Put publishing on hold. Return False if it already is; the first reason then stays.
 
-    Wait for a publication that is committing. Every later publication is refused.
+    This waits for a publication that is being committed. Every later publication is rejected.
     """
     placed = LogHead.objects.filter(held_reason="").update(held_reason=reason, held_since=now)
     if placed:
@@ -35,7 +35,7 @@ def hold(*, reason: str, now: datetime) -> bool:
 
 
 def release() -> None:
-    """End the hold. Call this function in the transaction of the person's decision."""
+    """End the hold. Must be called in the transaction of the person's decision."""
     LogHead.objects.exclude(held_reason="").update(held_reason="", held_since=None)
 
 

@@ -1,4 +1,4 @@
-"""The log: every publication gets the next sequence, without gaps, in the last step of its transaction. Verbs."""
+"""Append publications to the log. The last step of a transaction assigns the next sequence, without gaps. Verbs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,12 +99,12 @@ _APPEND = _APPENDING.replace("{limit}", "")
 
 
 def nothing() -> None:
-    """Do nothing. This is the default for functions that run in the transaction of a publication."""
+    """Do nothing. The default for functions that run in a publication's transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRevision:
-    """The effect of a publication on one zone, to be stored as a revision."""
+    """A publication's effect on one zone, to be stored as a revision."""
 
     zone_id: int
     zone_name: str
@@ -130,14 +130,14 @@ def append_publication(
 ) -> Publication:
     """Append a publication to the log, create each zone's new revision, and wake the workers on commit.
 
-    All publications use this function. So it enforces approval rules and freezes (with `passage`) and publish hooks
-    (with the answers in `publish_hooks`). A system right in `under` can exempt the act from these checks. The author
-    None is not exempt. Raise ApprovalNeeded, Frozen, HookRefused or HookUnasked if a check fails, and Locked if a lock
-    forbids a new zone.
+    All publications use this function. Therefore it enforces approval rules and freezes (with `passage`) and publish
+    hooks (with the answers in `publish_hooks`). A system right in `under` can exempt the publication from these checks.
+    An author of None is not exempt. Raise ApprovalNeeded, Frozen, HookRefused or HookUnasked if a check fails, and
+    Locked if a lock forbids a new zone.
 
-    This call must be the last step of a transaction, since every other publisher waits until the commit. Raise
-    IntegrityError if `form_id` was used by an earlier publication. Raise PublishingOnHold, and write nothing, while
-    publishing is on hold.
+    This call must be the last step of a transaction, because every other publisher waits until it is committed. Raise
+    IntegrityError if an earlier publication used `form_id`. Raise PublishingOnHold and write nothing while publishing
+    is on hold.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -182,7 +182,7 @@ def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, A
 
 
 def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
-    """Return the appended publication as a model. Wake the workers on commit."""
+    """Return the appended publication as a model instance. Wake the workers on commit."""
     transaction.on_commit(lambda: published.send(sender=Publication, sequence=sequence), robust=True)
     origin = audit.origin()
     return Publication(
@@ -200,7 +200,7 @@ def _new_publication(sequence: int, epoch: UUID, acting: Acting) -> Publication:
 
 
 def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
-    """Return the SQL parameters that decide if rules must be checked before these revisions are published."""
+    """Return the SQL parameters that decide whether rules must be checked before these revisions are published."""
     changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
     return {
         "is_coming": any(r.kind in publish_guards.COMING for r in revisions),
@@ -222,10 +222,10 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 
 
 def join_parts(publications: Sequence[Publication]) -> None:
-    """Mark these publications, oldest first, and all parts joined with them earlier as parts of one write.
+    """Mark these publications (oldest first), and all parts already joined with them, as parts of one write.
 
-    Call this function in the transaction of the newest publication. If more publications will follow, call it with the
-    first one too.
+    Must be called in the newest publication's transaction. If more publications will follow, also call it for the first
+    one.
     """
     first = publications[0].part_of or publications[0].sequence
     joined = {publication.part_of for publication in publications} - {None, first}
@@ -247,7 +247,7 @@ def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Public
 
 
 def open_log(**signal: Any) -> None:
-    """Create the log's head unless it exists. Runs after every `migrate`."""
+    """Create the log's head, unless it exists. Runs after every `migrate`."""
     execute(
         "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
         [uuid4(), uuid4()],
@@ -255,7 +255,7 @@ def open_log(**signal: Any) -> None:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """Format numbers or plain words as a PostgreSQL array. psycopg is slower, since it checks for quoting."""
+    """Format numbers or plain words as a PostgreSQL array. psycopg is slower, because it checks for quoting."""
     return "{" + ",".join(map(str, values)) + "}"
 
 

@@ -1,7 +1,7 @@
-"""Changes to the signing of zones, which are published and logged like changes to RRsets. Verbs.
+"""Publish and log changes to the signing of zones, like changes to RRsets. Verbs.
 
-Each of these changes is a separate revision with a new serial, so that nodes and secondaries get it. A change that must
-not happen in one step (from one NSEC3 chain to another) becomes several consecutive publications.
+Each change is a separate revision with a new serial, so nodes and secondaries receive it. A change that isn't possible
+in one step (from one NSEC3 chain to another) becomes several consecutive publications.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,13 +44,13 @@ _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
 
 class Decided(Protocol):
-    """A callback that runs in the transaction of each publication. `is_last` is True for the last publication."""
+    """A callback in the transaction of each publication. `is_last` is True for the last publication."""
 
     def __call__(self, *, is_last: bool) -> object: ...
 
 
 def no_more(*, is_last: bool) -> None:
-    """Do nothing. This is the default for `Decided`."""
+    """Do nothing. The default for `Decided`."""
 
 
 def change_signing(
@@ -64,13 +64,13 @@ def change_signing(
 ) -> list[Publication]:
     """Change the signing of zones: call `decide` for each locked zone, then publish and audit the results.
 
-    `decide` gets the zone and its current signing state. It can be called more than once, and can create and delete
+    `decide` receives the zone and its current signing state. It can be called more than once, and can create and delete
     keys.
 
-    Return the publications, or none if nothing changes. For a form that was submitted before, return the last
-    publication of that submission. Several publications are parts of one write. `in_transaction` runs in the
-    transaction of the first publication, even if nothing changes. `decided` runs in the transaction of each
-    publication, after `decide` was called for all zones.
+    Return the publications, or an empty list if nothing changes. For a form that was submitted before, return the last
+    publication of that submission. If there are several publications, they are parts of one write. `in_transaction`
+    runs in the first publication's transaction, even if nothing changes. `decided` runs in each publication's
+    transaction, after `decide` was called for all zones.
 
     Raise Unknown for a deleted zone, RightMissing without the right DNSSEC, and the errors of `decide`.
     """
@@ -99,14 +99,14 @@ def change_signing(
 def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> Publication | None:
     """Change one zone's signing as the last step of the caller's transaction. Return None if nothing changes.
 
-    Raise the errors of `change_signing`. A change between two NSEC3 chains only goes halfway, to NSEC. A form submitted
-    twice is not detected.
+    Raise the errors of `change_signing`. A change between two NSEC3 chains goes only halfway, to NSEC. A form that is
+    submitted twice isn't detected.
     """
     return _Step([zone], decide, acting).publish(action)
 
 
 class _Step:
-    """The next publication that brings locked zones toward the states that `decide` returns."""
+    """The next publication, which brings locked zones closer to the states that `decide` returns."""
 
     def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
         self._acting = acting
@@ -127,7 +127,7 @@ class _Step:
         return self._after == self._result
 
     def publish(self, action: str, form_id: UUID | None = None) -> Publication | None:
-        """Publish the differences, and audit them if `action` isn't empty. Return None without differences."""
+        """Publish the differences, and audit them if `action` isn't empty. Return None if there are none."""
         changed = [zone for zone in self._locked if self._after[zone.pk] != self._before.get(zone.pk, UNSIGNED)]
         if not changed:
             return None
@@ -174,7 +174,7 @@ def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: d
 
 
 def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
-    """Return the signing states with a row id for each kind of metadata."""
+    """Return the signing states with a row id for each kind of metadata. New ids are allocated if necessary."""
     lacking = {pk: [kind for kind in state.metadata if kind not in state.row_ids] for pk, state in states.items()}
     count = sum(map(len, lacking.values()))
     ids: list[int] = []
@@ -189,7 +189,7 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
 
 
 def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
-    """Store the new signing states of zones, and record the change in each zone's revision.
+    """Store zones' new signing states, and record the change in each zone's revision.
 
     Each change is (zone id, revision number, state before, state after). The state before can be None for a zone that
     was never signed.
@@ -215,13 +215,13 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """Store the time when each zone's first imported signature expires, by zone id (None: no imported signatures)."""
+    """Store when each zone's first imported signature expires, by zone id (None: no imported signatures)."""
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 
 
 def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: datetime) -> ZoneKey:
-    """Return an unsaved row for a zone's key. The private part is encrypted."""
+    """Return an unsaved row for a zone's key, with the private part encrypted."""
     return ZoneKey(
         zone_id=zone_id,
         algorithm=pair.algorithm,
@@ -236,7 +236,7 @@ def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: dat
 
 
 def _act(before: SigningState, after: SigningState) -> dict[str, object]:
-    """Return the details of a signing change for the audit log, without secrets."""
+    """Return a signing change's details for the audit log, without secrets."""
     return {
         "keys": [key.id for key in after.keys],
         "keys_before": [key.id for key in before.keys],

@@ -1,4 +1,4 @@
-"""The tables of zones, from RRsets and drafts to the log, DNSSEC, rules and runs.
+"""The tables for zones: RRsets, drafts, the log, DNSSEC, rules and runs.
 
 Models store and constrain data. Only modules with the tag *Verbs* write it, such as `bulk`, `edit`, `draft`,
 `named_drafts` and `revision`. A row's references always exist, and dependent rows are deleted with the row. If

@@ -9,7 +9,7 @@ from dnspanel.text_fields import MessagesField
 
 
 class AuditLink(models.Model):
-    """The place of an act in the audit log's chain, with the act's digest and the chain's hash. Links never change."""
+    """An action's place in the audit log's chain, with the action's digest and the chain's hash. Links never change."""
 
     number = models.BigIntegerField(primary_key=True)  # from 1, without gaps
     kind = models.CharField(max_length=11)  # audit_chain.ENTRY or PUBLICATION
@@ -28,7 +28,7 @@ class AuditLink(models.Model):
 
 
 class AuditChain(models.Model):
-    """A single row with the progress of the chain and the result of its last check."""
+    """The single row with the chain's progress and the result of its last check."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField(default=0)  # publications up to here are linked

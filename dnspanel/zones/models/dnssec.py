@@ -15,9 +15,9 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ZoneKey(models.Model):
-    """A DNSSEC key of a zone. Its id is also the row id in PowerDNS's files and is never reused.
+    """A zone's DNSSEC key. Its id is also the row id in PowerDNS's files, and is never reused.
 
-    The zone's `Signing` says if the key signs. A deleted key keeps its row without the private part.
+    The zone's `Signing` determines whether the key signs. A deleted key keeps its row, without the private part.
     """
 
     id = models.AutoField(primary_key=True)
@@ -45,7 +45,7 @@ class ZoneKey(models.Model):
 
 
 class Signing(models.Model):
-    """The current signing state of a zone (`dnssec.SigningState` as JSON). A zone that was never signed has no row."""
+    """A zone's current signing state (`dnssec.SigningState` as JSON). A zone that was never signed has no row."""
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="signing")
     state: "models.JSONField[Any]" = models.JSONField(default=dict)
@@ -72,7 +72,7 @@ class Signing(models.Model):
 
 
 class SigningChange(models.Model):
-    """A revision's change to a zone's `Signing`: the state before and after. Null means no state."""
+    """How a revision changed a zone's `Signing`: the state before and after. Null means no state."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     revision_number = models.IntegerField()
@@ -86,10 +86,10 @@ class SigningChange(models.Model):
 
 
 class Rollover(models.Model):
-    """A current or former rollover of a zone's keys (`dnssec.rollover`): its step and observations.
+    """A current or former rollover of a zone's keys (`dnssec.rollover`), with its step and observations.
 
-    The fields below `clock` have times of the rollover's own clock (`rollover.steady`), except `looked_at` and times
-    shown to people.
+    The fields below `clock` contain times of the rollover's own clock (`rollover.steady`), except `looked_at` and the
+    times that people see.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rollovers", db_index=False)
@@ -145,7 +145,7 @@ class Rollover(models.Model):
 
 
 class AcceptedBreak(models.Model):
-    """A publication that a person accepted although it breaks DNSSEC validation. The publisher processes it."""
+    """A publication that a person accepted although it breaks DNSSEC validation. The publisher processes it anyway."""
 
     publication = models.OneToOneField(
         Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"
@@ -156,7 +156,7 @@ class AcceptedBreak(models.Model):
 
 
 class DnssecPolicy(models.Model):
-    """A DNSSEC policy for the zones that it is attached to. `signing.policies` writes it.
+    """A DNSSEC policy that can be attached to zones, tags and teams. `signing.policies` writes the rows.
 
     `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`, or null for NSEC.
     """
@@ -188,7 +188,7 @@ class DnssecPolicy(models.Model):
 
 
 class PolicyAttachment(models.Model):
-    """The attachment of a policy to a zone, to a team's zones, or to zones with a tag."""
+    """A policy's attachment to a zone, to a team's zones, or to zones with a tag."""
 
     policy = models.ForeignKey(DnssecPolicy, on_delete=models.PROTECT, related_name="attachments")
     zone = models.OneToOneField(Zone, null=True, on_delete=models.CASCADE, related_name="+")

@@ -13,12 +13,12 @@ from dnspanel.zones.models.zone import Zone
 
 
 class Draft(models.Model):
-    """Unpublished operations over any number of zones: open in an editor, saved with a name, or discarded for a while.
+    """Unpublished operations in any number of zones: open in an editor, saved with a name, or discarded.
 
-    A discarded draft has neither a name nor an editor. `author` is the person who works in the draft now. Each person
-    is the author of at most one draft. A saved draft has no author. A named draft has an owner, even while another
-    person works in it. `key` identifies the draft in URLs. `named_drafts` writes all columns. Other modules write the
-    operations.
+    `author` is the person who has the draft open in the editor. Each person is the author of at most one draft. A saved
+    draft has no author. A discarded draft has no name and no author. A named draft has an owner, even while another
+    person works in it. `key` identifies the draft in URLs. `named_drafts` writes all columns, and other modules write
+    the operations.
     """
 
     author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")
@@ -44,7 +44,7 @@ class Draft(models.Model):
 
 
 class DraftShare(models.Model):
-    """Access of a person, or of each member of a team, to a named draft. With `may_edit` they can also work in it."""
+    """A person's or team's access to a named draft. With `may_edit`, the person or team members can also work in it."""
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="shares")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -63,10 +63,10 @@ class DraftShare(models.Model):
 
 
 class Operation(models.Model):
-    """A change to an RRset in a draft: the RRset when the edit began, and the wanted RRset (null: deleted).
+    """A change to an RRset in a draft: the RRset when editing began, and the wanted RRset (null: deleted).
 
     Publishing compares `base` with the zone's current RRset. If they are equal, the operation is applied. If they
-    differ, there is a conflict that shows base, theirs and mine.
+    differ, there is a conflict between base, theirs and mine.
     """
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="operations")

@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ZoneRule(models.Model):
-    """A rule for a zone, for zones with a tag, for a team's zones, or for all zones. `publish_rules` writes it."""
+    """A rule for a zone, zones with a tag, a team's zones, or all zones. `publish_rules` writes the rows."""
 
     zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")
     tag = models.TextField(blank=True, default="")
@@ -31,7 +31,7 @@ class ZoneRule(models.Model):
 
     @property
     def scope(self) -> str:
-        """A text that describes the zones that the rule covers."""
+        """A text that describes which zones the rule covers."""
         if self.zone is not None:
             return self.zone.name
         if self.tag:
@@ -58,9 +58,9 @@ _OF_ONE_SCOPE = (
 
 
 class ApprovalRule(ZoneRule):
-    """A rule that requires a number of approvals, a ticket or both for changes to its zones.
+    """A rule that requires approvals, a ticket or both for changes to its zones.
 
-    Members of the team and people with at least the role can approve. If neither is set, administrators can.
+    Members of the team and people with at least the role can approve. Without team and role, administrators can.
     """
 
     needed = models.SmallIntegerField()
@@ -80,9 +80,9 @@ class ApprovalRule(ZoneRule):
 
 
 class Freeze(ZoneRule):
-    """A period, once or repeated, in which changes to the rule's zones cannot be published.
+    """A period, once or repeated, during which changes to the rule's zones can't be published.
 
-    `repeats` is an RFC 5545 RRULE or empty. It counts from `starts_at` in the local time of `time_zone`.
+    `repeats` is an RFC 5545 RRULE, or empty. It counts from `starts_at` in the local time of `time_zone`.
     """
 
     starts_at = models.DateTimeField()
@@ -98,14 +98,14 @@ class Freeze(ZoneRule):
 
 
 class WhenSilent(models.TextChoices):
-    """The effect on a publication if a hook gives no valid answer."""
+    """What happens to a publication if a hook gives no valid answer."""
 
     REFUSE = "refuse", gettext_lazy("refused")
     PASS = "pass", gettext_lazy("published (recorded in the audit log)")
 
 
 class PublishHook(ZoneRule):
-    """A URL that can refuse publications when the panel asks it. `webhooks.place_publish_hooks` writes the rows."""
+    """A URL that is queried before a publication and can reject it. `webhooks.place_publish_hooks` writes it."""
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # only for people who may govern its zones
@@ -137,7 +137,7 @@ class PublishHook(ZoneRule):
 
 
 class HookReply(models.Model):
-    """A hook's answer about a publication or a test. `hook_health` stores each hook's newest answers."""
+    """A hook's answer about a publication or a test. `hook_health` stores the newest answers of each hook."""
 
     class Word(models.TextChoices):
         YES = "yes", gettext_lazy("yes")

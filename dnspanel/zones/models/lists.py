@@ -1,4 +1,4 @@
-"""Tables for saved views, and for the zones that a person pinned or opened."""
+"""Tables for saved views, and for zones that a person pinned or opened."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ViewPage(models.TextChoices):
-    """The pages with saved views."""
+    """The pages that can have saved views."""
 
     ZONES = "zones", gettext_lazy("zones")
     SEARCH = "search", gettext_lazy("search")
@@ -21,7 +21,7 @@ class ViewPage(models.TextChoices):
 
 
 class SavedView(models.Model):
-    """A named search with its sort order, of one person and optionally shared with a team. `saved_views` writes it."""
+    """A person's named search with its sort order. It can be shared with a team. `saved_views` writes the rows."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -43,9 +43,9 @@ class SavedView(models.Model):
 
 
 class ZoneMarks(models.Model):
-    """The zones that a person pinned or opened, by id, newest first. `zone_marks` writes these bounded lists.
+    """The ids of the zones that a person pinned or opened, newest first. `zone_marks` writes and limits both lists.
 
-    Some of the zones may be deleted.
+    Some of the zones may have been deleted.
     """
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")

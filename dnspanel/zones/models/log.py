@@ -1,4 +1,4 @@
-"""Tables for the log: publications, the revisions of zones in them, and each revision's changes."""
+"""Tables for the log: publications, the zone revisions in them, and each revision's changes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class Channel(models.TextChoices):
-    """The interface or task that a publication came from."""
+    """The interface or task that created a publication."""
 
     WEB = "web", gettext_lazy("web")
     API = "api", "API"
@@ -25,8 +25,8 @@ class Channel(models.TextChoices):
 class LogHead(models.Model):
     """The single row that allocates sequences. Locking it is the last step of a publication.
 
-    A PostgreSQL sequence is not suitable: its numbers become visible out of commit order, so a reader of the log could
-    skip a late commit forever.
+    A PostgreSQL sequence isn't suitable, because its numbers can become visible out of order. A reader of the log could
+    then skip a late commit forever.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
@@ -42,7 +42,7 @@ class LogHead(models.Model):
 
 
 class Epoch(models.Model):
-    """An epoch that a person began because the history before it had forked. The first epoch has no row."""
+    """An epoch that a person started because the earlier history had forked. The first epoch has no row."""
 
     epoch = models.UUIDField(unique=True)
     began_at = models.DateTimeField()
@@ -52,7 +52,7 @@ class Epoch(models.Model):
 
 
 class Publication(models.Model):
-    """One sequence of the log: everything that one act published, over any number of zones."""
+    """An entry of the log with its sequence: everything that one action published, in any number of zones."""
 
     sequence = models.BigIntegerField(primary_key=True)
     epoch = models.UUIDField()
@@ -83,7 +83,7 @@ class Publication(models.Model):
 
     @property
     def by(self) -> str:
-        """The publisher as a text: a username, and the token's purpose. It is empty for the panel itself."""
+        """The publisher as text: a username, and the token's purpose. Empty for the panel itself."""
         if self.author is None:
             return ""
         if self.token is None:
@@ -134,10 +134,10 @@ class Revision(models.Model):
 
 
 class Change(models.Model):
-    """An RRset before and after a revision. Null means absent.
+    """An RRset before and after a revision. Null means that it didn't exist.
 
     The values have the format of `RRset.to_json`. A revision that creates or deletes a zone stores no changes, because
-    they follow from the current state and later changes. Every other revision includes the SOA, because its serial
+    these follow from the current state and later changes. Every other revision includes the SOA, because its serial
     always changes.
     """
 

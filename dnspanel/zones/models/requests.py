@@ -1,4 +1,4 @@
-"""Tables for publish requests, and for the notes on them."""
+"""Tables for publish requests and the notes on them."""
 
 from typing import Any
 from uuid import uuid4
@@ -24,9 +24,9 @@ class RequestState(models.TextChoices):
 
 
 class PublishRequest(models.Model):
-    """A request to publish a named draft after approval or at a set time. The request outlives the draft.
+    """A request to publish a named draft after approval or at a set time. It stays after the draft is deleted.
 
-    `publish_requests` writes it.
+    `publish_requests` writes the rows.
     """
 
     key = models.UUIDField(default=uuid4, unique=True, editable=False)
@@ -65,7 +65,7 @@ class PublishRequest(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """True if the request can still be published: the request has not ended, and its draft exists."""
+        """True if the request can still be published: it hasn't ended, and its draft exists."""
         return self.state == RequestState.OPEN and self.draft_id is not None
 
 
@@ -76,9 +76,9 @@ class Verdict(models.TextChoices):
 
 
 class RequestNote(models.Model):
-    """A comment on a request, or a verdict about the draft at that time.
+    """A comment on a request, or a verdict about its draft at that time.
 
-    `seen` has a digest of each changed RRset by zone id, name and type, so that later changes can be detected.
+    `seen` contains a digest of each changed RRset, by zone id, name and type. It is used to detect later changes.
     """
 
     request = models.ForeignKey(PublishRequest, on_delete=models.CASCADE, related_name="notes")

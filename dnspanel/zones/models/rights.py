@@ -1,4 +1,4 @@
-"""Tables for locks, and for TSIG keys' permissions in zones."""
+"""Tables for locks, and for the permissions of TSIG keys in zones."""
 
 from django.conf import settings
 from django.db import models
@@ -35,27 +35,27 @@ class Lock(models.Model):
 
     @property
     def what(self) -> str:
-        """The locked object as a text: the zone's name, or an owner name with an optional type."""
+        """The locked object as text: the zone's name, or an owner name with an optional type."""
         name = self.name or self.zone.name
         return name if self.type is None else f"{name} {rdata.type_to_text(self.type)}"
 
     @property
     def manager(self) -> str:
-        """The person or token that is allowed to change the locked object, as a text. It is empty without a manager."""
+        """The person or token that can change the locked object, as text. Empty without a manager."""
         if self.token is not None:
             return gettext("the token {purpose}").format(purpose=self.token.purpose)
         return self.person.username if self.person else ""
 
 
 class TsigAct(models.TextChoices):
-    """The acts that a zone can allow to TSIG keys."""
+    """The actions that a zone can permit to TSIG keys."""
 
     UPDATE = "update", "DNS UPDATE"
     TRANSFER = "transfer", gettext_lazy("zone transfer")
 
 
 class TsigPermission(models.Model):
-    """A zone's permission for TSIG keys with this name, within the limits of each key. `tsig_permissions` writes it."""
+    """A zone's permission for TSIG keys with this name, within each key's limits. `tsig_permissions` writes it."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     act = models.CharField(max_length=8, choices=TsigAct)

@@ -11,10 +11,10 @@ from dnspanel.zones.models.zone import Zone
 
 
 class RRset(models.Model):
-    """An RRset of a zone: the unit of editing, comparing and pushing.
+    """A zone's RRset, the unit of editing, comparing and pushing.
 
     `rdata` holds canonical presentation texts without duplicates, sorted by wire format. `disabled` is the subset that
-    is stored but not served. A trigger (migration 0003) refuses a CNAME next to other RRsets.
+    is stored but not served. A trigger (migration 0003) rejects a CNAME next to other RRsets.
     """
 
     pk = models.CompositePrimaryKey("zone", "owner_key", "type")
@@ -60,10 +60,10 @@ class RRset(models.Model):
 
 
 class Expiry(models.Model):
-    """The time at which a published RRset will be removed, and the person who set it. `expiry` writes it.
+    """The removal time of a published RRset, and the person who set it. `expiry` writes the rows.
 
-    A trigger (migration 0031) deletes the row with its RRset. The time is not in the RRset's row, so that publications
-    do not change it.
+    A trigger (migration 0031) deletes the row with its RRset. The time isn't stored in the RRset's row, so publications
+    don't change it.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

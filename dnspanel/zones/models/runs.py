@@ -29,7 +29,7 @@ UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
 class ZoneRun(models.Model):
     """A run over many zones, or a dry run. `run_turns` processes it in turns.
 
-    Zones are processed in the order of their ids. `cursor` is the last zone processed.
+    Zones are processed in the order of their ids. `cursor` is the last processed zone.
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -60,7 +60,7 @@ class ZoneRun(models.Model):
 
 
 class PolicyRun(ZoneRun):
-    """A run that signs zones according to their policies, or its dry run. `runs.policy_runs` writes it.
+    """A run that signs zones according to their policies, or its dry run. `runs.policy_runs` writes the rows.
 
     The run counts and lists zones by `policy.Act`.
     """
@@ -77,9 +77,9 @@ class PolicyRun(ZoneRun):
 
 
 class PolicyRunZone(models.Model):
-    """A zone of a policy run, with the act needed or done.
+    """A zone in a policy run, with the required or completed action.
 
-    All zones are counted. At most `policy_runs.MOST_LISTED` are listed per act.
+    All zones are counted. At most `policy_runs.MOST_LISTED` are listed for each action.
     """
 
     run = models.ForeignKey(PolicyRun, on_delete=models.CASCADE, related_name="zones")
@@ -92,7 +92,7 @@ class PolicyRunZone(models.Model):
 
 
 class TemplateRun(ZoneRun):
-    """A run that updates zones to a template version, or its dry run. `zone_templates.runs` writes it.
+    """A run that updates zones to a template version, or its dry run. `zone_templates.runs` writes the rows.
 
     The run counts and lists zones by `compare.Outcome`.
     """
@@ -114,7 +114,7 @@ class TemplateRun(ZoneRun):
 
 
 class TemplateRunZone(models.Model):
-    """A zone of a template run, with its outcome. All zones are counted, and some of each outcome are listed."""
+    """A zone in a template run, with its outcome. All zones are counted, but only some of each outcome are listed."""
 
     run = models.ForeignKey(TemplateRun, on_delete=models.CASCADE, related_name="zones")
     zone_name = models.TextField(db_collation="C")
@@ -126,7 +126,7 @@ class TemplateRunZone(models.Model):
 
 
 class ZoneAct(models.TextChoices):
-    """The acts that a run can apply to each of its zones."""
+    """The actions that a run can apply to each of its zones."""
 
     ADD_TAGS = "add-tags", gettext_lazy("add tags")
     REMOVE_TAGS = "remove-tags", gettext_lazy("remove tags")
@@ -137,10 +137,10 @@ class ZoneAct(models.TextChoices):
 
 
 class ChangeRun(ZoneRun):
-    """A run that applies the same change to many zones, or a dry run that shows the effect. `change_runs` writes it.
+    """A run that applies the same change to many zones, or a dry run that shows its effect.
 
-    A real run processes the zones that its dry run listed as changing. An undo run processes the zones that the
-    original run changed. Runs count and list zones by `change_runs.Outcome`.
+    `change_runs` writes the rows. A real run processes the zones that its dry run listed as changing. An undo run
+    processes the zones that the original run changed. Runs count and list zones by `change_runs.Outcome`.
     """
 
     act = models.CharField(max_length=11, choices=ZoneAct)
@@ -160,9 +160,9 @@ class ChangeRun(ZoneRun):
 
 
 class ChangeRunZone(models.Model):
-    """A zone of a change run, with its outcome. All changed zones are stored, and a limited number of refused zones.
+    """A zone in a change run, with its outcome. All changed zones are stored, but only some of the refused ones.
 
-    `before` has the data for undoing the change. `revision` is the zone's revision at the time of the dry run.
+    `before` contains the data for undoing the change. `revision` is the zone's revision at the time of the dry run.
     """
 
     run = models.ForeignKey(ChangeRun, on_delete=models.CASCADE, related_name="zones")

@@ -10,9 +10,9 @@ from dnspanel.zones.models.zone import Zone
 
 
 class NamePlace(models.Model):
-    """The place of a name in the natural order of a large zone. `display_order` writes it after publications.
+    """A name's sort key in the natural order of a large zone. `display_order` writes it after publications.
 
-    A name that no longer has RRsets may still have a row.
+    A name that no longer has RRsets can still have a row.
     """
 
     pk = models.CompositePrimaryKey("zone", "place", "owner_key")
@@ -24,7 +24,7 @@ class NamePlace(models.Model):
 class SearchText(models.Model):
     """The searchable text of a block of a zone's RRsets. `search.texts_upkeep` writes it after publications.
 
-    The blocks of a zone are contiguous: the first begins at the empty key, and the last has no end.
+    The blocks of a zone are contiguous: the first block begins at the empty key, and the last block has no end.
     """
 
     pk = models.CompositePrimaryKey("zone", "first_key")
@@ -45,7 +45,7 @@ class SearchText(models.Model):
 
 
 class SearchProgress(models.Model):
-    """A single row with the last publication that the search texts include."""
+    """A single row that records the last publication included in the search texts."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     sequence = models.BigIntegerField()
@@ -56,10 +56,10 @@ class SearchProgress(models.Model):
 
 
 class Complaint(models.Model):
-    """The worst complaint of the checks about a published RRset. `complaints_upkeep` writes it after publications.
+    """The most serious complaint of the checks about a published RRset, written by `complaints_upkeep`.
 
-    `into` is the id of another zone if the complaint is about a name there. Only people who are allowed to see that
-    zone see the complaint.
+    If the complaint is about a name in another zone, `into` is that zone's id. Only people who are allowed to see that
+    zone see the complaint. Rows are updated after publications.
     """
 
     pk = models.CompositePrimaryKey("zone", "owner_key", "type", "into")
@@ -74,7 +74,7 @@ class Complaint(models.Model):
 
 
 class ComplaintProgress(models.Model):
-    """A single row with the last publication that complaints cover, and the progress of the walk over all RRsets.
+    """A single row with the last publication that complaints include, and the walk's position in all RRsets.
 
     The walk finds complaints that appear or disappear without a publication of the zone. The first walk runs after an
     upgrade.

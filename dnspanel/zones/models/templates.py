@@ -1,4 +1,4 @@
-"""Tables for templates, for the zones that follow them, and for the addresses of vanity names."""
+"""Tables for templates, links between zones and templates, and the addresses of vanity name servers."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class TemplateKind(models.TextChoices):
 
 
 class ZoneTemplate(models.Model):
-    """A template: records with variables, of a team or panel-wide (null team). `transfer.zone_templates` writes it."""
+    """A template: records with variables, of a team or the panel (null team). `transfer.zone_templates` writes it."""
 
     name = models.CharField(max_length=64)
     kind = models.CharField(max_length=7, choices=TemplateKind)
@@ -51,7 +51,7 @@ class ZoneTemplate(models.Model):
 
 
 class TemplateVersion(models.Model):
-    """A numbered version of a template: zone-file text and its variables. Versions never change."""
+    """A numbered, immutable version of a template: its zone-file text and variables."""
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="versions", db_index=False)
     number = models.IntegerField()  # from 1
@@ -67,11 +67,11 @@ class TemplateVersion(models.Model):
 
 
 class TemplateLink(models.Model):
-    """The link of a zone to a template: the zone has the records that this version creates from these values.
+    """A zone's link to a template: the zone has the records that this template version creates from these values.
 
     If an update was only put into a draft, the zone can still have an earlier state. Until the draft is published,
-    `before` lists the possible states as `{"version", "values"}`, or `{}` for no records. `before` is null after the
-    panel itself published this version for the zone.
+    `before` lists the possible states as `{"version", "values"}`, or `{}` for no records. After the panel itself has
+    published this version for the zone, `before` is null.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
@@ -86,9 +86,9 @@ class TemplateLink(models.Model):
 
 
 class KeptAddresses(models.Model):
-    """Server names in this zone whose A and AAAA records follow nodes' addresses, and the person who set this up.
+    """A zone's vanity name servers, whose A and AAAA records follow the nodes' addresses.
 
-    The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes the row.
+    The template's newest version has the server names and the nodes. `transfer.zone_templates.vanity` writes the row.
     """
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -17,12 +17,12 @@ TRASH_DAYS = 30  # a deleted zone can be restored for this time
 
 
 def gone_at(deleted_at: datetime) -> datetime:
-    """Return the time at which a deleted zone leaves the trash and can no longer be restored."""
+    """Return the time when a deleted zone leaves the trash and can no longer be restored."""
     return deleted_at + timedelta(days=TRASH_DAYS)
 
 
 class NaturalName(models.TextField):  # type: ignore[type-arg]
-    """A column with the natural sort key of names: `natural_text` of `name`, set at each save."""
+    """A column with the natural sort key of `name` (see `natural_text`), set on each save."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:  # noqa: FBT001  # Django passes it by position
         text = natural_text(model_instance.name)  # type: ignore[attr-defined]
@@ -35,7 +35,7 @@ class NaturalName(models.TextField):  # type: ignore[type-arg]
 
 
 class Zone(models.Model):
-    """A zone. Its id is also PowerDNS's domain id and is never reused."""
+    """A DNS zone. Its id is also its PowerDNS domain id and is never reused."""
 
     id = models.AutoField(primary_key=True)
     name = models.TextField(db_collation="C")  # absolute, lower case, canonical
@@ -119,12 +119,12 @@ class Zone(models.Model):
 
     @property
     def is_transferable(self) -> bool:
-        """True if the zone can be transferred from here: nodes serve it, or it is a produced catalog."""
+        """True if secondaries can transfer the zone from here: nodes serve it, or it is a produced catalog."""
         return self.is_served or self.is_producer
 
     @property
     def waits_for_nodes(self) -> bool:
-        """True if nodes get the zone with its next revision: they don't serve it yet, and it isn't a catalog."""
+        """True if no node serves the zone yet and its next revision sends it to nodes. False for catalogs."""
         return not self.is_served and not self.is_catalog
 
 
@@ -133,7 +133,7 @@ PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
 class LastSerial(models.Model):
-    """The serial of a name's last zone when that zone was deleted. A new zone with the name begins above this serial.
+    """The serial of a name's last zone when that zone was deleted. A new zone with the name starts above it.
 
     The row stays after the zone leaves the trash, because secondaries keep their copy until it expires.
     """
@@ -151,7 +151,7 @@ class LastSerial(models.Model):
 
 
 class ZoneDefaults(models.Model):
-    """The initial form values for new zones. `zone_defaults` writes the single row. Without a row, settings apply."""
+    """The initial form values for new zones. `zone_defaults` writes the single row. Without it, settings apply."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     nameservers = ArrayField(models.TextField())

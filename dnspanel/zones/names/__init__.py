@@ -1,1 +1,1 @@
-"""The nesting of zones: zones below and above others."""
+"""Nested zones: rules for zones above and below other zones."""

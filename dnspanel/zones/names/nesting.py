@@ -1,9 +1,9 @@
-"""The nesting of zones: the zone that answers for a name, and the right to create a zone with a name.
+"""Find the zone that answers for a name, and check the right to create a zone with a name.
 
-A name server answers from the zone with the longest matching name (RFC 1034 4.3.2). So a new zone takes the names at
-and below its apex from the closest zone above it. It also becomes the parent of the zones below it and controls their
-delegation. Both need the right to change every record of the other zones. Every verb that makes a name live calls
-`refuse_names`.
+A name server answers from the zone with the longest matching name (RFC 1034 4.3.2). A new zone therefore takes the
+names at and below its apex from the closest zone above it. It also becomes the parent of the zones below it and
+controls their delegation. Both require the right to change every record of the other zones. Every function that makes a
+zone name live calls `refuse_names`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -82,7 +82,7 @@ class ZoneAbove:
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """An RRset that name servers never return, because the zone below (`by`) answers for its name."""
+    """An RRset that name servers never return, because a zone below (`by`) answers for the RRset's name."""
 
     zone: Zone
     name: str
@@ -95,14 +95,14 @@ def refuse_names(
 ) -> None:
     """Raise NamesRefused if the author isn't allowed to make zones with these names live.
 
-    `own` has the ids of these zones, if they exist already. A DS above one of the zones must match one of that zone's
+    `own` has the ids of these zones, if they already exist. A DS above one of the zones must match one of that zone's
     keys. A DS in one of the zones must match a key of the zone below. For names that the same publication will sign
     (`signed`), call `refuse_broken` after signing.
 
-    Call this function in the transaction that makes the zones live, after they are written to their table and before
-    the log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone
-    and a zone below it at the same time, the second author's check finds the first zone. An author with rights over all
-    records of all zones never waits, since the order makes no difference for such an act.
+    Call this function in the transaction that makes the zones live: after their rows are written, and before the change
+    log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone and a
+    zone below it at the same time, the second author's check finds the first zone. An author with rights over all
+    records of all zones never waits, because the order makes no difference for that author.
 
     NamesRefused has the reason for each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or BreaksBelow.
     """
@@ -116,17 +116,17 @@ def refuse_names(
 
 
 def refuse_broken(*, zone_names: Collection[str]) -> None:
-    """Raise NamesRefused (SignedAtParent) if a DS in a zone above matches no key of one of these live zones."""
+    """Raise NamesRefused (SignedAtParent) if a DS in the closest zone above matches no key of a live zone."""
     at_parent = ds_above(zone_names) if zone_names else {}
     if at_parent and (broken := broken_by({name: above.ds for name, above in at_parent.items()})):
         raise NamesRefused({name: SignedAtParent(name, at_parent[name].zone_name) for name in broken})
 
 
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
-    """Return the zones in this panel that would be bogus because of a DS in the given zones.
+    """Return the zones in this panel that are bogus because a DS in one of the given zones doesn't match them.
 
-    Each result has the name of the zone with the DS, the name of the broken zone, and the reason. Needs one query if
-    the zones have no DS.
+    Each result has the name of the zone with the DS, the name of the broken zone, and the reason. If the zones have no
+    DS, this needs one query.
     """
     found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
     served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
@@ -143,16 +143,16 @@ def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
-    """Raise NamesRefused (NameOfOthers) if the author lacks rights over other zones. The names are live already."""
+    """Raise NamesRefused (NameOfOthers) if the author lacks the rights over other zones that these live names need."""
     take_turns(author)
     if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
         raise NamesRefused(refused)
 
 
 def take_turns(author: Author) -> None:
-    """Wait for other authors who need rights over other zones for new names. Hold the lock until the transaction ends.
+    """Take the lock on new names, unless the author has rights over all records of all zones.
 
-    Does nothing if the author has rights over all records of all zones.
+    Authors who need rights over other zones wait here for each other. The lock is held until the transaction ends.
     """
     if not is_unbounded(author):
         lock_names()
@@ -170,7 +170,7 @@ def is_unbounded(author: Author) -> bool:
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Return the given names that no author is allowed to use for a zone, with the reasons."""
+    """Return the names that no author is allowed to use for a zone, with the reasons."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:
@@ -185,10 +185,10 @@ def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
 ) -> dict[str, NameOfOthers]:
-    """Return the conflicts of the names with other people's zones, by name. Needs two queries for any number of names.
+    """Return the conflicts of the names with other people's zones, by name, with at most three queries.
 
     The closest zone above and every zone below conflict, unless the author is allowed to change all records of that
-    zone. The message only names the zone to people who are allowed to see it.
+    zone. The result names the other zone only if the author is allowed to see it.
     """
     if is_unbounded(author) or not zone_names:
         return {}
@@ -204,7 +204,7 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """Return the closest live zone above each name, by name. Ignore the zones `without` (ids). Needs one query."""
+    """Return the closest live zone above each name, by name, in one query. Skip the zones with ids in `without`."""
     parents = {name: names.parent(name) for name in zone_names}  # in an import, most names have the same parent
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})
@@ -224,7 +224,7 @@ class DsAbove:
 def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
     """Return the DS records that the closest zone above serves, by name. Omit names without DS records.
 
-    Only zones of this panel are examined. Validating resolvers accept only signed answers below a DS (RFC 4035 5.2).
+    Only the panel's own zones are checked. Validating resolvers accept only signed answers below a DS (RFC 4035 5.2).
     Needs two queries.
     """
     found = {}
@@ -236,7 +236,7 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
 
 def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
-    """Return, for each name, the closest zone above it, and that zone's RRsets at the name. Needs two queries."""
+    """Return the closest zone above each name, and that zone's RRsets at the name. Needs two queries."""
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
@@ -246,7 +246,7 @@ def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mappin
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """Return each zone's owner names that a zone below it answers for, as {zone: {name: answering zone}}.
+    """Return the names in each zone that a zone below it answers for, as {zone: {name: answering zone}}.
 
     `owners` is {zone: names}. Needs one query for any number of zones and names, or two if a zone has many names.
     """
@@ -260,15 +260,15 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
 
 
 def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
-    """Return a zone's RRsets that name servers never return, each with the zone below that answers for its name.
+    """Return the zone's RRsets that name servers never return, each with the zone below that answers for its name.
 
-    Needs one query, or two if there are such RRsets.
+    Needs one query, or two if a zone below answers for one of the names.
     """
     return shadowed_in({zone.pk: (zone, list(rrsets))})[zone.pk]
 
 
 def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
-    """Return `shadowed_rrsets` for many zones, {zone id: (zone, RRsets)}, by zone id, in as few queries as for one."""
+    """Return `shadowed_rrsets` by zone id for `owned` ({zone id: (zone, RRsets)}), with as few queries as for one."""
     found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
     by_zone = answering_zones(
         {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}
@@ -285,9 +285,9 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """Return the zone's shadowed RRsets as `shadowed_rrsets` does, and True if there may be more.
+    """Return the zone's shadowed RRsets (see `shadowed_rrsets`), and True if not all zones below were checked.
 
-    Only some zones below the zone, and the first RRsets at and below each, are examined. Needs at most four queries.
+    Only some zones below, and the first RRsets at and below each of them, are checked. Needs at most four queries.
     """
     below = zones_below(zone.name, _MOST_BELOW + 1)
     seen = sorted(below)[:_MOST_BELOW]
@@ -296,9 +296,9 @@ def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
 
 
 def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
-    """Return RRsets in these revisions that are shadowed now: name servers never return them.
+    """Return the RRsets in these revisions that are shadowed now: name servers never return them.
 
-    Only the first changes and some created or restored zones are examined. The revisions' zones must be loaded.
+    Only the first changes and some of the created or restored zones are checked. The revisions' zones must be loaded.
     """
     live = {revision.pk: revision.zone for revision in revisions if revision.zone.deleted_at is None}
     rows = Change.objects.filter(revision__in=list(live), after__isnull=False).order_by("revision", "owner_key", "type")
@@ -325,13 +325,13 @@ def zones_below(name: str, limit: int) -> list[str]:
 
 
 def zone_below_each(zone_names: Sequence[str], *, without: Collection[int]) -> dict[str, str]:
-    """Return one live zone below each name, where one exists. Ignore the zones `without` (ids)."""
+    """Return one live zone below each name, if there is one. Skip the zones whose ids are in `without`."""
     found = _below(zone_names, "false", {"own": list(without), "limit": 1}) if zone_names else ()
     return {name: below for name, _, below in found}
 
 
 def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
-    """Return the live zones below each zone. Omit zones with more than _FEW_INSIDE."""
+    """Return the live zones below each zone. Omit zones with more than _FEW_INSIDE zones below them."""
     if not zone_names:
         return {}
     inside: dict[str, set[str]] = {name: set() for name in zone_names}
@@ -346,7 +346,7 @@ def _with_those_above(name: str) -> list[str]:
 
 
 def _inside(name: str, zone: str) -> Iterable[str]:
-    """Yield the name and the names above it that are below the zone's apex."""
+    """Yield the name and the names above it, up to but excluding the zone's apex."""
     return (at for at in (name, *ancestors_within(name, zone)) if at != zone)
 
 
@@ -357,7 +357,7 @@ def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict
 
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return the closest zone above each name, unless the author is allowed to change all records of that zone."""
+    """Return the closest zone above each name. Omit it if the author is allowed to change all its records."""
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
@@ -368,14 +368,14 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
 
 
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return, for each name, a zone below it where the author isn't allowed to change all records, if one exists."""
+    """Return, for each name, one zone below it in which the author can't change all records, if there is one."""
     may_change, parameters = _may_change(author)
     found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
     return {name: ("above", zone_id, below) for name, zone_id, below in found}
 
 
 def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """Run the query _BELOW. Each row has a name, and the id and name of a zone below it."""
+    """Run the query _BELOW. Each row has a name, and the id and the name of a zone below it."""
     ranges = [_backwards(name) for name in zone_names]
     parameters |= {
         "names": list(zone_names),
@@ -386,13 +386,13 @@ def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any
 
 
 def _backwards(name: str) -> tuple[str, str]:
-    """Return the range of names below a name in the index of reversed names: the first key and the end key."""
+    """Return the first key and the end key of the names below `name` in the index of reversed names."""
     below = "." if name == names.ROOT else f".{name}"[::-1]
     return below, below[:-1] + "/"
 
 
 def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
-    """Return an SQL condition that is true if the author can change all records of zone `z`, and its parameters."""
+    """Return an SQL condition and its parameters. It is true if the author can change all records of zone `z`."""
     actor = actor_of(author) if author is not None else None
     if actor is None:
         return "false", {}
@@ -408,7 +408,7 @@ def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
 
 
 def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
-    """Yield the zones, teams and tags with an unlimited grant, for each layer and each right to change records."""
+    """Return zones, teams and tags with an unlimited grant, by layer and right. Omit rights that cover all zones."""
     found = set()
     for layer in actor.layers:
         for right in RECORD_RIGHTS:

@@ -1,7 +1,7 @@
-"""The natural order of names in large zones, stored shortly after publications. Verbs.
+"""Store the natural order of names in large zones shortly after each publication. Verbs.
 
-A small zone is sorted when a person opens it. For a large zone, a worker stores the place of each name. So pages are
-read from an index, and publishing isn't slower. The reader (`by_name`) inserts names that changed later.
+A small zone is sorted when a person opens it. For a large zone, a worker stores each name's sort key. Pages can then be
+read from an index, and publishing stays fast. The reader (`by_name`) inserts names that changed since.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -29,13 +29,13 @@ _COPY = "COPY zones_nameplace (zone_id, place, owner_key) FROM STDIN"
 
 
 def place_names(zone_ids: Collection[int]) -> None:
-    """Store the sort places of all names in each large zone. In small zones, only delete stored places."""
+    """Store the sort keys of all names in each large zone. For small zones, only delete the stored keys."""
     NamePlace.objects.filter(zone__in=zone_ids).delete()
     _place_large(zone_ids)
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Store the sort places of changed names, and delete the places of names that have no RRsets left."""
+    """Store the sort keys of changed names (of all in a large zone without keys). Delete keys of removed names."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
         _place_large([zone_id])
         return

@@ -1,4 +1,4 @@
-"""The sort column and direction of a list. Rows are annotated with `sort_key`."""
+"""Sort lists by a column, ascending or descending. Rows are annotated with `sort_key`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +25,7 @@ class SortOrder(Generic[Column]):
             return otherwise
 
     def sort_rows(self, rows: "QuerySet[Any]", *then: str) -> "QuerySet[Any]":
-        """Sort rows in this order. Rows with equal values are sorted by the fields `then`."""
+        """Sort the rows in this order, and rows with equal values by the fields `then`."""
         return rows.order_by("-sort_key" if self.descending else "sort_key", *then)
 
     def beyond(self, rows: "QuerySet[Any]", by: Any) -> "QuerySet[Any]":
@@ -37,9 +37,9 @@ class SortOrder(Generic[Column]):
         return rows.filter(**{f"sort_key__{'gte' if self.descending else 'lte'}": by})
 
     def behind(self, rows: "QuerySet[Any]", by: Any, then: Q) -> "QuerySet[Any]":
-        """Select the rows after a row with this value. Of the rows with an equal value, select those that match `then`.
+        """Select the rows that sort after this value, and the rows with the same value that match `then`.
 
-        The range of values is a separate condition, so that PostgreSQL uses an index for it.
+        The range is also a separate condition, so that PostgreSQL can use an index.
         """
         return rows.filter(**{f"sort_key__{self._way}e": by}).filter(Q(**{f"sort_key__{self._way}": by}) | then)
 
@@ -49,7 +49,7 @@ class SortOrder(Generic[Column]):
 
 
 def number_in(text: str | bytes, below: int) -> int:
-    """Parse a number in a cursor. Raise ValueError if the text isn't a number of at least 0 and less than `below`."""
+    """Parse a number from a cursor. Raise ValueError if it isn't an integer from 0 to `below` - 1."""
     number = int(text)
     if not 0 <= number < below:
         raise ValueError(number)

@@ -1,13 +1,13 @@
-"""The sort orders of zone lists. Each order is total, so that a page can continue at a zone.
+"""Sort lists of zones. Each order is total, so that a page can start after any zone.
 
-By name, zones are in natural order. By another column, zones with the same value are in alphabetical order, because the
-natural sort key is the last column in a zone's row, and reading it takes half as long again.
+The order by name is natural. In the other orders, zones with the same value are in alphabetical order. The natural sort
+key is the last column in a zone's row, and reading it takes 50% longer.
 
-Only the name has an index. The other columns have none. A publication writes these columns, and so updates no index (a
-HOT update). So the first zones by another column are selected from all zones that the person can see. This takes 65 ms
-for 263,238 zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth
-zone. Only zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. When
-sorting by author or team, zones without an author or team are read by name if the sample has ten of them.
+Only the name has an index. A publication writes the other columns, and without an index on them it is a HOT update. The
+first zones by such a column are therefore selected from all zones that the person can see. This takes 65 ms for 263,238
+zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth zone. Only
+zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. If the list is sorted
+by author or team, ascending, and ten zones in the sample have none, these zones are read by name.
 """
 
 from bisect import bisect_left
@@ -58,7 +58,7 @@ def order_of(text: str) -> ZoneOrder:
 
 
 def named_before(zones: "QuerySet[Zone]", name: str) -> "QuerySet[Zone]":
-    """Return the zones before this name in descending order of names. An empty name selects all zones."""
+    """Return the zones before this name, in descending order of names. An empty name selects all zones."""
     return (zones.filter(sort_name__lt=natural_text(name)) if name else zones).order_by("-sort_name")
 
 
@@ -72,8 +72,8 @@ def ids_in_order(
 ) -> tuple[list[int], str]:
     """Return the ids of the first zones after a cursor, and the next cursor.
 
-    An empty or invalid cursor is the beginning, and an empty next cursor is the end. `order` can be any column except
-    the name. `are_all` means that `zones` only excludes the trash. Needs up to four queries.
+    An empty or invalid cursor means the beginning, and an empty next cursor means the end. `order` can be any column
+    except the name. `are_all` means that `zones` excludes only zones in the trash. Needs up to four queries.
     """
     if order.column is ZoneColumn.DNSSEC:
         found = _by_dnssec(zones, order, _place(after, _state), limit + 1)
@@ -89,7 +89,7 @@ _Row = tuple[int, str, Any]  # id, name, and sort value
 
 
 def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
-    """Return unsigned zones, then signed zones (or the reverse), each group by name. Uses the index of names."""
+    """Return unsigned zones, then signed zones (or the reverse), each group sorted by name. Uses the index on names."""
     found: list[_Row] = []
     signed = Q(signing__is_signed=True)
     unsigned = Q(signing__is_signed=None) | Q(signing__is_signed=False)
@@ -132,7 +132,7 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """Return the first zones, comparing only zones up to a bound from a sample. May return too few zones."""
+    """Return the first zones without comparing all zones, using a sample. Can return too few zones."""
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")
@@ -145,10 +145,10 @@ def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> l
 
 
 def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
-    """Return the value of the tenth zone in a sample, or None if the sample is smaller.
+    """Return the value of the tenth zone in a sample, or None if the sample has fewer zones.
 
-    PostgreSQL reads about 1% of the table's pages, which takes a millisecond. So about a thousand zones have smaller
-    values.
+    `rest` is the end of the SQL query: an order or a condition. PostgreSQL reads about 1% of the table's pages, which
+    takes a millisecond. If the sample is ordered, about a thousand zones of the table come before the result.
     """
     found: tuple[Any] | None = fetch_one(
         f"SELECT {column} FROM zones_zone TABLESAMPLE SYSTEM (%s) WHERE deleted_at IS NULL {rest} OFFSET %s LIMIT 1",
@@ -159,7 +159,7 @@ def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """The alphabetical ranks of people's or teams' names. The first rank is for zones without a person or team.
+    """The alphabetical ranks of usernames or team names. Rank 0 is for zones without a user or team.
 
     For 263,238 zones, comparing ranks takes half as long as comparing names.
     """
@@ -169,7 +169,7 @@ class _Ranks:
 
     @classmethod
     def of(cls, column: str, owners: "QuerySet[Any]") -> "_Ranks":
-        """Return the ranks of all people or teams (`owners`). `column` is the zone's column with their id."""
+        """Return the ranks of all users or teams (`owners`). `column` is the zone column that holds their id."""
         by_name = sorted((str(name).lower(), pk) for pk, name in owners.all())
         ranks = [0] * max((pk for _, pk in by_name), default=0)
         for rank, (_, pk) in enumerate(by_name, 1):
@@ -184,9 +184,9 @@ class _Ranks:
         return cls(("", *(name for name, _ in by_name)), of_zone)
 
     def place(self, of: str, zone_name: str, *, descending: bool) -> tuple[int, str]:
-        """Return the rank of a name, and the zone name to continue after.
+        """Return a name's rank, and the zone name to continue after.
 
-        If the person or team was deleted, continue with the next rank and an empty zone name.
+        If the user or team was deleted, return the next rank and an empty zone name.
         """
         rank = bisect_left(self.names, of)
         if rank < len(self.names) and self.names[rank] == of:

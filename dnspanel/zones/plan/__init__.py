@@ -1,1 +1,1 @@
-"""The plan of a publication before anything is written: merge, checks, guards and quotas."""
+"""Plan a publication before anything is written: merge, checks, guards and quotas."""

@@ -1,8 +1,8 @@
-"""The check for records that point into other zones: at missing names, or at names that the changes remove.
+"""Find records that point to missing names in other zones, or to names that the changes remove.
 
-`rules` checks one zone. This module checks the other zones of the panel, with a few queries for any number of records.
-There is no query if no record points out of its zone and no name is removed. Names of zones and records that the person
-is not allowed to see are not shown: a target in such a zone is treated like one on other servers.
+`rules` checks one zone. This module checks the panel's other zones, with a few queries for any number of records. It
+makes no query if no record points out of its zone and no name is removed. It doesn't show names of zones and records
+that the person isn't allowed to see: a target in such a zone is treated like a target on other servers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _MOST_RRSETS = 1_000  # of a zone to delete
 class Move:
     """The changes to a zone, and the zone's RRsets before the changes, at least those at the changed names.
 
-    `answered_by` has, for owner names and targets of the changes, the child zone that answers for the name.
+    For owner names and targets in the changes, `answered_by` has the child zone that answers for the name, if any.
     """
 
     zone: Zone
@@ -44,7 +44,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """An RRset that points at a name, with the RRset's zone. Both are None if the person is not allowed to see them."""
+    """An RRset that points to a name, and the RRset's zone. Both are None if the person isn't allowed to see them."""
 
     target: str
     zone: Zone | None = None
@@ -52,7 +52,7 @@ class Pointer:
 
 
 def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Violation]]:
-    """Return warnings, by zone id, about records that point at missing names, or at names that the moves remove.
+    """Return warnings, by zone id, about records that point to missing names or to names that the moves remove.
 
     The warnings describe the state after all moves.
     """
@@ -64,10 +64,10 @@ def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Viola
 
 
 def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterator[tuple[int, Violation, int]]:
-    """Yield warnings for published RRsets that point at a missing name of another zone.
+    """Yield warnings for published RRsets that point to a missing name in another zone.
 
-    `owned` is {zone id: (zone, RRsets)}. Each item is the zone id, the warning, and the id of the other zone. All zones
-    of the panel are read, so a warning must be shown only to people who can see the other zone.
+    `owned` is {zone id: (zone, RRsets)}. Each item is the zone id, the warning, and the id of the other zone. The check
+    reads all zones of the panel. The caller must show a warning only to people who can see the other zone.
     """
     within = {
         zone.name: {target for rrset in rrsets for target in targets_of(rrset) if names.is_within(target, zone.name)}
@@ -87,9 +87,9 @@ def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterat
 
 
 def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
-    """Return the records of other zones that point at names of this zone, and True if there may be more records.
+    """Return the records of other zones that point to names in this zone, and True if not all names were checked.
 
-    A page shows these records before the zone is deleted. Only the first names of the zone are examined.
+    A page shows these records before the zone is deleted. Only the first names of the zone are checked.
     """
     first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], _MOST_RRSETS + 1)
     inside = list(dict.fromkeys(rrset.name for rrset in first[:_MOST_RRSETS]))
@@ -106,7 +106,7 @@ def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
 
 
 class _Seen:
-    """Those of some zones, and their RRsets, that a person can see. The zones are loaded with one query."""
+    """The given zones that a person can see, and the person's visibility of their RRsets. One query loads the zones."""
 
     def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
         self._zones: dict[int, Zone] = {}
@@ -129,7 +129,7 @@ def _seen_as(sees: _Seen, target: str, zone_id: int, rrset: RRset) -> Pointer:
 def _leading_nowhere(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
 ) -> Iterator[tuple[int, Violation]]:
-    """Yield warnings about new records that point at a missing name of another zone."""
+    """Yield warnings about new records that point to a missing name in another zone."""
     leading = [
         each
         for move in moves
@@ -153,7 +153,7 @@ def _leading_nowhere(
 def _leading_out(
     zone: Zone, rrsets: Iterable[RRset], answered_by: Mapping[str, str]
 ) -> Iterator[tuple[Zone, RRset, str]]:
-    """Yield each RRset that points out of the zone, with the zone and the target."""
+    """Yield each RRset that points out of the zone, with zone and target, except DNAMEs and classless CNAMEs."""
     for rrset in rrsets:
         if rrset.type == rdtypes.DNAME:
             continue
@@ -174,7 +174,7 @@ def _answers(
 ) -> dict[str, Mapping[int, RRset]]:
     """Return the zones' answers for names after the changes, in one query. `closest` is {name: zone}.
 
-    Names that are delegated to other servers are left out.
+    Omit names that are delegated to other servers.
     """
     near: dict[int, tuple[str, set[str]]] = {}
     for name, zone in closest.items():
@@ -201,7 +201,7 @@ def _overlaid(rrsets: Mapping[Key, RRset], after: Mapping[Key, RRset | None]) ->
 def _left_behind(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
 ) -> Iterator[tuple[int, Violation]]:
-    """Yield warnings about removed names that other records still point at.
+    """Yield warnings about removed names that other records still point to.
 
     The other records are in other zones, or are records of the same zone that `rules` does not check.
     """
@@ -245,13 +245,13 @@ def _left_behind(
 def _is_classless(rrset: RRset, target: str) -> bool:
     """Return True if the RRset is a CNAME from one reverse name to another (RFC 2317).
 
-    A classless delegation has such CNAMEs for all names of a network, with or without PTR.
+    A classless delegation has such CNAMEs for all addresses of a network, even for those without a PTR record.
     """
     return rrset.type == rdtypes.CNAME and all(names.is_within(name, _REVERSE) for name in (rrset.name, target))
 
 
 def _going(move: Move) -> Iterator[str]:
-    """Yield the names that lose all records, or all addresses. A replaced record doesn't count as lost."""
+    """Yield the names that lose all their records or all their addresses. A replaced record doesn't count as lost."""
     lessened = {change.name for change in move.changes if change.after is None or not change.after.served}
     if not lessened:
         return
@@ -274,9 +274,7 @@ def _going(move: Move) -> Iterator[str]:
 
 
 def _pointing(pointers: Sequence[Pointer]) -> str:
-    """Describe the pointing records: `MX example.net. points at it`, or `CNAME a.example.net. and 2 records of other
-    zones point at it`.
-    """
+    """Return a clause that names the pointing records, such as `MX example.net. still points to this name`."""
     known: list[str] = [
         f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None
     ]

@@ -1,7 +1,7 @@
-"""The guard that holds a deletion of many zones until a person confirms it.
+"""Stop a deletion of many zones until a person confirms it.
 
-The deletion may come from a faulty script, an empty list or a mistake. The guard in `plan` does the same for the RRsets
-of one zone.
+The deletion could come from a faulty script, an empty list or a mistake. The guard in `plan` does the same for the
+RRsets of one zone.
 """
 
 from collections.abc import Collection
@@ -26,11 +26,11 @@ MOST_NAMED = 100
 def refuse_mass_deletion(
     *, author: Author, count: int, now: datetime, names: Collection[str] = (), zones: "QuerySet[Zone] | None" = None
 ) -> None:
-    """Raise MassDeletion if deleting `count` more zones would be too many in a short time.
+    """Raise MassDeletion if the author would delete too many zones in a short time, including `count` more zones.
 
     `names` are the names of the zones, if they are known. `zones` selects the zones, so that the error can list them.
-    The guard counts names that no longer have a zone. So a test client that repeatedly creates and deletes the same
-    zone is not held. The guard does not apply to the panel itself, or to tokens that are allowed to delete many zones.
+    Names in use again don't count, so a test client can repeatedly create and delete the same zone. The guard does not
+    apply to the panel itself, or to tokens that are allowed to delete many zones.
     """
     if is_unguarded(author):
         return
@@ -54,7 +54,7 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Return True if the guard does not apply: the author is the panel or a token that can delete many zones.
+    """Return True if the author is the panel or a token that can delete many zones: the guard doesn't apply.
 
     A token can delete many zones if its `deletes_many` or the setting TOKENS_DELETE_MANY is True.
     """

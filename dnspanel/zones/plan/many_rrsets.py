@@ -1,7 +1,7 @@
-"""Acts that change many RRsets in the same way, with a result for each RRset. Pure.
+"""Actions that change many RRsets in the same way, with a result for each RRset. Pure.
 
-A pattern is text with stars. Each star matches any text. The pattern is compared with a whole value, from left to right
-without backtracking, so that its cost is linear in the text for any pattern.
+A pattern is text with asterisks. Each asterisk matches any text. The pattern is compared with a whole value, from left
+to right and without backtracking. This keeps the cost linear in the length of the text for any pattern.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ LONGEST_TEXT = 4_000  # for the text to find, and for its replacement
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An RRset that the act leaves unchanged, and the reason."""
+    """An RRset that the action can't change, and the reason."""
 
     rrset: RRset
     reason: str
@@ -34,7 +34,7 @@ Act = Callable[[RRset], RRset | None]
 
 
 def set_ttl(ttl: int) -> Act:
-    """Return an act that sets the TTL, in seconds."""
+    """Return an action that sets the TTL, in seconds."""
     if 0 <= ttl <= MAX_TTL:
         return lambda rrset: replace(rrset, ttl=ttl)
 
@@ -45,18 +45,18 @@ def set_ttl(ttl: int) -> Act:
 
 
 def set_comment(comment: str) -> Act:
-    """Return an act that sets the comment; "" removes it."""
+    """Return an action that sets the comment; "" removes it."""
     return lambda rrset: replace(rrset, comment=comment)
 
 
 def add_tags(tags: Sequence[str]) -> Act:
-    """Return an act that adds tags. Raise ValueError for an empty list or an invalid tag."""
+    """Return an action that adds tags. Raise ValueError for an empty list or an invalid tag."""
     added = _tags(tags)
     return lambda rrset: replace(rrset, notes=rrset.notes.with_tags(_fitting((*rrset.notes.tags, *added), rrset)))
 
 
 def remove_tags(tags: Sequence[str]) -> Act:
-    """Return an act that removes tags. Raise ValueError as `add_tags` does."""
+    """Return an action that removes tags. Raise ValueError for an empty list or an invalid tag."""
     gone = frozenset(_tags(tags))
     return lambda rrset: replace(rrset, notes=rrset.notes.with_tags([t for t in rrset.notes.tags if t not in gone]))
 
@@ -69,7 +69,7 @@ def _tags(typed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
-    """Return the tags in lowercase and sorted. Raise BadRRset if they are too many for one RRset."""
+    """Return the tags in lowercase, sorted. Raise BadRRset if one RRset can't have this many tags."""
     try:
         return rrset_tags(tags)
     except ValueError as exc:
@@ -77,14 +77,14 @@ def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
 
 
 def switch(*, on: bool) -> Act:
-    """Return an act that enables or disables all records of the RRset."""
+    """Return an action that enables or disables all records of the RRset."""
     return lambda rrset: replace(rrset, disabled=() if on else rrset.rdata)
 
 
 def set_values(texts: Sequence[str]) -> Act:
-    """Return an act that replaces the values, given as a person types them. Disabled values stay disabled.
+    """Return an action that replaces the values. The new values are written as a person types them.
 
-    Raise ValueError for an empty list, and for too many or too long values.
+    Disabled values stay disabled. Raise ValueError for an empty list, and for too many or too long values.
     """
     values = _check_texts(texts)
 
@@ -97,7 +97,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
 
 def add_values(texts: Sequence[str]) -> Act:
-    """Return an act that adds values, given as a person types them. Raise ValueError as `set_values` does."""
+    """Return an action that adds values, written as a person types them. Raise ValueError like `set_values`."""
     values = _check_texts(texts)
 
     def act(rrset: RRset) -> RRset:
@@ -108,9 +108,9 @@ def add_values(texts: Sequence[str]) -> Act:
 
 
 def remove_values(texts: Sequence[str]) -> Act:
-    """Return an act that removes values. An RRset without any value left is deleted, except a SOA.
+    """Return an action that removes values. It deletes an RRset that has no values left, except a SOA.
 
-    A text that isn't valid for the RRset's type matches nothing. Raise ValueError as `set_values` does.
+    A text that isn't valid for the RRset's type matches no value. Raise ValueError like `set_values`.
     """
     values = _check_texts(texts)
 
@@ -135,18 +135,18 @@ def _check_texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def delete(rrset: RRset) -> RRset | None:
-    """Return None to delete the RRset. Return a SOA unchanged. This function is an act."""
+    """Return None to delete the RRset, or the RRset itself if it is a SOA. This function is an action."""
     return rrset if rrset.type == rdtypes.SOA else None
 
 
 def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Act:
-    """Return an act that replaces `find` in each value.
+    """Return an action that replaces `find` in each value.
 
-    With `is_pattern`, replace each value that matches the pattern.
-
-    The nth star of the replacement becomes the text that the nth star of the pattern matched. Values are compared as
-    stored, names without regard to case. The results are parsed as if typed. Raise ValueError for a text that is empty
-    or longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
+    With `is_pattern`, it replaces each value that matches the pattern. The nth asterisk of the replacement becomes the
+    text that the nth asterisk of the pattern matched. Values are compared as stored. Case is ignored in types with
+    names in their rdata. The results are parsed like typed values. Raise ValueError if `find` is empty, or if a text is
+    longer than LONGEST_TEXT. Raise it also for a pattern with more than MOST_STARS asterisks, or fewer than its
+    replacement.
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
         raise ValueError(
@@ -183,7 +183,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
 
 
 def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
-    """Return the text with `find` replaced, without regard to case. Both texts must be ASCII, as all rdata is."""
+    """Replace `find` in the text, ignoring case. Both texts must be ASCII, like all rdata."""
     compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
     while (found := compared.find(wanted, at)) >= 0:
         pieces += [text[at:found], replacement]
@@ -192,9 +192,9 @@ def _replace_in_any_case(text: str, find: str, replacement: str) -> str:
 
 
 def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list[str] | None:
-    """Return the texts that the stars between `parts` match, or None without a match.
+    """Return the texts that the asterisks between `parts` match, or None if the text doesn't match.
 
-    From left to right, each star matches the shortest text.
+    From left to right, each asterisk matches the shortest possible text.
     """
     compared = text
     if any_case:
@@ -216,7 +216,7 @@ def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list
 
 
 def try_act(act: Act, rrset: RRset, zone_name: str) -> RRset | Refused | None:
-    """Return the result of the act for the RRset of a zone (None deletes the RRset), or Refused with the reason."""
+    """Apply an action to an RRset of a zone. Return its result (None deletes the RRset), or Refused with the reason."""
     try:
         return act(rrset)
     except BadRdata as exc:

@@ -1,4 +1,4 @@
-"""The three-way merge of an RRset: its value when the edit began, its current value, and the author's new value."""
+"""Merge RRsets three ways: the value when the edit began, the current value, and the author's new value."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Changes = Mapping[Key, RRset | None]  # the new RRsets; None: deleted
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A requested change. `change.before` is the value when the edit began. Outside a draft, `operation_id` is None."""
+    """A requested change. `change.before` is the RRset when the edit began. `operation_id` is None outside a draft."""
 
     change: Change
     operation_id: int | None = None
@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset that a draft changes, and that another author has changed to `theirs` since the edit began."""
+    """An RRset in an edit that another author has changed to `theirs` since the edit began."""
 
     zone_name: str
     change: Change
@@ -38,9 +38,9 @@ class Merged:
 
 
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
-    """Merge each edit with the zone's current content. Return changes from the current content, and conflicts.
+    """Merge each edit with the zone's current content. Return the changes to the current content, and the conflicts.
 
-    Different SOA serials, or names in rdata that differ only in case, are not a conflict: the author's version is used.
+    The author's version is used if only the SOA serial, or the case of names in rdata, differs.
     """
     apply, already_so, conflicts = [], [], []
     for edit in edits:
@@ -60,7 +60,7 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
 
 
 def is_already_so(current: RRset | None, after: RRset | None) -> bool:
-    """Return True if `after` changes nothing. A SOA with a greater serial is a change."""
+    """Return True if `after` changes nothing in the current RRset. A SOA with a higher serial is a change."""
     if current is None or after is None:
         return current is after
     if after.type == rdtypes.SOA:

@@ -1,4 +1,4 @@
-"""The plan of a publication: its changes, its violations, and the guard's decision.
+"""Plan a publication: its changes, its violations, and the deletions that a person must confirm.
 
 A review shows the plan. Publishing carries out the same plan under a lock.
 """
@@ -44,7 +44,7 @@ _CHAIN_STEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """The effect of a publication on one zone."""
+    """The planned effect of a publication on one zone."""
 
     zone: Zone
     soa_before: RRset | None
@@ -83,7 +83,7 @@ class ZonePlan:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The loaded RRsets of a locked zone: all RRsets at `names`, or of the whole zone if `names` is None."""
+    """The loaded RRsets of a locked zone: all RRsets at `names`, or in the whole zone if `names` is None."""
 
     names: Collection[str] | None
     rrsets: Mapping[Key, RRset]
@@ -100,9 +100,9 @@ def plan_zones(
 ) -> tuple[ZonePlan, ...]:
     """Return a plan for each zone's changes, in the given order. Read RRsets that are not in `seen`. Write nothing.
 
-    `edits` is {zone id: (zone, edits)}. With `with_rules` False, plans have no violations and no guard: use it for
-    pieces of a change that was checked as a whole. A presigned zone can change only if its id is in `dropping`, which
-    removes its original signatures. Messages mention other zones only if the author can see them.
+    `edits` is {zone id: (zone, edits)}. If `with_rules` is False, plans have no violations and no guard messages: use
+    this for parts of a change that was checked as a whole. A presigned zone can change only if its id is in `dropping`,
+    which removes its original signatures. Messages mention other zones only if the author can see them.
     """
     known = seen or {}
     unseen = {}
@@ -143,14 +143,14 @@ _NOTHING = Seen((), {})
 
 
 def _with_violations(plan: ZonePlan, more: Iterable[Violation]) -> ZonePlan:
-    """Return the plan with more violations, errors first. Skip violations that the plan has already."""
+    """Add violations to the plan, errors first. Skip violations that the plan already has."""
     known = {(each.code, each.name, each.type) for each in plan.violations}
     new = [each for each in more if (each.code, each.name, each.type) not in known]
     return replace(plan, violations=in_order([*plan.violations, *new])) if new else plan
 
 
 def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
-    """Return the owner names of the zone that must be read to plan the edits."""
+    """Return the owner names in the zone whose RRsets are needed to plan the edits."""
     inside = [edit.change for edit in edits if names.is_within(edit.change.name, zone.name)]
     shapes = [change.after or change.before for change in inside]
     near = names_to_know(zone.name, [shape for shape in shapes if shape is not None])
@@ -158,7 +158,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """Return {zone: {name: answering zone}} for the edits' names and targets that other zones answer, in one query."""
+    """Return {zone: {name: answering zone}} for the edits' names and targets in child zones, with one query."""
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
         after = [edit.change.after for edit in of_zone if edit.change.after is not None]
@@ -170,7 +170,7 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
 
 @dataclass(slots=True)
 class _Around:
-    """The RRsets around a zone's changes, before and after, and the first names below new cuts and DNAMEs."""
+    """RRsets related to a zone's changes, before and after, and the first names below new cuts and DNAMEs."""
 
     before: dict[Key, RRset]
     after: dict[Key, RRset]
@@ -180,7 +180,7 @@ class _Around:
 def _around(
     zones: Mapping[int, Zone], merged: Mapping[int, Merged], near: Mapping[int, dict[Key, RRset]]
 ) -> dict[int, _Around]:
-    """Return, by zone id, the RRsets that the rules read in each changed zone. The number of queries is bounded."""
+    """Return the RRsets that the rules need for each changed zone, by zone id. The number of queries is bounded."""
     changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
     at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
     pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)
@@ -208,9 +208,9 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     *,
     is_presigned: bool,
 ) -> ZonePlan:
-    """Return the plan of one zone. `answered` is the result of `_answered_by_others`, or None to check no rules.
+    """Return the plan for one zone.
 
-    `around` is None if nothing changes.
+    `answered` is from `_answered_by_others`, or None to skip the rules. `around` is None if nothing changes.
     """
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
@@ -230,7 +230,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
 
 
 def _with_refusals(plan: ZonePlan) -> ZonePlan:
-    """Return the plan of a presigned zone, with an error for each changed RRset."""
+    """Add an error for each changed RRset to the plan of a presigned zone."""
     errors = (
         Violation(
             Severity.ERROR,
@@ -253,7 +253,7 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
 
 
 def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str]) -> Iterator[Violation]:
-    """Yield violations in the changed RRsets, and new violations in RRsets around them."""
+    """Yield the violations in changed RRsets, and new violations in RRsets related to them."""
     changed = {change.key for change in merged.apply}
     before, after, below = around.before, around.after, around.below
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
@@ -275,7 +275,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
 
 
 def _breaking_ds(merged: Merged) -> list[Violation]:
-    """Return a warning for each DS RRset that makes a zone of this panel bogus. Authors must accept it by its code."""
+    """Return a warning (BREAKING_DS, to accept) for each changed DS RRset that makes a zone of this panel bogus."""
     served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not served:
         return []
@@ -297,7 +297,7 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
 
 
 def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
-    """Yield errors for apex key records that the panel generates itself, and for other signers' unsuitable DNSKEYs."""
+    """Yield errors for apex records that repeat the panel's own keys, and for unsuitable DNSKEYs of other signers."""
     touched = [c for c in merged.apply if c.name == zone.name and c.type in OF_KEYS and c.after is not None]
     if not touched:
         return
@@ -323,7 +323,7 @@ def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
 def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:
     """Return the types of added or changed RRsets.
 
-    A CNAME at the apex also adds ALIAS, which the error message recommends if nodes answer it.
+    For a CNAME at the apex, also return ALIAS, because the error message recommends ALIAS if nodes can answer it.
     """
     found = {change.key for change in changes if change.after is not None}
     types = {type_ for _, type_ in found}
@@ -331,7 +331,7 @@ def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:
 
 
 def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
-    """Return names that lose an RRset or become a CNAME. Records whose whole rdata is such a name must be checked."""
+    """Return names that lose an RRset or get a CNAME. Records whose whole rdata is such a name must be checked."""
     return {
         change.name
         for change in merged.apply
@@ -341,9 +341,9 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 
 
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
-    """Return the aliases of RRsets that clients can only reach through an alias (`needs_alias`), by zone id.
+    """Return the aliases of changed RRsets that clients can only reach through an alias (`needs_alias`), by zone id.
 
-    Few publications have such RRsets. They need a query for each step of the chain.
+    Few publications have such RRsets. They need one query for each step of the alias chain.
     """
     ends = {}
     for zone_id, of_zone in merged.items():
@@ -365,9 +365,9 @@ def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) 
 
 
 def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], around: Mapping[int, _Around]) -> None:
-    """Load the targets of changed CNAMEs and DNAMEs, step by step, while a target is another alias in the zone.
+    """Load the targets of changed CNAMEs and DNAMEs, step by step, while the target is another alias in the zone.
 
-    Each step is one query. The targets of the first step are loaded already.
+    Each step is one query. The targets of the first step are already loaded.
     """
     ends: dict[int, set[str]] = {}
     for zone_id, of_zone in merged.items():
@@ -400,7 +400,7 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
 
 
 def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, dict[str, tuple[str, ...]]]:
-    """Return the first names below each new delegation or DNAME after the edits. Needs one query."""
+    """Return the first names that remain below each new delegation or DNAME, by zone id. Needs one query."""
     tops = []
     deleted = {}
     for zone_id, of_zone in merged.items():

@@ -1,7 +1,7 @@
-"""The check of values that are served again unedited: from the trash, from an undo, or from another zone.
+"""Check values that are published again without an edit: from the trash, an undo, or another zone.
 
-The rules for edits don't check such values. A value that every node could read when it was published may be unreadable
-for a current node (`unreadable`).
+The rules for edits don't check such values. Every node could read them when they were first published, but a current
+node may be unable to (`unreadable`).
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ from replication.dns.rrset import RRset
 
 
 def refuse_unreadable(content: Iterable[tuple[str, Iterable[RRset]]]) -> None:
-    """Raise RuleViolations if some node cannot read values of the zones, each given as its name and RRsets."""
+    """Raise RuleViolations if some node can't read values in the zones. `content` has (zone name, RRsets)."""
     found = unreadable_in((0, zone, rrset) for zone, rrsets in content for rrset in rrsets)
     if found:
         raise RuleViolations([violation for _, violation in found])
 
 
 def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
-    """Return the violations of those zones with stored values that some node cannot read, by zone id."""
+    """Return the violations of zones that store values that some node can't read, by zone id."""
     names = {zone.pk: zone.name for zone in zones}
     rows = StoredRRset.objects.filter(zone__in=list(names), type__in=unreadable.TYPES).order_by("zone", "owner_key")
     found: dict[int, list[Violation]] = {}
@@ -35,7 +35,7 @@ def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
 
 
 def unreadable_in(rrsets: Iterable[tuple[int, str, RRset]]) -> list[tuple[int, Violation]]:
-    """Return a violation for each value that some node cannot read. Items begin with the zone id."""
+    """Return violations with zone ids for values that some node can't read. `rrsets`: (zone id, zone name, RRset)."""
     concerned = [each for each in rrsets if each[2].type in unreadable.TYPES]
     unanswered = reasons_against({rrset.type for _, _, rrset in concerned})
     return [(id, found) for id, zone, rrset in concerned for found in unreadable_values(zone, rrset, unanswered)]

@@ -1,6 +1,6 @@
 """Quotas for zones, RRsets in a zone, drafts, and operations in a draft. Only additions are checked.
 
-Deleting and changing are never refused, so a person beyond a quota can always reduce their use.
+Deletions and changes are never rejected, so that a person over quota can always reduce their use.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ from dnspanel.zones.plan.plan import ZonePlan
 
 
 def refuse_zones(author: Author, team: Team | None, added: int) -> None:
-    """Raise QuotaExceeded if `added` new zones are too many for their creator, or for their team.
+    """Raise QuotaExceeded if `added` new zones exceed the zone quota of the author or the team.
 
-    Until the transaction ends, no other transaction adds zones for the same person or team.
+    Until the transaction ends, others can't add zones for them. Zones in the trash can count too (`_room_taken`).
     """
     own = holders_for(author)[:1]
     of_team = () if team is None or author is None else (holder_of(team),)
@@ -37,9 +37,9 @@ def refuse_zones(author: Author, team: Team | None, added: int) -> None:
 
 
 def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
-    """Raise QuotaExceeded if `added` more existing zones are too many for this person or this team.
+    """Raise QuotaExceeded if `added` more existing zones exceed the zone quota of this person or this team.
 
-    Call this function for a zone that is restored from the trash, and for zones that move to a team.
+    Call this function for a zone restored from the trash, and for zones that move to a team.
     """
     own = () if creator is None else (holder_of(creator),)
     of_team = () if team is None else (holder_of(team),)
@@ -47,10 +47,10 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return the reasons against restoring zones from the trash, by zone id: too many zones, or too many RRsets.
+    """Return the zones in the trash that a quota prevents from being restored, by zone id, with the reasons.
 
-    Each zone counts toward the quotas of its creator and its team, in the given order. Until the transaction ends,
-    others cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
+    The quotas of creators and teams limit the zones, counted in the given order, and their RRsets. Until the
+    transaction ends, others can't add zones for the same people and teams. Creators and teams must be loaded.
     """
     holders = {
         zone.pk: [holder_of(each) for each in (zone.created_by, zone.team) if each is not None] for zone in zones
@@ -75,22 +75,22 @@ def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
 
 
 def zones_left(team: Team) -> int | None:
-    """Return the number of zones that the team can still add, or None without a limit."""
+    """Return the number of zones that the team can still add, or None if it has no limit."""
     holder = holder_of(team)
     limit = holder.limits[Kind.ZONES]
     return None if limit is None else limit - zone_count(holder, limit)
 
 
 def zone_count(holder: Holder, most: int) -> int:
-    """Count the zones, outside the trash, that a person created or that a team has. Stop at `most`."""
+    """Count the zones outside the trash that the person created or the team has. Stop at `most`."""
     return _zones_of(holder).filter(deleted_at=None)[:most].count()
 
 
 def _room_taken(holder: Holder, most: int) -> int:
-    """Return the larger of two numbers: the zones outside the trash, and half of all zones including the trash.
+    """Return the number of zones outside the trash, or half of all zones including the trash if that is larger.
 
-    After deleting a zone, a person can immediately create another. But repeating that must not fill the disk, because a
-    zone uses space while it is in the trash.
+    After deleting a zone, a person can immediately create another. The second number limits how often they can repeat
+    this, because a zone in the trash still uses disk space.
     """
     alive = zone_count(holder, most)
     trashed = _zones_of(holder).exclude(deleted_at=None)[: 2 * most - alive].count()
@@ -102,7 +102,7 @@ def _zones_of(holder: Holder) -> "QuerySet[Zone]":
 
 
 def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str, int]]) -> None:
-    """Raise QuotaExceeded for the first new zone with too many RRsets. `counts` has names and numbers of RRsets."""
+    """Raise QuotaExceeded for the first new zone with too many RRsets. `counts` has (zone name, number of RRsets)."""
     limits = _limits(author, None if team is None else holder_of(team)) if author is not None else ()
     for name, count in counts:
         if reason := _size_refusal(limits, name, 0, count):
@@ -110,25 +110,25 @@ def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str,
 
 
 def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
-    """Raise QuotaExceeded for the first plan that makes its zone too large. The zones must be locked."""
+    """Raise QuotaExceeded for the first plan that makes its zone exceed the RRset quota. The zones must be locked."""
     refuse_larger(author, [(plan.zone, plan.added - plan.removed) for plan in plans])
 
 
 def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
-    """Raise QuotaExceeded for the first zone that would have too many RRsets. `growth` has the number of new RRsets."""
+    """Raise QuotaExceeded for the first zone that would exceed the RRset quota. `growth` has (zone, new RRsets)."""
     for reason in growing_too_large(author, growth).values():
         raise QuotaExceeded(reason)
 
 
 def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
-    """Return the reasons why zones cannot grow, by zone id. `growth` has each zone and its number of new RRsets."""
+    """Return the reasons why zones exceed the RRset quota, by zone id. `growth` has (zone, number of new RRsets)."""
     return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
 
 
 def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
-    """Return the reasons why zones would be too large, by zone id. `sizes` has (zone, current RRsets, new RRsets).
+    """Return the zones that would exceed the RRset quota, by zone id, with the reasons.
 
-    A query is needed only for teams that the author is not in and that were not loaded with their zones.
+    `sizes` has (zone, current RRsets, new RRsets). Only teams of others that aren't loaded need a query.
     """
     growing = [(zone, used, added) for zone, used, added in sizes if added > 0]
     if not growing or author is None:
@@ -143,7 +143,7 @@ def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[i
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
-    """Return the RRset limit of a zone of this team if this author adds RRsets, or None without a limit."""
+    """Return the limit on RRsets in a zone of this team if this author adds RRsets, or None without a limit."""
     if author is None:
         return None
     holders = _limits(author, None if team is None else holder_of(team))
@@ -152,7 +152,7 @@ def rrset_limit(author: Author, team: Team | None) -> int | None:
 
 
 def refuse_operations(author: Author, *, used: int, added: int) -> None:
-    """Raise QuotaExceeded if `added` new operations are too many for the author's draft. The draft must be locked."""
+    """Raise QuotaExceeded if `added` operations exceed the quota for the author's draft. The draft must be locked."""
     if added <= 0:
         return
     for holder in holders_for(author):
@@ -165,37 +165,37 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
 
 
 def operations_to_count(author: Author) -> int:
-    """Return the number of operations after which a count for the quota check can stop, or 0 without a quota."""
+    """Return the number of operations at which counting for the quota check can stop, or 0 without a quota."""
     limits = [holder.limits[Kind.OPERATIONS] for holder in holders_for(author)]
     return max((limit + 1 for limit in limits if limit is not None), default=0)
 
 
 def operations_in(draft: Draft, most: int) -> RawSQL:
-    """Return a column that counts a draft's operations up to `most`, to add to another query."""
+    """Return an SQL expression that counts a draft's operations up to `most`, for use as a column of another query."""
     return RawSQL(
         "(SELECT count(*) FROM (SELECT FROM zones_operation WHERE draft_id = %s LIMIT %s) AS counted)", [draft.pk, most]
     )
 
 
 def operation_count(user_id: int, most: int) -> int:
-    """Count the operations in a person's draft, up to `most`."""
+    """Count the operations in a user's draft, up to `most`."""
     return Operation.objects.filter(draft__author=user_id)[:most].count()
 
 
 def refuse_named_draft(author: Author) -> None:
-    """Raise QuotaExceeded if one more named draft is too many for the author, or for a team that limits the author."""
+    """Raise QuotaExceeded if one more named draft exceeds the author's quota, or that of a team of the author."""
     refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
 
 
 def named_draft_count(holder: Holder, most: int) -> int:
-    """Count the named drafts of a person, or of a team's members, up to `most`."""
+    """Count the named drafts of a user, or of the members that a team's quotas limit, up to `most`."""
     owners = members_bound_by(holder.pk) if holder.team else {"pk": holder.pk}
     found = Draft.objects.filter(owner__in=User.objects.filter(**owners).values("pk"), discarded_at=None)
     return found[:most].count()
 
 
 def _limits(author: Author, team: Holder | None) -> tuple[Holder, ...]:
-    """Return the holders of quotas on a zone's size: the author, and the team of the zone."""
+    """Return the holders of quotas on a zone's size: the author and the zone's team."""
     own = holders_for(author)[:1]
     return own if team is None else (*own, team)
 
@@ -211,7 +211,7 @@ def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
 
 
 def _size_refusal(holders: Iterable[Holder], name: str, used: int, added: int) -> str:
-    """Return a message if `added` more RRsets would exceed a quota in a zone with `used` RRsets, else ""."""
+    """Return an error message if `added` more RRsets in a zone with `used` RRsets exceed a quota, else ""."""
     for holder in holders:
         limit = holder.limits[Kind.RRSETS]
         if limit is not None and used + added > limit:

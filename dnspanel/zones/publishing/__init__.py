@@ -1,1 +1,1 @@
-"""Publishing of changes to zones and RRsets."""
+"""Publish changes to zones and RRsets."""

@@ -1,8 +1,8 @@
-"""Changes to many zones, deletions of many zones, and undoing changes, each in one publication. Verbs.
+"""Change many zones, delete many zones, or undo changes, each in one publication. Verbs.
 
-Each act is one transaction and one sequence, and reads and writes in bulk: the number of queries does not depend on the
-number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can record
-the sequence together with the published changes.
+Each function uses one transaction and one sequence number. It reads and writes in bulk: the number of queries does not
+depend on the number of zones. `in_transaction` runs inside the transaction once the sequence number is known. The
+caller can therefore record it together with the published changes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """New values of some RRsets of a zone, decided when the zone was at `base_revision`."""
+    """New values for some of a zone's RRsets, chosen when the zone was at `base_revision`."""
 
     zone_id: int
     base_revision: int
@@ -54,7 +54,7 @@ class ZoneChange:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The next revision of one zone: its changed RRsets, and its SOA with the new serial."""
+    """A zone's next revision: its changed RRsets, and its SOA with the new serial."""
 
     zone: Zone
     changes: Sequence[Change]
@@ -63,7 +63,7 @@ class _Move:
 
     @property
     def growth(self) -> int:
-        """The number of RRsets that the zone gains. It is negative if the zone loses RRsets."""
+        """The number of RRsets that the zone gains, negative if it loses RRsets."""
         return sum((change.before is None) - (change.after is None) for change in self.changes)
 
     @property
@@ -74,12 +74,12 @@ class _Move:
 
     @property
     def _soa_change(self) -> list[Change]:
-        """The change to the SOA, or [] if the SOA stays the same, which only happens in a presigned zone."""
+        """The change to the SOA as a list, or [] if the SOA stays the same (only with a fixed serial)."""
         before, after = self.soa_before, self.soa_after
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 
     def revision(self) -> NewRevision:
-        """Return the revision for the log. It also brings the zone to the nodes if no node has the zone yet."""
+        """Return the revision for the change log. It also sends the zone to the nodes if no node has it yet."""
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
@@ -99,15 +99,15 @@ class _Move:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """The changes of one publication in one zone, without the serial."""
+    """The changes that one publication made in a zone, except the new serial."""
 
     name: str
     changes: list[Change]
 
     def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
-        """Return the changes that undo this publication in the zone, and the keys of RRsets that cannot be undone.
+        """Return the changes that undo this publication in the zone, and the keys of RRsets that can't be undone.
 
-        An RRset cannot be undone if it changed since then, or if a CNAME would be next to other data. `current` has all
+        An RRset can't be undone if it changed since then, or if a CNAME would be next to other data. `current` has all
         RRsets at the names of the published changes.
         """
         back: dict[Key, RRset | None] = {}
@@ -133,15 +133,14 @@ def change_zones(
     by_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """Change zones in one publication, with one revision each. Return the publication (None if nothing changes).
+    """Change zones in one publication, one revision each. Return the publication, or None if nothing changes.
 
-    Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, refused
-    by a rule or publish hook, or with their primary elsewhere. Equal RRsets are not written, and a zone without
+    Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, rejected
+    by a rule or publish hook, or transferred from a primary elsewhere. Equal RRsets are not written, and a zone without
     differences gets no revision. Each SOA gets a higher serial: the new SOA's own serial if that is higher. In a
-    presigned zone, the SOA is exactly the new one. With `by_transfer`, only zones with their primary elsewhere change.
-    Such a zone also gets exactly the new SOA, and nodes that don't have the zone get it. A zone never loses its SOA.
-    Raise QuotaExceeded if a zone becomes too large, and IntegrityError if the database refuses a row. The caller checks
-    the other rules.
+    presigned zone and with `by_transfer`, the SOA is exactly the new one. With `by_transfer`, only zones with their
+    primary elsewhere change. Nodes that don't have the zone yet get it. A zone never loses its SOA. Raise QuotaExceeded
+    if a zone becomes too large, and IntegrityError if the database rejects a row. The caller checks the other rules.
     """
     by_zone = {change.zone_id: change for change in changes}
 
@@ -178,9 +177,9 @@ def delete_zones(
 ) -> tuple[Publication | None, list[int]]:
     """Delete zones, given as (id, expected revision), in one publication (None if nothing is deleted).
 
-    Also return the ids of skipped zones: deleted, at another revision, locked, or refused by a rule or publish hook.
-    Drafts lose their operations on deleted zones. Raise RightMissing if the author isn't allowed to delete a zone, and
-    MassDeletion for too many zones unless a person `confirmed` the deletion.
+    Also return the ids of skipped zones: deleted, at another revision, locked, or rejected by a rule or publish hook.
+    Operations on deleted zones are removed from all drafts. Raise RightMissing if the author isn't allowed to delete a
+    zone, and MassDeletion for too many zones unless a person `confirmed` the deletion.
     """
     expected = dict(zones)
 
@@ -214,10 +213,10 @@ def delete_zones(
 
 
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
-    """Move locked zones to the trash, and delete drafts' operations on these zones. Return each zone's last revision.
+    """Move locked zones to the trash, and return each zone's last revision.
 
-    Store the last serials, so that a later zone with the same name begins above them. `append_publication` must follow
-    in the same transaction.
+    Remove the operations on these zones from all drafts. Store the last serials: a later zone with the same name begins
+    above them. `append_publication` must follow in the same transaction.
     """
     by_id = {zone.pk: zone for zone in zones}
     Operation.objects.filter(zone__in=list(by_id)).delete()
@@ -236,13 +235,13 @@ def undo_zone_changes(
     in_transaction: InTransaction = nothing,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
-    """Undo the changes of the publication `sequence` in one publication, except RRsets that changed since then.
+    """Undo the changes of the publication `sequence` in one new publication, except RRsets that changed since.
 
     Also return the skipped RRsets as (zone name, name, type): RRsets that changed since then, CNAMEs that would be next
-    to other data, DS that would break a zone here, values that some node can't read now, and locked RRsets. All RRsets
-    of a zone are skipped if an approval rule, a freeze, a publish hook or a quota refuses the undo, and in presigned or
-    deleted zones and zones with their primary elsewhere (unless the panel itself acts). RRsets that are already undone
-    are not written, so a second undo changes nothing. Zones that the publication created or deleted are not examined.
+    to other data, DS that would break a zone of this panel, values that some node can't read now, and locked RRsets.
+    All RRsets of a zone are skipped if an approval rule, a freeze, a publish hook or a quota rejects the undo. The same
+    applies to presigned and deleted zones, and, unless the panel is the author, to catalogs and zones with a primary
+    elsewhere. A second undo changes nothing. Zones that the publication created or deleted are ignored.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -284,9 +283,9 @@ def undo_zone_changes(
 
 
 def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
-    """Ask the publish hooks, then run `act` without the zones that a hook refused. Return the result of `act`.
+    """Ask the publish hooks, then run `act` without the zones that a hook rejected. Return the result of `act`.
 
-    `act` gets the hook's answer for each refused zone, by zone id.
+    The argument of `act` has the hook's message for each rejected zone, by zone id.
     """
     left: dict[int, str] = {}
     with_hooks = after_hooks(act)
@@ -320,7 +319,7 @@ def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key,
 
 
 def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> list[tuple[int, Key]]:
-    """Return the zone ids and keys of RRsets with values that some node cannot read."""
+    """Return the zone ids and keys of new RRsets with values that some node can't read."""
     coming = (
         (id, zones[id].name, rrset)
         for id, changes in decided.items()
@@ -331,12 +330,12 @@ def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> li
 
 
 def _lock_zones(zone_ids: Collection[int]) -> dict[int, Zone]:
-    """Lock the zones with these ids and return them by id, except deleted zones."""
+    """Lock the zones with these ids, except deleted zones, and return them by id."""
     return {zone.pk: zone for zone in find_zones.lock_zones(zone_ids)}
 
 
 def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> dict[int, dict[Key, RRset]]:
-    """Return, for each zone, every RRset at the apex and at the names of the given keys."""
+    """Return each zone's RRsets at the apex and at the names in the given keys."""
     return store_rrsets.rrsets_at_names(
         {id: (zone.name, {zone.name, *(name for name, _ in keys[id])}) for id, zone in zones.items()}
     )
@@ -349,7 +348,7 @@ def _moves(
     now: datetime,
     fixed: Collection[int] = (),
 ) -> list[_Move]:
-    """Return the next revision of each zone that differs from its decided RRsets.
+    """Return the next revision of each zone whose RRsets differ from the decided ones, or that nodes don't have yet.
 
     For zones (by id) in `fixed`, the SOA is exactly the decided one, including its serial.
     """
@@ -376,7 +375,7 @@ def _carry_out(
     in_transaction: InTransaction,
     under: SystemRight | None,
 ) -> Publication | None:
-    """Write the RRsets, append the publication to the log, call `in_transaction`. Return None if nothing changes."""
+    """Write the RRsets, append the publication to the log, and call `in_transaction`. Return None without changes."""
     if not moves:
         return None
     revisions = [move.revision() for move in moves]
@@ -395,7 +394,7 @@ def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
 
 
 def _published_by(sequence: int) -> dict[int, _Published]:
-    """Return the changes of a publication by zone id, for zones that existed before and after the publication."""
+    """Return the changes of a publication by zone id, except in zones that it created, restored or deleted."""
     rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
     published: dict[int, _Published] = {}
     for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):

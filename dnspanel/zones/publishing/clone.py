@@ -1,4 +1,4 @@
-"""Clones: new zones with another zone's records. Names inside the source become names inside the new zone. Verbs."""
+"""Clone a zone: create zones with its records. Names inside the source are moved to the new zone. Verbs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,21 +28,21 @@ _OF_KEYS = frozenset({rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGN
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a zone for its clones, and the number of RRsets left out, by type."""
+    """The records that clones of a zone get, and the number of RRsets left out, by type."""
 
     zone: Zone
     rrsets: tuple[RRset, ...]
     left_out: Mapping[int, int]
 
     def rrsets_of_copy(self, name: str, now: datetime) -> Iterator[RRset]:
-        """Yield the RRsets of a new zone with this canonical name. Raise BadName if a name becomes too long."""
+        """Yield the RRsets of a clone with this canonical name. Raise BadName if a name becomes too long."""
         for rrset in self.rrsets:
             copy = move_to_zone(rrset, self.zone.name, name)
             yield soa.with_serial(copy, soa.first_serial(now)) if copy.type == rdtypes.SOA else copy
 
 
 def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
-    """Return the RRset moved to another zone: names inside the source become names inside the target.
+    """Move an RRset to another zone: rename names inside the source to names inside the target. Return the result.
 
     Raise BadName if a new name is too long.
     """
@@ -63,7 +63,7 @@ def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
 
 
 def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
-    """Return the zone's published content for `count` clones.
+    """Return the content that `count` clones of the zone get.
 
     Raise RightMissing if the author is not allowed to read the whole zone. Raise CannotClone if the clones together
     would have too many RRsets.
@@ -94,11 +94,11 @@ def clone_zone(
 ) -> Publication:
     """Create zones with these canonical names and the source's records, all in one publication or none.
 
-    Published RRsets are copied with comments and disabled values, the default TTL, and the rules for the serial. Names
-    inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS are not
-    copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start if its
-    policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings. Raise the
-    errors of `content_for_clones` and `edit.create_zones`.
+    Published RRsets are copied with comments and disabled values, and so are the default TTL and the rules for the
+    serial. Names inside the source are moved to the new zone, including names in record values. Keys, signatures and DS
+    are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
+    if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings.
+    Raise the errors of `content_for_clones` and `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 

@@ -1,4 +1,4 @@
-"""Drafts that delegate a zone in the zone above, for people who are allowed to change the zone above. Verbs."""
+"""Draft the delegation of a zone in the zone above, for people who are allowed to change the zone above. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _MOST_TRACES = 300
 
 
 def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
-    """Return the closest zone above each name. Leave out zones whose records this person is not allowed to change."""
+    """Return the closest zone above each name. Leave out zones in which the person can't change any record."""
     above = nesting.zones_above(zone_names)
     visible = access.zones_visible_to(person).in_bulk({zone.id for zone in above.values()})
     editable = {pk: zone for pk, zone in visible.items() if access.may_edit_zone(person, zone)}
@@ -31,9 +31,9 @@ def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zo
 def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: datetime) -> list[Zone]:
     """Draft the delegation of live zones in the closest zones above: NS, glue, and DS of signed zones.
 
-    The zone above a classless zone (RFC 2317) also gets the CNAMEs into the classless zone, unless their names are in
-    use. Return the changed zones. Skip zones that the author is not allowed to change, and records that exist already.
-    Other people's drafts and publications are merged as with any other edit.
+    For a classless zone (RFC 2317), also draft the CNAMEs into it, unless their names are in use. Return the changed
+    zones. Skip zones that the author is not allowed to change, and records that already exist. Other people's drafts
+    and publications are merged as with any other edit.
     """
     above = delegating_zones(author, zone_names)
     of_zone: dict[int, list[RRset]] = {}
@@ -55,10 +55,10 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 
 
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
-    """Return the delegation of a zone in the closest zone above it, with the zone above.
+    """Return the closest zone above, and the records in it that delegate the zone.
 
-    The delegation consists of the records that are useless without the zone: NS, DS, glue, and the CNAMEs of RFC 2317.
-    Return None if the zone above has no such record, or if this person is not allowed to change the zone above.
+    These are the records that are useless without the zone: NS, DS, glue, and the CNAMEs of RFC 2317. Return None if
+    the zone above has no such record, or if the person isn't allowed to change the zone above.
     """
     parent = delegating_zones(person, [zone_name]).get(zone_name)
     if parent is None:
@@ -88,7 +88,7 @@ def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now
 
 
 def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
-    """Return the RRsets that delegate the zone: its NS, and the addresses of name servers inside the zone (glue)."""
+    """Return the RRsets that delegate the zone: its served NS, and the addresses of name servers inside it (glue)."""
     content = list(rrsets)
     delegation = next((r for r in content if r.name == zone_name and r.type == rdtypes.NS and r.served), None)
     if delegation is None:
@@ -99,9 +99,9 @@ def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
 
 
 def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the CNAMEs into the classless zones (RFC 2317) among these names, by the id of the zone above.
+    """Return the CNAMEs that classless zones (RFC 2317) among these names need, by the id of the zone above.
 
-    Skip CNAMEs at names that have any record, because these names may be in use.
+    Skip names that already have any record, because these names may be in use.
     """
     aliases = {name: classless_aliases(name) for name in above}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -119,7 +119,7 @@ def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
 
 
 def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of signed zones, by the id of the zone above. Skip zones that have a DS there already."""
+    """Return the DS RRsets of signed zones, by the id of the zone above. Skip zones that already have a DS there."""
     by_id = {zone.pk: zone for zone in zones}
     texts = {by_id[zone_id].name: ds for zone_id, ds in ds_into(by_id.values()).items() if ds}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -134,7 +134,7 @@ def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list
 
 
 def _delegations_of(zones: Iterable[Zone]) -> dict[str, list[RRset]]:
-    """Return the delegation of each zone by name: NS and glue. Needs two queries."""
+    """Return the RRsets that delegate each zone, by zone name: NS and glue. Needs two queries."""
     by_id = {zone.pk: zone for zone in zones}
     found = store_rrsets.rrsets_at_names({pk: (zone.name, {zone.name}) for pk, zone in by_id.items()})
     servers = {}

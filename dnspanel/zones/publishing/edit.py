@@ -1,4 +1,4 @@
-"""The creation, deletion and restoration of zones. Verbs."""
+"""Create, delete and restore zones. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ Then = Callable[[], Publication]  # publishes more for the caller, in the same t
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone to create: its canonical name, and its RRsets if it has more than the default SOA and NS."""
+    """A zone to create: its canonical name, and its RRsets if it has more than the default SOA and NS records."""
 
     name: str
     rrsets: Sequence[RRset] | None = None
@@ -61,12 +61,12 @@ class NewZone:
 
 @dataclass(frozen=True, slots=True)
 class Apex:
-    """The defaults for a new zone without SOA or NS.
+    """The defaults for a new zone that lacks a SOA or NS.
 
-    The name servers come from the first of these that is available: `nameservers`, `server_set`, the team's default set
-    for new zones, and the settings. With the default set, the zone follows that set. If the caller made the SOA
-    (`soa_is_made`), the SOA gets the set's primary. `soa_edit` decides how the zone's serial moves, starting with the
-    first serial.
+    The name servers come from the first available source: `nameservers`, `server_set`, the team's default set for new
+    zones, or the settings. With the default set, the zone is linked to that set. If the caller created the SOA
+    (`soa_is_made`), its primary is replaced with the set's primary. `soa_edit` has the rules for the zone's serials,
+    including the first one.
     """
 
     nameservers: Sequence[str] | None = None
@@ -76,7 +76,7 @@ class Apex:
     soa_edit: soa.SoaEdit | None = None
 
     def complete(self, zone: str, rrsets: Sequence[RRset], now: datetime) -> list[RRset]:
-        """Return the RRsets, with default SOA and apex NS if missing. The name servers must be set already."""
+        """Return the RRsets, with a default SOA and apex NS where missing. The name servers must already be set."""
         at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
         content = list(rrsets)
         if self.soa_is_made and self.server_set is not None:
@@ -109,7 +109,7 @@ class Apex:
 
 @dataclass(frozen=True, slots=True)
 class ZoneToDelete:
-    """A zone to delete, and the revision that the zone must still have (None: any)."""
+    """A zone to delete, and the revision that it must still have (None: any)."""
 
     zone: Zone
     at_revision: int | None = None
@@ -128,15 +128,15 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     """Create a zone and publish it as revision 1.
 
     The zone's name can be as a person typed it. This function makes it canonical. `apex` has the defaults for a missing
-    SOA or NS. If a zone with this name was deleted, the new serial is above the deleted zone's last serial. The same
-    form sent twice returns the first publication. The zone belongs to `team`, or to the only team in which the author
-    is allowed to create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with more
-    RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
+    SOA or NS. If a zone with this name was deleted, the new serial is above the deleted zone's last serial. If the same
+    form is sent twice, the first publication is returned. The zone belongs to `team`, or to the only team in which the
+    author is allowed to create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with
+    more RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
-    transaction, after the zone is in the log, and can publish more for the new zone: that publication is returned. A
-    zone that `awaits_transfer` is not signed, and no node gets it before its first transfer; `in_transaction` sets its
-    primaries.
+    transaction, after the zone is in the change log. It can publish more for the new zone: that publication is then
+    returned. A zone that `awaits_transfer` is not signed, and nodes get it only after its first transfer;
+    `in_transaction` sets its primaries.
 
     Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see `nesting`),
     QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing without the right to
@@ -210,13 +210,13 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     NameRefused if only one zone is created, else NamesRefused (see `nesting`).
 
     The zones belong to `team`, or to the only team in which the author is allowed to create zones. Raise RightMissing
-    if there is no such team, and QuotaExceeded for too many or too large zones. Zones are signed from the start if
-    their DNSSEC policies require that, except zones of an import.
+    without such a team, and QuotaExceeded if the zones exceed a quota in number or size. Zones are signed from the
+    start if their DNSSEC policies require that, except zones of an import.
 
-    RRsets must be results of `rrset.make`, because the checks are few: those of the database (duplicates, a CNAME next
-    to other data), names outside of the zone, and types and values that some node can't answer. Missing SOA and apex NS
-    are made from `server_set`, as in `create_zone`. Zones with the set's name servers follow the set. `awaits_transfer`
-    works as in `create_zone`.
+    RRsets must be results of `rrset.make`, because few checks are made here. The database rejects duplicates and a
+    CNAME next to other data. Names outside of the zone, and types and values that some node can't answer, are rejected
+    too. A missing SOA or apex NS comes from `server_set`, as in `create_zone`. Zones with the set's name servers are
+    linked to the set. `awaits_transfer` works as in `create_zone`.
     """
     team = access.team_for_new_zone(acting.author, team, zones[0].name)
     if (
@@ -247,11 +247,11 @@ def delete_zone(
     at_revision: int | None = None,
     confirmed: bool = False,
 ) -> Publication:
-    """Move a zone to the trash, so that it's no longer served. Return the publication.
+    """Move a zone to the trash. Nodes then stop serving it. Return the publication.
 
-    Drafts lose their operations on the zone. Raise Unknown if it's deleted already, RightMissing without the right,
-    RevisionMoved if it isn't at `at_revision`, or MassDeletion if the author deletes too many zones in a short time,
-    unless a person `confirmed` that.
+    Operations on the zone are removed from all drafts. Raise Unknown if the zone is already deleted, RightMissing
+    without the right, or RevisionMoved if the zone isn't at `at_revision`. Raise MassDeletion if the author deletes too
+    many zones in a short time, unless a person `confirmed` that.
     """
     return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)
 
@@ -263,11 +263,11 @@ def delete_zones(
     acting: Acting,
     confirmed: bool = False,
 ) -> Publication:
-    """Delete zones in one publication: all or none. Drafts lose their operations on the zones.
+    """Delete zones in one publication: all or none. Remove operations on these zones from all drafts.
 
-    The guard checks all zones together before the first is deleted: raise MassDeletion unless a person `confirmed` the
-    deletion, or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or RevisionMoved for
-    the first zone at fault. The same form sent twice returns the first publication.
+    The guard checks all zones together before the first one is deleted. It raises MassDeletion unless a person
+    `confirmed` the deletion or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or
+    RevisionMoved for the first zone that fails. A form sent twice returns the first publication.
     """
     expected = {each.zone.pk: each for each in zones}
     try:
@@ -307,9 +307,9 @@ def restore_zone(
     """Restore a zone from the trash with a higher serial. Return the publication.
 
     A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. Raise
-    NotInTrash, RightMissing without the right, QuotaExceeded, RuleViolations for values that nodes can't read now, or
-    NameRefused: another zone may have the name now, other people's zones may be above or below, or the zone above may
-    have a DS that matches none of the zone's keys.
+    NotInTrash, RightMissing without the right, QuotaExceeded, or RuleViolations for values that nodes can't read now.
+    Raise NameRefused if another zone has the name now, or if other people's zones are above or below. Raise it also if
+    the zone above has a DS that matches none of the zone's keys.
     """
     try:
         with transaction.atomic(durable=True):

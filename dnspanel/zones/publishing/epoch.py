@@ -1,6 +1,6 @@
-"""The start of a new log epoch, after nodes were found to have data that this database lacks. Verbs.
+"""Start a new log epoch, after nodes were found to have data that this database lacks. Verbs.
 
-A person decides about that data. One transaction begins the new epoch with all decisions. If it fails, the hold stays.
+A person decides about that data. One transaction begins the epoch with all decisions. If it fails, the hold stays.
 """
 
 import logging
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone that only nodes have, with all its RRsets. The zone keeps its id on the nodes if that id is free."""
+    """A zone that only nodes have, with all its RRsets. It keeps its id on the nodes if that id is free here."""
 
     node_zone_id: int
     name: str
@@ -44,10 +44,10 @@ class NewZone:
 
 @dataclass(frozen=True, slots=True)
 class ChangedZone:
-    """New values for some RRsets of a zone of this panel; None deletes an RRset. A deleted zone is restored.
+    """New values for some RRsets of a zone in this panel; None deletes an RRset. A deleted zone is restored.
 
-    The zone's serial will be above `node_serial` even if no RRset changes, except that a presigned zone keeps the
-    serial of its signed SOA. `signing` is the new way to sign the zone; None keeps the current one.
+    The zone's new serial is above `node_serial` even if no RRset changes. Only a presigned zone keeps the serial of its
+    signed SOA. `signing` is the zone's new DNSSEC signing; None keeps the current one.
     """
 
     zone_id: int
@@ -58,7 +58,7 @@ class ChangedZone:
 
 @dataclass(frozen=True, slots=True)
 class GoneZone:
-    """A zone of this panel that moves to the trash."""
+    """A zone of this panel to move to the trash."""
 
     zone_id: int
 
@@ -68,7 +68,7 @@ Outcome = NewZone | ChangedZone | GoneZone
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The highest known sequence and zone id (the new epoch must exceed both), and the ids of lost epochs."""
+    """The highest known sequence and zone id, which the new epoch must exceed, and the ids of lost epochs."""
 
     sequence: int
     zone_id: int
@@ -86,14 +86,14 @@ def begin_epoch(
 ) -> Epoch:
     """Begin a new epoch, publish everything in `batches` in it, and end the hold. Return the epoch.
 
-    1. Lock the head, so that no one else publishes until the end.
+    1. Lock the log head, so that no one else can publish until the end.
     2. Open the epoch above every known sequence and zone id.
     3. Publish each batch as one publication of the new epoch.
-    4. Write the audit log; `in_transaction` runs in the same transaction.
+    4. Write the audit log and call `in_transaction`, in the same transaction.
 
-    Raise NotOnHold if there is no hold, NamesRefused for restored zones below or above zones in which `by` is not
-    allowed to change every record, and IntegrityError for content that the database refuses. After an error nothing is
-    changed. Refused suffixes are not checked, because nodes serve these zones already.
+    Raise NotOnHold without a hold. Raise NamesRefused for new or restored zones below or above zones in which `by` is
+    not allowed to change every record. Raise IntegrityError for content that the database rejects. After an error,
+    nothing is changed. Refused suffixes are not checked, because nodes already serve them.
     """
     with transaction.atomic(durable=True):
         nesting.take_turns(by)  # before the head is locked: others hold their turn while they wait for the head
@@ -137,7 +137,7 @@ def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> E
 
 
 def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -> None:
-    """Publish a revision of each zone in the batch, in one publication."""
+    """Publish one revision of each zone in the batch, all in one publication."""
     ready_zones.prefer_indexes()
     of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
@@ -171,7 +171,7 @@ def _refuse_others(live: Sequence[ready_zones.BulkZone | Zone], by: Author) -> N
 
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[ready_zones.BulkZone, list[RRset]]]:
-    """Return the zones with their new ids, each with its RRsets and with its first serial in the SOA."""
+    """Return the zones with their new ids, each with its RRsets. The SOA has the zone's first serial in this panel."""
     preferred = [zone.node_zone_id for zone in zones]
     taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
     fresh = iter(ready_zones.allocate_zone_ids(len(taken))) if taken else iter(())
@@ -200,7 +200,7 @@ def _insert(
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The next revision of a zone of this panel."""
+    """The next revision of a zone in this panel."""
 
     zone: Zone
     serial: Serial

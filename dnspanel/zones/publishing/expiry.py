@@ -1,8 +1,8 @@
-"""Removal times of RRsets, and the removal of RRsets that are due. Verbs.
+"""Set times at which RRsets are removed, and remove due RRsets. Verbs.
 
 A removal time belongs to the published name and type, not to the RRset's content: an edit, an import or a draft does
-not change it. The time is deleted with the RRset, so that a new RRset with the same name and type is not removed. While
-the zone is in the trash, removals wait.
+not change it. It is deleted together with the RRset, so that a new RRset with the same name and type is not removed.
+While the zone is in the trash, nothing is removed.
 """
 
 import logging
@@ -50,11 +50,11 @@ class _ChangedMeanwhile(Exception):
 
 
 def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now: datetime) -> Expiry:
-    """Set the time at which a published RRset is removed in the author's name. Replace an earlier time.
+    """Set the time when a published RRset is removed in the author's name. Replace an earlier time.
 
-    Record the time in the audit log. Raise Unknown for a deleted zone, RightMissing if the author is not allowed to
-    remove the RRset, and ExpiryRefused for a time in the past or more than LONGEST ahead, or if the RRset is missing or
-    a zone cannot exist without it.
+    Record the time in the audit log. Raise Unknown for a deleted zone, and RightMissing if the author is not allowed to
+    remove the RRset. Raise ExpiryRefused if the RRset doesn't exist or is the zone's SOA, or if the time is in the past
+    or more than LONGEST ahead.
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
@@ -75,7 +75,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
 
 
 def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
-    """Cancel the removal of the published RRset, if one is set. Raise as `set_expiry` does, except for the time."""
+    """Cancel the removal of a published RRset, if one is set. Raise Unknown, RightMissing or ExpiryRefused."""
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if before is not None:
@@ -84,7 +84,7 @@ def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> Non
 
 
 def expiry_of(zone: Zone, key: Key) -> Expiry | None:
-    """Return the removal time of this RRset, or None."""
+    """Return this RRset's removal time, or None."""
     return next(iter(expiries_at(zone, [key[0]], type=key[1]).values()), None)
 
 
@@ -101,10 +101,10 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
 def expiring(
     person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Expiry]:
-    """Return at most `limit` removals due by `until` (None: at any time), in zones that this person can see.
+    """Return at most `limit` removals due by `until` (None: at any time), in zones that the person can see.
 
-    Overdue removals come first. `after` is the time and id of the last removal of the previous page. The caller hides
-    removals that a token is not allowed to see: `visibility_of`. Needs one query.
+    Overdue removals come first. `after` is the time and id of the last removal on the previous page. The caller must
+    hide RRsets that the person isn't allowed to see in such a zone (`visibility_of`). Needs one query.
     """
     visible = access.zones_visible_to(person)
     found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")
@@ -119,9 +119,9 @@ def expiring(
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
     """Remove due RRsets, if the person who set the removal time still has the right. Return the number removed.
 
-    Removals that one person set on the same day share a publication. If that is refused, each RRset is tried
-    separately. The reason for a refusal is stored with the RRset, and the removal is retried after TRIED_AGAIN_AFTER.
-    While publishing is on hold, all removals wait.
+    Removals that one person or token set on the same day share a publication. If it is rejected, each zone is tried
+    separately, and then each RRset, except if the deletion guard stops the zone. The reason is stored with each
+    rejected removal, which is retried after TRIED_AGAIN_AFTER. While publishing is on hold, all removals wait.
     """
     untried = Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER)
     due = Expiry.objects.filter(untried, remove_at__lte=now, zone__deleted_at=None)
@@ -141,7 +141,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
 
 
 def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
-    """Remove the RRsets in one publication. If it is refused, try smaller ones. Return the number of removed RRsets."""
+    """Remove RRsets and return their number. If rejected, retry by zone, then by RRset (never past the guard)."""
     try:
         _publish(expiries, now)
         return len(expiries)
@@ -195,9 +195,9 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
 
 
 def _author_of(expiry: Expiry) -> Actor:
-    """Return the person who set the removal time, with current rights.
+    """Return the person or token that set the removal time, with current rights.
 
-    Raise ExpiryRefused if the account is gone or the token is revoked.
+    Raise ExpiryRefused if the account is closed or the token is revoked.
     """
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
         raise ExpiryRefused(gettext("The token that set the expiry was revoked."))
@@ -223,7 +223,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
 
 
 def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
-    """Lock the zone, and return the RRset's removal time (or None). Raise Unknown, ExpiryRefused or RightMissing."""
+    """Lock the zone and return the RRset's removal time, or None. Raise Unknown, ExpiryRefused or RightMissing."""
     name, type_ = key
     if not lock_zones([zone.pk]):
         raise Unknown(zone.name)

@@ -1,4 +1,4 @@
-"""The reversal of publications that no name server could load, and drafts that repeat the reverted changes. Verbs."""
+"""Revert publications that no name server could load, and draft the reverted changes again. Verbs."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -43,9 +43,9 @@ _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTransaction) -> Publication | None:
     """Revert a publication and mark it as failed. Return the reverting publication.
 
-    Zones that the failed publication created or restored go to the trash, but those with their primary elsewhere only
-    leave the nodes. Other people's later changes stay. Return None, and mark nothing, if nothing is left to revert.
-    `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
+    Zones that the failed publication created or restored are moved to the trash. If their primary is elsewhere, nodes
+    only stop serving them. Later changes by other people stay. Return None and mark nothing if nothing is left to
+    revert. `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
     """
 
     def mark(inverse: Publication) -> None:
@@ -86,11 +86,11 @@ def take_back_signing(
 ) -> Publication | None:
     """Restore the signing that the zone had at the sequence `after`. Return the reverting publication.
 
-    The first publication up to `up_to` that changed the signing is marked as failed with the reason. `in_transaction`
-    gets the reverting publication and the marked one's sequence, in the same transaction. A rollover of the zone's keys
-    ends. Return None, and mark nothing, if no publication changed the signing, or if the private part of an old key is
-    gone. The panel itself is the author. A change from one NSEC3 chain to another passes through NSEC: its second half
-    is a separate publication that isn't returned.
+    The first publication up to `up_to` that changed the signing is marked as failed with the reason. In the
+    transaction, `in_transaction` is called with the reverting publication and the marked one's sequence. The zone's key
+    rollovers are cancelled. The panel itself is the author. Return None and mark nothing if no publication changed the
+    signing, or if the private part of an old key no longer exists. A change from one NSEC3 chain to another passes
+    through NSEC: its second half is a separate publication that isn't returned.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -131,7 +131,7 @@ def take_back_signing(
 def raise_if_taken_back(publication: Publication) -> None:
     """Raise TakenBack if the publication, or an earlier part of the same write, was reverted.
 
-    The state of the publication is read again first.
+    Reload the publication's state first.
     """
     publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
     failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()
@@ -140,14 +140,14 @@ def raise_if_taken_back(publication: Publication) -> None:
 
 
 def failed_pieces(sequences: Collection[int]) -> "QuerySet[Publication]":
-    """Return the reverted publications among `sequences` and earlier parts of the same writes, in log order."""
+    """Return the reverted publications among `sequences` and the earlier parts of the same writes, in log order."""
     later = Publication.objects.filter(pk__in=sequences, pk__gt=OuterRef("pk"), part_of=OuterRef("part_of"))
     failed = Publication.objects.filter(failed_at__isnull=False)
     return failed.filter(Q(pk__in=sequences) | Exists(later)).order_by("pk")
 
 
 def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
-    """Mark a publication as failed, with the reason and `inverse`. The first time, send `publication_taken_back`."""
+    """Mark a publication as failed, with the reason and the reverting one. Send `publication_taken_back` once."""
     failed = Publication.objects.filter(pk=sequence)
     is_news = failed.filter(failed_reason="").exists()
     failed.update(failed_reason=reason, failed_at=now, taken_back_in=inverse.sequence)
@@ -156,15 +156,15 @@ def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> No
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Return the wanted signing with existing key rows. Drop a due NSEC3 chain, which may have caused the failure."""
+    """Return the wanted signing with existing key rows. Omit a due NSEC3 chain, which may have caused the failure."""
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
     """Draft the changes of a reverted publication again. Return the draft.
 
-    Changes that the author is not allowed to make are left out. Raise CannotUndo if nothing can be drafted: the
-    publication created zones, which are in the trash, or the draft already has operations on the same RRsets.
+    Changes that the author is not allowed to make are left out. Raise CannotUndo if nothing is left, for example
+    because the publication created the zones or the draft already changes the RRsets.
     """
     drafted: Draft | None = None
     for each in _changes_of(publication):
@@ -188,7 +188,7 @@ def _changes_of(publication: Publication) -> list[Revision]:
 
 
 def _changes_again(revision: Revision) -> list[Change]:
-    """Return the changes that make the RRsets of the revision current again, except the SOA."""
+    """Return changes that restore the RRsets as published by the revision, except the SOA."""
     zone = revision.zone
     rows = [row for row in revision.changes.order_by("owner_key", "type") if row.type != rdtypes.SOA]
     current = rrsets_at_names({zone.pk: (zone.name, {row.name for row in rows})})[zone.pk]

@@ -1,4 +1,4 @@
-"""The signing of zones from their first revision on, with imported keys or as policies require. Verbs."""
+"""Sign zones from their first revision on, with imported keys or as policies require. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class BroughtKey:
-    """A key that is imported together with a new zone."""
+    """A key imported together with a new zone."""
 
     pair: KeyPair
     flags: int
@@ -34,10 +34,10 @@ class BroughtKey:
 
 @dataclass(frozen=True, slots=True)
 class BroughtSigning:
-    """The signing that a new zone had at its source. `keys` has at least one key, unless the zone is `presigned`.
+    """The DNSSEC signing that a new zone had at its source.
 
-    A `presigned` zone brings signatures and no keys. `entries` are then the keys of its DNSKEY records, and `end` is
-    the expiration of the signature that expires first.
+    `keys` has at least one key, unless the zone is `presigned`. A `presigned` zone has signatures but no keys.
+    `entries` then has the keys in its DNSKEY records, and `end` is the earliest expiration of its signatures.
     """
 
     keys: tuple[BroughtKey, ...]
@@ -50,7 +50,7 @@ class BroughtSigning:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
-        """Return True if one of the DS records matches a key that signs and is published."""
+        """Return True if a DS matches an active, published key, or, for a presigned zone, any of its DNSKEYs."""
         seen = [OtherKey(key.flags, key.pair.algorithm, key.pair.public) for key in self.keys if key.is_seen]
         return any(is_named_by(zone, each.flags, each.algorithm, each.public, ds) for each in (*seen, *self.entries))
 
@@ -60,7 +60,7 @@ def record_first_signings(
 ) -> None:
     """Record new zones (by id) as signed in their first revision, in the caller's transaction.
 
-    Raise RuleViolations if one of the zones delegates a wildcard and isn't presigned.
+    Raise RuleViolations if a zone delegates a wildcard and isn't presigned.
     """
     refuse_wildcard_cuts(wildcard_cuts([zone_id for zone_id, signing in zones if not signing.presigned]).values())
     rows = [
@@ -91,10 +91,10 @@ def record_first_signings(
 
 
 def sign_new_zones(*, zone_ids: Sequence[int], author: Author, now: datetime) -> None:
-    """Sign new zones with new keys in their first revision, if their policies sign new zones.
+    """Sign new zones with new keys in their first revision, if their policies require this.
 
-    Call it in the transaction that publishes the revision. This is the panel's own act: the creator of a zone needs no
-    right to sign it.
+    Call this function in the transaction that publishes the revision. The panel itself signs: the creator of a zone
+    needs no right to sign it.
     """
     if not DnssecPolicy.objects.filter(signs_new_zones=True).exists():
         return

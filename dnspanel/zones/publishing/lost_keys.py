@@ -1,4 +1,4 @@
-"""The recovery of a zone's signing from nodes, after the database lost that part of the log. Verbs."""
+"""Recover the zones' signing state from nodes, after the database lost that part of the change log. Verbs."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _ABOVE = (
 
 @dataclass(frozen=True, slots=True)
 class LostKey:
-    """A key that nodes sign with: its row id, its properties, and its private part (encrypted, in Base64)."""
+    """A key that nodes use for signing: its row id, its properties, and its private part (encrypted, in Base64)."""
 
     id: int
     algorithm: int
@@ -38,28 +38,28 @@ class LostKey:
 
 @dataclass(frozen=True, slots=True)
 class LostSigning:
-    """The signing state of a zone on nodes, and its keys."""
+    """A zone's signing state on nodes, and its keys."""
 
     state: SigningState
     keys: tuple[LostKey, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the signing as JSON for the database."""
+        """Return the signing state and the keys as JSON for the database."""
         keys = [[k.id, k.algorithm, k.bits, k.flags, k.public, k.private_encrypted] for k in self.keys]
         return {"state": self.state.to_json(), "keys": keys}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "LostSigning":
-        """Read a signing from the result of `to_json`."""
+        """Restore a LostSigning from the result of `to_json`."""
         return cls(SigningState.from_json(stored["state"]), tuple(LostKey(*each) for each in stored["keys"]))
 
 
 def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *, by: Author, now: datetime) -> None:
-    """Take over the signing of zones from nodes, in the caller's transaction.
+    """Store the signing state of zones on nodes as the panel's own, in the caller's transaction.
 
-    Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. The keys are
-    stored under the row ids that they have on nodes. Rollovers of these zones end, because the panel's knowledge of a
-    rollover is older than the state of the nodes.
+    Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. A key keeps
+    the row id that it has on nodes, unless another key has that id here. Rollovers of these zones are cancelled,
+    because the panel's record of a rollover is older than the nodes' state.
     """
     if not signings:
         return
@@ -88,7 +88,7 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
 
 
 def _keep(zone_id: int, key: LostKey, by: Author, now: datetime) -> int:
-    """Store the key and return its row id: the id on nodes, or a new one if another key has that id here."""
+    """Store the key. Return its row id: the id on nodes, or a new id if another key has that one here."""
     public, private = bytes.fromhex(key.public), base64.b64decode(key.private_encrypted)
     known = ZoneKey.objects.filter(pk=key.id).first()
     if known is not None and (known.zone_id, known.algorithm, bytes(known.public)) == (zone_id, key.algorithm, public):

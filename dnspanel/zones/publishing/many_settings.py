@@ -1,7 +1,7 @@
-"""Changes to the tags and teams of many zones, and their deletion, with a preview. Verbs.
+"""Change the tags and teams of many zones, or delete the zones, after a preview. Verbs.
 
-Everything is read and written in bulk, in one transaction. If a zone changed since the preview, the act applies to it
-completely or not at all. If not, a reason is shown.
+Everything is read and written in bulk, in one transaction. If a zone changed since the preview, the action is applied
+to it completely or not at all. If it isn't applied, the outcome has the reason.
 """
 
 import json
@@ -54,7 +54,7 @@ class ZoneSelection:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Tags to add and to remove. With `moves`, zones also get a new team, or leave their team if `team` is None."""
+    """Tags to add and remove. If `moves` is True, zones also get the new `team`, or leave their team if it is None."""
 
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
@@ -62,17 +62,17 @@ class Marks:
     team: Team | None = None
 
     def tags_of(self, zone: Zone) -> list[str]:
-        """Return the tags that the zone will have. Raise SettingsRefused if these are too many."""
+        """Return the tags that the zone will have. Raise SettingsRefused if it would have too many."""
         return canonical_tags({*zone.tags, *self.add}.difference(self.remove))
 
     def team_id_of(self, zone: Zone) -> int | None:
-        """Return the id of the zone's new team, or None if the zone will have no team."""
+        """Return the id of the team that the zone will have, or None for no team."""
         return (self.team.pk if self.team else None) if self.moves else zone.team_id
 
 
 @dataclass(slots=True)
 class ZonesOutcome:
-    """The effect of an act on zones: changed zones, the number of unchanged ones, and refused zones with the reason."""
+    """The result of an action on zones: changed zones, the number of unchanged ones, and rejected ones."""
 
     changed: list[Zone] = field(default_factory=list)
     unchanged: int = 0
@@ -80,7 +80,7 @@ class ZonesOutcome:
 
     @property
     def rrsets(self) -> int:
-        """The number of RRsets of the changed zones."""
+        """The total number of RRsets in the changed zones."""
         return sum(zone.rrset_count for zone in self.changed)
 
 
@@ -94,7 +94,7 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 
 
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `change_marks` without writing. Raise the same errors, except for quotas."""
+    """Return the outcome of `change_marks` without writing or checking quotas. Raise its other errors or TooMany."""
     _require_somewhere(author, Right.SETTINGS)
     return outcome_of_marks(selected_zones(selection, author, MOST_ZONES), marks, author)
 
@@ -107,14 +107,14 @@ def change_marks(
     now: datetime,
     in_transaction: Callable[[ZonesOutcome], None] = _nothing,
 ) -> ZonesOutcome:
-    """Set the tags and the team of zones. Return the outcome. The audit log has the former values of each zone.
+    """Change the tags and the team of zones. Return the outcome. The audit log records each zone's old and new values.
 
-    The zones of the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
+    The zones in the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
     The change applies to current values: a tag that another person added since then stays. Zones are skipped, with the
-    reason, if they are deleted, if the author is not allowed to change their settings or would gain a right over them,
-    if they would leave an approval rule or a freeze, or if other people's zones are above or below. Raise
-    SettingsRefused for a team that the author cannot choose, QuotaExceeded for a team that would have too many zones,
-    and Forbidden if the author is not allowed to change the settings of any zone.
+    reason, if they are deleted, if the author isn't allowed to change their settings or would gain a right over them,
+    if they would escape an approval rule or a freeze, or if their team would change while other people's zones are
+    above or below. Raise SettingsRefused for a team that the author can't choose, and QuotaExceeded for a team that
+    would have too many zones. Raise Forbidden if the author isn't allowed to change the settings of any zone.
     """
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
@@ -142,7 +142,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `delete_found`, but write nothing. Raise TooMany, or Forbidden as `delete_found` does."""
+    """Return the outcome of `delete_found` without writing. Raise TooMany, or Forbidden if no zone can be deleted."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 
@@ -152,8 +152,8 @@ def delete_found(
 ) -> tuple[Publication | None, ZonesOutcome]:
     """Delete unchanged zones in one publication. Return it (None if nothing was deleted) and the outcome.
 
-    `zones` are in the state that a person saw. A zone is skipped, with the reason, if it has another revision now, if
-    the author is not allowed to delete it, or if a rule or publish hook refuses. Raise MassDeletion for too many zones
+    `zones` are in the state that a person saw. A zone is skipped, with the reason, if it has another revision now, or
+    if the author's rights, a rule or a publish hook don't allow its deletion. Raise MassDeletion for too many zones
     unless a person `confirmed` the deletion, and Forbidden if the author can't delete any zone.
     """
     _require_somewhere(author, Right.DELETE_ZONE)
@@ -174,7 +174,7 @@ def delete_found(
 
 
 def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list[Zone]:
-    """Return the selected zones that the author can see, sorted by name. Raise TooMany for more than `most`."""
+    """Return the selected zones that the author can see, by name. Raise TooMany if there are more than `most`."""
     visible: QuerySet[Zone] = access.zones_visible_to(author)
     named = visible.filter(name__in=selection.names)
     found = named if selection.names else found_zones(visible, selection.search)
@@ -185,7 +185,7 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
 
 
 def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Compute the outcome of these marks for zones. Raise SettingsRefused for a team that the author cannot choose."""
+    """Return the outcome of these changes. Raise SettingsRefused for a team that the author can't choose."""
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
         raise SettingsRefused(
             "team", gettext("You cannot assign zones to the team {name}.").format(name=marks.team.name)
@@ -211,7 +211,7 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Refuse moving zones that have other people's zones above or below: the new team would control those names."""
+    """Reject moving zones that have other people's zones above or below: the new team would control those names."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(
@@ -232,7 +232,7 @@ def _details(zone: Zone, marks: Marks, teams: dict[int, Team]) -> dict[str, obje
 
 
 def deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
-    """Return an outcome with the zones that the author is allowed to delete, and the refused ones."""
+    """Return an outcome with the zones that the author is allowed to delete, and the rejected ones."""
     outcome = ZonesOutcome()
     for zone in zones:
         try:

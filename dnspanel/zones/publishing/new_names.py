@@ -1,4 +1,4 @@
-"""Reasons why zones with certain names cannot be created, shown before a person tries."""
+"""Find the reasons why zones with certain names can't be created, before a person tries to create them."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,8 @@ from replication.dns import names
 def refusals_of(zone_names: Sequence[str], author: Author) -> dict[str, NameRefused]:
     """Return the reasons why the author can't create zones with these names, by name. Needs at most four queries.
 
-    The result is in the order of `zone_names` and only has refused names. Creating a zone can still fail: another
-    person may take the name in between, or the parent zone may require signatures.
+    The result has only rejected names, in the order of `zone_names`. Creating a zone can still fail: another person can
+    create it first, or a DS in the zone above can require a signed zone.
     """
     found: dict[str, NameRefused] = {
         **refusals_by_others(zone_names=zone_names, author=author),

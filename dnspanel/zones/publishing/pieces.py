@@ -1,12 +1,12 @@
-"""Large changes, which are published in pieces so that other people's edits can overtake them. Verbs.
+"""Publish a large change in pieces, so that other people's edits can be published in between. Verbs.
 
-The log has one order, and a publisher holds its head while the changes are written: 200,000 RRsets in one publication
-would delay an edit made a moment later by half a minute. So a change larger than one piece is checked as a whole, and
-nothing is published if any part is refused. Then it is published piece by piece, each when there is room for it
-(`signals.room_requested`).
+The change log has one order, and a publisher holds its head while the changes are written. 200,000 RRsets in one
+publication would delay an edit made a moment later by half a minute. A change larger than one piece is therefore first
+checked as a whole, and nothing is published if any part is rejected. Then the pieces are published one by one, as soon
+as the nodes have room (`signals.room_requested`).
 
 A name is never divided, so that a CNAME never exists next to its replacement. In each zone, deleted names come first,
-because additions may depend on deletions.
+because additions can depend on deletions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ PIECE_RRSETS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The last publication of all pieces (None if nothing changed), and one plan for each zone.
+    """The last publication of a change in pieces (None if nothing changed), and one plan for each zone.
 
     A plan's `zone` has the serial from before the first piece, and the revision from before the last piece.
     """
@@ -49,7 +49,7 @@ class Published:
 
 
 def is_large(plans: Sequence[ZonePlan]) -> bool:
-    """Return True if the plans together have too many changes for one publication."""
+    """Return True if the plans together have more changes than fit into one publication."""
     return exceeds_piece(sum(len(plan.changes) for plan in plans))
 
 
@@ -69,11 +69,11 @@ def publish_in_pieces(
 ) -> Published:
     """Publish all changes of the plans in several publications. Return the last one and the final plans.
 
-    The last publication gets the form's id. The caller has refused invalid plans (`revision.refuse`). Only conflicts
-    with later publications and the author's current rights are checked here. `expected` has the revision of zones that
-    no one else is allowed to change in between. `in_transaction` runs in the transaction of the last piece. `fills` is
-    the publication that created the zone that the plans fill. That publication is the first part of this write. The
-    creator of a zone is allowed to fill the zone, even without the right to add records later.
+    The caller must have rejected invalid plans (`revision.refuse`). This function only checks conflicts with later
+    publications, the author's current rights, and quotas. `expected` has the revision of zones that no one else is
+    allowed to change in between. `in_transaction` runs in the transaction of the last piece, and only the last
+    publication gets the form's id. `fills` is the publication that created the zone that the plans fill, as the first
+    part of this write. The creator of a zone is allowed to fill it, even without the right to add records later.
 
     Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published. Later,
     raise PublishedInPart: published pieces are not undone.
@@ -122,7 +122,7 @@ def publish_in_pieces(
 
 
 def parts_of(publication: Publication) -> list[Publication]:
-    """Return all publications of the write that this publication belongs to, in log order. Most writes have one."""
+    """Return all publications of the same write, in log order. Most writes have one publication."""
     if publication.part_of is None:
         return [publication]
     parts = Publication.objects.select_related("author", "token").filter(part_of=publication.part_of)
@@ -130,12 +130,12 @@ def parts_of(publication: Publication) -> list[Publication]:
 
 
 def make_room() -> bool:
-    """Wait until the nodes can take another piece without delaying edits. Return False if that takes too long."""
+    """Wait until the nodes can receive another piece without delaying edits. Return False if that takes too long."""
     return all(answer for _, answer in room_requested.send(sender=Publication))
 
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
-    """Return the plans of a piece with locked zones. Raise Unknown, RevisionMoved or Conflicts if a zone changed."""
+    """Lock a piece's zones and return their plans. Raise Unknown (deleted), RevisionMoved or Conflicts."""
     zones = {zone.pk: zone for zone in lock_zones(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)
@@ -152,7 +152,7 @@ def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], no
 
 
 def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
-    """Yield pieces of at most PIECE_RRSETS changes, by zone id. A larger piece contains only one name."""
+    """Yield pieces of at most PIECE_RRSETS changes, by zone id. Only a piece with a single name can be larger."""
     piece: dict[int, list[Change]] = {}
     size = 0
     for plan in plans:
@@ -167,13 +167,13 @@ def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
 
 
 def _by_name(plan: ZonePlan) -> list[list[Change]]:
-    """Return the changes grouped by name: names with only deletions first, the apex last."""
+    """Return the changes grouped by name: first names with only deletions, and the apex last."""
     found = [list(changes) for _, changes in groupby(plan.changes, key=lambda change: change.name)]
     return sorted(found, key=lambda of: (of[0].name == plan.zone.name, any(change.after is not None for change in of)))
 
 
 def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
-    """Return the plans with the revisions and SOAs that their zones have after the published pieces `latest`."""
+    """Update the plans with the revisions and SOAs that their zones had in the piece `latest`."""
     by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
     return tuple(_rebase_plan(plan, by_zone.get(plan.zone.pk)) for plan in plans)
 

@@ -1,7 +1,7 @@
-"""PTR records for A and AAAA records: the places of PTRs, and drafts that make PTRs and addresses agree. Verbs.
+"""Find the PTR records for addresses, and draft changes that make PTRs match A and AAAA records. Verbs.
 
 Functions read published content and the author's draft, or only published content for immediate changes. A PTR changes
-only if a person asks for it.
+only if a person requests it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,14 +30,14 @@ _MOST_TARGETS = 4  # of one PTR, to check if they have the address
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pair:
-    """An owner name, and an address that the name has, had or will have."""
+    """An owner name, and an address that it has, had or will have."""
 
     name: str
     address: str
 
 
 class State(StrEnum):
-    """The state of a pair: right, or the reason why the PTR is wrong or can't be fixed here."""
+    """The state of a pair: the PTR matches, or the reason why it is wrong or can't be fixed here."""
 
     AGREES = "agrees"
     MISSING = "missing"  # the name has the address, and there is no PTR
@@ -51,9 +51,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of an address's PTR: its owner name, its zone, and its current RRset.
+    """Where an address's PTR belongs: its owner name, its zone, and the current RRset.
 
-    `zone` is None if the author can see no zone for the PTR in the panel, or if the name is delegated to other servers.
+    `zone` is None if the author sees no zone for the PTR, or if the owner name is delegated to other servers.
     """
 
     owner: str
@@ -69,7 +69,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pair with the place of the address's PTR, and the state of the pair."""
+    """A pair, the place of its address's PTR, and the state of the pair."""
 
     pair: Pair
     place: Place
@@ -78,13 +78,13 @@ class Step:
 
     @property
     def is_open(self) -> bool:
-        """True if the pair does not agree and the author can fix it."""
+        """True if the PTR doesn't match and the author can fix it."""
         return self.state in (State.MISSING, State.OTHER, State.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """The drafted PTR RRsets: their number and zones, and the number that the author isn't allowed to change."""
+    """The result of drafting PTRs: the number of RRsets, their zones, and the number of rejected RRsets."""
 
     count: int = 0
     zones: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Drafted:
 
 
 def pairs_of(*rrsets: RRset | None) -> list[Pair]:
-    """Return a (name, address) pair for each served A or AAAA record. Skip wildcards, which don't name a host."""
+    """Return a (name, address) pair for each served A or AAAA record. Skip wildcards: they don't name a host."""
     return sorted(
         {
             Pair(rrset.name, address)
@@ -110,9 +110,9 @@ def steps_of(
     afters: Mapping[Key, RRset | None] | None = None,
     with_draft: bool = True,
 ) -> list[Step]:
-    """Return the state of each pair, in order. Pairs beyond `MOST_PAIRS` are left out.
+    """Return the state of each pair, in order. Omit pairs beyond `MOST_PAIRS`.
 
-    `afters` are further changes that the author is about to write. The number of queries does not depend on the number
+    `afters` has further changes that the author is about to write. The number of queries does not depend on the number
     of pairs.
     """
     looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
@@ -136,22 +136,22 @@ def steps_of(
 
 
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
-    """Draft changes to PTRs so that they agree with the existing addresses, where possible. Return a summary.
+    """Draft changes to PTRs that make them match the existing addresses, where possible. Return a summary.
 
-    A name that has the address is put into the PTR. It replaces a name without the address, or any other name with
-    `take_over`. If several names in one call have the address, the first is used. Names without the address are removed
-    from the PTR. Raise QuotaExceeded if the draft becomes too large.
+    A name that has the address is added as the PTR. It replaces a name without the address or, with `take_over`, any
+    other name. If several names in one call have the address, the first one is used. Names without the address are
+    removed from the PTR. Raise QuotaExceeded if the draft becomes too large.
     """
     steps = steps_of(author=author, pairs=pairs)
     return _draft(_changes_of(steps, take_over=take_over), author, now)
 
 
 def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
-    """Return the patches with matching PTRs for the addresses that they change, where the author has the right.
+    """Return the patches, with matching PTRs for the addresses that they change, where the author has the right.
 
-    The PTRs are decided from the current state: if someone changes the same PTRs before the patches are published, that
-    change is overwritten. A patch's own change to a PTR has precedence. Nothing is added to a refused patch: publishing
-    it shows the reason.
+    The PTRs are based on the current state: if someone changes the same PTRs before the patches are published, that
+    change is overwritten. A patch's own change to a PTR has precedence. If a patch is invalid, nothing is added to any
+    patch: publishing it shows the reason.
     """
     owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
     at = store_rrsets.rrsets_at_names(owners)
@@ -186,7 +186,7 @@ def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
 
 
 def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
-    """Return the patch with further changes, except for RRsets that the patch changes itself."""
+    """Add changes to the patch, except for RRsets that it already changes."""
     if not changes:
         return patch
     names_read = None if patch.names is None else {*patch.names, *(name for name, _ in changes)}
@@ -212,7 +212,7 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Return the places of addresses' PTRs: in the closest zone above, or at the target of a CNAME there (RFC 2317).
+    """Return each address's PTR place: in the closest zone above, or at the target of a CNAME there (RFC 2317).
 
     A classless zone in the panel is used even if the zone above it is elsewhere, or has no CNAME yet.
     """
@@ -241,7 +241,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
 
 
 def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset at the owner names as the author sees them, including the draft. Needs two queries.
+    """Return all RRsets at the owner names, including the author's draft changes. Needs two queries.
 
     `owners` is {zone id: (zone name, owner names)}.
     """
@@ -260,9 +260,9 @@ def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) 
 def _ttls_of(
     author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], *, with_draft: bool
 ) -> dict[Pair, int | None]:
-    """Return for each pair the TTL of the name's address, or None if the name doesn't have this address.
+    """Return the TTL of each pair's address record, or None if the name doesn't have this address.
 
-    Leave out pairs that the panel can't judge: names of other servers, and names with computed addresses.
+    Omit pairs that the panel can't check: names on other servers, and names with computed addresses.
     """
     zones = access.closest_zones_visible_to(author, {pair.name for pair in pairs})
     seen = _seen_in(author, zones, with_draft=with_draft, wildcards=True)
@@ -308,7 +308,7 @@ def _naming(current: RRset | None, step: Step, ttl: int) -> RRset:
 
 
 def _without(current: RRset | None, name: str) -> RRset | None:
-    """Return the RRset without records that point to `name`. Return None if no record is left."""
+    """Return the RRset without the records that point to `name`, or None if no record is left."""
     if current is None:
         return None
     return current.without([name])
@@ -336,7 +336,7 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
 def _seen_in(
     author: Drafter, zones: Mapping[str, Zone], *, with_draft: bool, wildcards: bool = False
 ) -> dict[int, dict[Key, RRset]]:
-    """Return the RRsets at these names, at the names above them (possible delegations), and at wildcards."""
+    """Return the RRsets at these names, above them (possible delegations), and optionally at matching wildcards."""
     looked_at: dict[int, tuple[str, set[str]]] = {}
     for owner, zone in zones.items():
         of_zone = looked_at.setdefault(zone.pk, (zone.name, set()))[1]
@@ -349,7 +349,7 @@ def _seen_in(
 
 
 def _wildcard_of(owner: str) -> str:
-    """Return the wildcard beside an owner name (`*.` and its parent). The name must not be the root."""
+    """Return the wildcard next to an owner name: `*.` and the parent name. The name must not be the root."""
     return f"*.{names.parent(owner)}".replace("..", ".")
 
 
@@ -359,7 +359,7 @@ def _is_cut(owner: str, zone: Zone, seen: Mapping[int, Mapping[Key, RRset]]) -> 
 
 
 def _between(owner: str, zone: Zone) -> Iterator[str]:
-    """Yield the names above an owner name inside its zone, without the apex."""
+    """Yield the names above an owner name, up to but excluding the zone's apex."""
     return (at for at in ancestors_within(owner, zone.name) if at != zone.name)
 
 

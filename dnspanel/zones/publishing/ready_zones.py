@@ -1,4 +1,4 @@
-"""The creation of many zones with prepared content, in few statements. Verbs."""
+"""Create many zones with prepared content, in few statements. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ COPY zones_zone (id, name, sort_name, serial, revision, rrset_count, created_at,
 
 @dataclass(frozen=True, slots=True)
 class BulkZone:
-    """A zone to create: its id from `allocate_zone_ids`, its name, the serial of its SOA, and its number of RRsets."""
+    """A zone to create: its id (from `allocate_zone_ids`), name, SOA serial, and number of RRsets."""
 
     id: int
     name: str
@@ -65,7 +65,7 @@ class BulkZone:
 
 @dataclass(frozen=True, slots=True)
 class ExistingZone:
-    """The properties of an existing zone that a plan must remember."""
+    """An existing zone's id, revision and serial, for a plan to remember."""
 
     id: int
     revision: int
@@ -82,7 +82,7 @@ def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
 
 
 def allocate_zone_ids(count: int) -> list[int]:
-    """Allocate and return ids that no other zone has or will have, ascending and consecutive."""
+    """Allocate zone ids that are never used for other zones. Return them in ascending order."""
     return sorted(id for (id,) in fetch_all(_ALLOCATE, [count]))
 
 
@@ -96,12 +96,12 @@ def create_ready_zones(  # zones, and what happens with them
     in_transaction: InCreation = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """Create zones at revision 1 in one publication, or none. `rows` makes the RRsets in the format of `copy_rows`.
+    """Create zones at revision 1 in one publication, or none. `rows` returns the RRsets in the format of `copy_rows`.
 
-    `in_transaction` signs the zones whose names are in `signed`. A zone with a deleted predecessor begins above the
-    predecessor's last serial; `in_transaction` gets the ids of such zones. Raise NamesTaken with all names that have a
-    zone, NamesRefused with all names that the author is not allowed to have (see `nesting`), NameReserved for a
-    reserved one, QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
+    `in_transaction` must sign the zones in `signed`. If a zone with the same name was deleted, the new zone begins
+    above its last serial; `in_transaction` is called with the ids of such zones. Raise NamesTaken with all names that
+    already have a zone, NamesRefused with all names that the author isn't allowed to have (see `nesting`),
+    NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the database rejects.
     """
     try:
         with transaction.atomic(durable=True):
@@ -129,7 +129,7 @@ def create_ready_zones(  # zones, and what happens with them
 
 
 def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: datetime) -> None:
-    """Raise NamesRefused with all new zones that the author must not create because of a rule of a zone above."""
+    """Raise NamesRefused with all new zones that the author can't create because of a rule for a zone above."""
     coming = [Zone(pk=zone.id, name=zone.name) for zone in zones]
     kept = reasons_over(coming, author=author, reason=reason, now=now)
     if kept:
@@ -137,7 +137,7 @@ def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: da
 
 
 def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
-    """Raise QuotaExceeded if the zones are too many, or one zone is too large, for the author or the team."""
+    """Raise QuotaExceeded if the zones exceed the author's or the team's quota, in number or in one zone's size."""
     zone_quotas.refuse_zones(author, team, len(zones))
     zone_quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
 
@@ -145,9 +145,9 @@ def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | 
 def insert_zones(
     *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
 ) -> list[BulkZone]:
-    """Write zones and their RRsets into the tables. Return the zones with their first serials.
+    """Write zones and their RRsets to the tables. Return the zones with their first serials.
 
-    If a zone with the same name was deleted, the first serial is above that zone's last one (`last_serials`).
+    If a zone with the same name was deleted, the first serial is above that zone's last serial (`last_serials`).
     `append_publication` must follow in the same transaction. Raise NameReserved for a name in a reserved zone.
     """
     for zone in zones:
@@ -185,7 +185,7 @@ def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREAT
 
 
 def taken_names(names: Sequence[str]) -> list[str]:
-    """Return the given names that have a zone already or occur twice, in order."""
+    """Return the names that already have a zone or occur twice, in order."""
     taken: dict[str, None] = {}
     seen = set(existing_zones(names))
     for name in names:
@@ -196,8 +196,8 @@ def taken_names(names: Sequence[str]) -> list[str]:
 
 
 def prefer_indexes() -> None:
-    """Forbid table scans until the end of the transaction.
+    """Disable sequential table scans until the end of the transaction.
 
-    With a thousand ids in one query, PostgreSQL may prefer a scan, because its statistics may lack the last batch.
+    For a thousand ids, PostgreSQL may choose a scan, because its statistics may not include the last batch.
     """
     execute("SET LOCAL enable_seqscan = off")

@@ -1,6 +1,6 @@
-"""The restoration of zones from the trash, in one publication, or in one for each piece. Verbs.
+"""Restore zones from the trash, in one publication, or in several if there are many zones. Verbs.
 
-An obstacle to one zone affects only that zone: it stays in the trash, and the outcome has the reason. Each zone passes
+A problem with one zone affects only that zone: it stays in the trash, and the outcome has the reason. Each zone passes
 the same checks as if it were restored alone: rights, the name, zones above and below, the chain of trust, freezes,
 publish hooks, quotas.
 """
@@ -51,7 +51,7 @@ _TRIES = 3  # in case others create zones with the same names
 
 @dataclass(frozen=True, slots=True)
 class TrashSelection:
-    """A selection of zones in the trash. A zone must match every given field."""
+    """A selection of zones in the trash. Selected zones match every given field."""
 
     ids: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
@@ -62,21 +62,21 @@ class TrashSelection:
 
 @dataclass(slots=True)
 class Restored:
-    """The publications that restored zones, and the outcome for each zone."""
+    """The publications that restored zones, and each zone's outcome."""
 
     publications: list[Publication] = field(default_factory=list)
     outcome: ZonesOutcome = field(default_factory=ZonesOutcome)
 
     @property
     def last(self) -> Publication | None:
-        """The newest publication. A node with this publication also has the earlier ones."""
+        """The newest publication, or None. A node that has this publication also has the earlier ones."""
         return self.publications[-1] if self.publications else None
 
 
 def selected_from_trash(selection: TrashSelection, author: Person, most: int = MOST_ZONES) -> list[Zone]:
     """Return the selected zones in the trash that the author can see, most recently deleted first.
 
-    Raise TooMany if there are more than `most`. Raise Forbidden if the author can delete no zone anywhere.
+    Raise TooMany if there are more than `most`. Raise Forbidden if the author isn't allowed to delete any zone.
     """
     actor = actor_of(author)
     if actor is None or not actor.may_somewhere(Right.DELETE_ZONE):
@@ -98,15 +98,15 @@ def selected_from_trash(selection: TrashSelection, author: Person, most: int = M
 
 
 def newest_in_trash(author: Person) -> QuerySet[Zone]:
-    """Return the zones in the trash that the author can see, but only the newest of those with the same name."""
+    """Return the zones in the trash that the author can see. If several have the same name, return only the newest."""
     later = Zone.objects.filter(name=OuterRef("name"), deleted_at__gt=OuterRef("deleted_at"))
     return access.trash_visible_to(author).exclude(Exists(later))
 
 
 def gone_for_good(publication: Publication) -> list[str]:
-    """Return the names of zones that a publication deleted, and that a person later removed from the trash.
+    """Return the names of zones that a publication deleted and that were permanently deleted by hand later.
 
-    Zones that the trash removes automatically after TRASH_DAYS are not included.
+    Zones that are deleted automatically after TRASH_DAYS are not included.
     """
     deleted_at = gone_stamp(publication.at)
     gone = AuditEntry.objects.filter(action=GONE, at__gte=publication.at, details__deleted_at=deleted_at)
@@ -114,12 +114,12 @@ def gone_for_good(publication: Publication) -> list[str]:
 
 
 def is_out_of_trash(publication: Publication, now: datetime) -> bool:
-    """Return True if the zones that a publication deleted were in the trash for TRASH_DAYS, so that they are gone."""
+    """Return True if the zones that a publication deleted have left the trash after TRASH_DAYS."""
     return gone_at(publication.at) <= now
 
 
 def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:
-    """Return the outcome that `restore_zones` would have, without asking publish hooks. Write nothing."""
+    """Return the expected outcome of `restore_zones`, without asking publish hooks. Write nothing."""
     total = ZonesOutcome()
     for piece in _pieces(zones):
         with transaction.atomic(durable=True):
@@ -136,13 +136,13 @@ def restore_zones(
     in_transaction: InTransaction = nothing,
     joins: Publication | None = None,
 ) -> Restored:
-    """Restore zones with higher serials, in one publication, or in one for each piece if there are many.
+    """Restore zones with higher serials, in one publication, or in several if there are many zones.
 
     Return the publications, and an outcome with each zone that stays in the trash and the reason. A zone that is
-    restored already counts as unchanged. `in_transaction` runs in the transaction of each publication. The last
-    publication gets `form_id`: the same form sent twice publishes once. The publications are parts of one write, which
-    can begin with `joins`. Raise PublishingOnHold or another ZoneError before the first piece; errors in later pieces
-    leave the rest in the trash.
+    already restored counts as unchanged. `in_transaction` runs in the transaction of each publication. Only the last
+    publication gets `form_id`; if the same form is sent twice, the second call returns the first result. The
+    publications are parts of one write, which can begin with `joins`. Raise PublishingOnHold or another ZoneError
+    before the first publication; after an error in a later piece, the remaining zones stay in the trash.
     """
     if (first := _published_by(acting.form_id)) is not None:
         return first
@@ -173,17 +173,17 @@ def restore_zones(
 
 
 def gone_stamp(deleted_at: datetime) -> str:
-    """Format the time of a deletion as in the audit log's entry about a zone that was deleted for good."""
+    """Format the time of a deletion like the audit-log entry for a permanently deleted zone."""
     return f"{deleted_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
-    """Write the SOA of each restored zone, which is already live. Return the revisions for the log.
+    """Write the SOA of each restored zone, which is already live. Return the revisions for the change log.
 
-    Each SOA gets the zone's next serial, because secondaries must see that the serial moved. The serial is also above
-    that of any later deleted zone with the same name. Two kinds of zones keep their SOA: presigned zones, because the
-    signatures cover the serial, and transferred zones, because the serial is the primary's. A DS for a zone of this
-    panel is disabled if it matches none of that zone's keys. A zone that no node had is not brought to the nodes.
+    Each SOA gets the zone's next serial, because secondaries must see an increase. The serial is also above that of any
+    later deleted zone with the same name. Presigned zones keep their SOA, because the signatures cover the serial.
+    Transferred zones keep it too, because the primary sets the serial. In the other zones, a DS for a zone of this
+    panel is disabled if it matches none of that zone's keys. A zone that no node had is not sent to the nodes.
     `append_publication` must follow in the same transaction.
     """
     fixed = presigned_zones([zone.pk for zone in zones]) | {zone.pk for zone in zones if zone.transferred_from}
@@ -221,7 +221,7 @@ def restorations(zones: Sequence[Zone], now: datetime) -> list[NewRevision]:
 
 
 def _pieces(zones: Iterable[Zone]) -> Iterator[list[Zone]]:
-    """Split the zones into pieces of one publication each, in the order given."""
+    """Split the zones into pieces for one publication each, in the given order."""
     piece: list[Zone] = []
     rrsets = 0
     for zone in zones:
@@ -261,7 +261,7 @@ def _restore_piece(
 def _bring_back(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str]
 ) -> tuple[list[NewRevision], ZonesOutcome]:
-    """Restore each zone that passes all checks. Return the revisions, and the outcome for each zone."""
+    """Restore each zone that passes all checks. Return the revisions and the outcome."""
     ready_zones.prefer_indexes()
     outcome = ZonesOutcome()
     coming = _coming(zones, author, reason, now, left, outcome)
@@ -286,7 +286,7 @@ def _bring_back(
 def _coming(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str], outcome: ZonesOutcome
 ) -> list[Zone]:
-    """Lock the zones. Return the zones that can be restored, and record the refused ones in the outcome."""
+    """Lock the zones and return those that can be restored. Record the rejected ones in the outcome."""
     rows = Zone.objects.select_for_update(of=("self",), no_key=True).select_related("team", "created_by")
     found = {zone.pk: zone for zone in rows.filter(pk__in=[zone.pk for zone in zones]).order_by("pk")}
     trashed = [zone for each in zones if (zone := found.get(each.pk)) is not None and zone.deleted_at is not None]
@@ -315,7 +315,7 @@ def _coming(
 def _refusal(
     zone: Zone, author: Author, kept: Mapping[int, str], taken: Mapping[str, object], coming: Mapping[str, Zone]
 ) -> str:
-    """Return the reason why a zone must stay in the trash, or "". Other zones count only if they have the same name."""
+    """Return the reason why a zone must stay in the trash, or "". `coming` has other zones restored in the call."""
     try:
         access.require_right(author, zone, Right.DELETE_ZONE)
         refuse_locked(author, zone, None)
@@ -329,7 +329,7 @@ def _refusal(
 
 
 def _published_by(form_id: UUID | None) -> Restored | None:
-    """Return the result of an earlier submission of this form, or None if it restored nothing."""
+    """Return the result of an earlier submission of this form, or None if it published nothing."""
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:
         return None

@@ -1,4 +1,4 @@
-"""The publishing of a draft as one sequence of the log, with a revision of each zone. Verbs."""
+"""Publish a draft as one publication in the change log, with a revision of each zone. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,11 +56,11 @@ Accepted = bool | Collection[str]
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """A person's answers to the plans that they reviewed.
+    """What a person accepted and confirmed after reviewing the plans.
 
     `accept_warnings` is True, or the codes of the accepted warnings. A DS that breaks a zone of this panel must be
     accepted by its code and with a reason; then the publisher process allows it. `confirmed` is True if a person
-    confirmed a change that the guard would hold. With `past_rules`, the author bypasses approval rules and freezes, and
+    confirmed a change that the guard would stop. With `past_rules`, the author bypasses approval rules and freezes, and
     must give a reason.
     """
 
@@ -77,7 +77,7 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises an error to refuse t
 def preview(
     *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
-    """Return the plans that `publish` would carry out now with the author's draft, or with its changes to `zones`."""
+    """Return the plans that `publish` would carry out now for the author's draft, or for its changes to `zones`."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
     # A draft can outlive a grant, so zones that the author can no longer see are left out.
@@ -86,7 +86,7 @@ def preview(
 
 
 def drafted_zones(*, author: Drafter, of: NamedDraft | None = None) -> list[Zone]:
-    """Return the zones that `preview` plans: zones in the draft that the author can see."""
+    """Return the zones that `preview` plans: zones with draft operations that the author can see."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
 
@@ -107,24 +107,24 @@ def publish(
     consent: Consent | Consenting = Consent(),
     passing: Passing | None = None,
 ) -> Publication:
-    """Publish the author's draft, or only the draft's changes to `zones`, and drop the published operations.
+    """Publish the author's draft, or only its changes to `zones`, and remove the published operations from it.
 
-    `of` names a draft that is not open in the author's editor: the part that the author can see is published. A named
-    draft without remaining operations is deleted.
+    `of` is a named draft that is not open in the author's editor: the part that the author can see is published. A
+    named draft without remaining operations is deleted.
 
     1. Lock the draft, then the zones in the order of their ids.
     2. Plan: merge each RRset, check the rules, count removed RRsets.
-    3. Drop the operations, write the RRsets.
+    3. Delete the operations, write the RRsets.
     4. Append to the log as the last step, because all publishers queue for its head.
 
-    `consent` can be a function of the plans, so that a caller can compare the plans with the reviewed ones without
-    planning twice. If that function raises an error, nothing is published and the draft does not change. `passing`
-    decides from the plans how they pass approval rules. Without it, a draft that waits for approval is refused.
+    `consent` can be a function of the plans. A caller can then compare them with the reviewed plans without planning
+    twice. If it raises an error, nothing is published and the draft does not change. `passing` decides from the plans
+    how they pass approval rules. Without it, a draft that waits for approval is rejected.
 
     Raise RightMissing for an RRset that the author is not allowed to change, ApprovalNeeded, Frozen, HookRefused,
-    DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): then the draft does not change. Raise
-    NothingToPublish after deleting operations that other people have published as well. The same form sent twice
-    returns the first publication.
+    DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): the draft then doesn't change. If no
+    change is left, because other people have already published the same changes, delete these operations and raise
+    NothingToPublish. A form sent twice returns the first publication.
     """
     author = acting.author
     assert author is not None, "every draft has an author"
@@ -154,10 +154,10 @@ def publish(
 
 
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
-    """Draft the inverse of a revision. Return the draft. Later changes by others will show as conflicts.
+    """Draft the inverse of a revision. Return the draft. Later changes by other people will show as conflicts.
 
-    Raise CannotUndo for a revision that created, deleted, restored or signed the zone, and if the draft already changes
-    one of the same RRsets.
+    Raise CannotUndo for a revision that created, deleted or restored the zone or changed its signing. Also raise it if
+    the draft already changes one of the same RRsets.
     """
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
@@ -174,7 +174,7 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes that take the zone back to a revision. Return the draft.
+    """Draft the changes that revert the zone to a revision. Return the draft.
 
     Raise CannotUndo if the zone has no such revision, or if the draft already changes one of the RRsets.
     """
@@ -192,7 +192,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """Lock and return the author's draft, with its operations. Return None and no operations if there is no draft."""
+    """Lock the author's draft. Return it and its operations, or None and no operations if the author has no draft."""
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
@@ -213,7 +213,7 @@ def refuse(
     *,
     confirmed: bool,
 ) -> None:
-    """Raise RightMissing, QuotaExceeded, Conflicts, RuleViolations or GuardHolds if a plan must not be carried out."""
+    """Raise RightMissing, QuotaExceeded, Conflicts, RuleViolations or GuardHolds if a plan isn't allowed."""
     for plan in plans:
         access.refuse_changes(author, plan.zone, plan.changes, under)
     zone_quotas.refuse_growth(author, plans)
@@ -230,14 +230,14 @@ def refuse(
 
 
 def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
-    """Return the plans' zones that the guard holds until a person confirms, because they lose too many RRsets."""
+    """Return the zones that a person must confirm, because they lose many RRsets, apex NS records or a DS."""
     return [
         GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
     ]
 
 
 def _accepted_with_reason(accepted: Accepted, reason: str) -> Accepted:
-    """Return the accepted warnings. Without a reason, a DS that breaks a zone isn't accepted."""
+    """Return the accepted warnings. Without a reason, a DS that breaks a zone (BREAKING_DS) isn't accepted."""
     return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
 
 
@@ -255,7 +255,7 @@ def carry_out(
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication | None:
-    """Write the changes of checked plans and append them to the log. Return None if there are no changes."""
+    """Write the changes of checked plans and append them to the change log. Return None if there are no changes."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
     if not revisions:
         return None
@@ -267,7 +267,7 @@ def carry_out(
 
 
 def _with_soa(plan: ZonePlan) -> list[Change]:
-    """Return the plan's changes, including the SOA's. Only the SOA of a presigned zone can stay unchanged."""
+    """Return the plan's changes, including the SOA's. The SOA can stay unchanged only in a presigned zone."""
     apex = plan.zone.name, rdtypes.SOA
     others = [change for change in plan.changes if change.key != apex]
     if plan.soa_before == plan.soa_after:

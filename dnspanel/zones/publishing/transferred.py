@@ -1,8 +1,8 @@
-"""The removal of expired transferred zones from the nodes, and their return. Verbs.
+"""Remove expired transferred zones from the nodes, and send them to the nodes again. Verbs.
 
-PowerDNS cannot answer SERVFAIL for one zone of a file without an error of the whole backend: for a zone without its
-SOA, with a disabled SOA, or without records, it returns REFUSED or an answer from the zone above (`test_unserved` in
-tests/oracle). So the zone leaves the nodes, as a deleted one does, and resolvers ask the other name servers.
+PowerDNS can't answer SERVFAIL for one zone of a file without an error in the whole backend. For a zone without its SOA,
+with a disabled SOA, or without records, it returns REFUSED or an answer from the zone above (`test_unserved` in
+tests/oracle). Expired zones are therefore removed from the nodes, like deleted ones; resolvers then ask other servers.
 """
 
 from collections.abc import Callable, Collection
@@ -22,9 +22,9 @@ InTransaction = Callable[[Publication], object]
 def stop_serving(
     *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, in_transaction: InTransaction
 ) -> Publication | None:
-    """Remove transferred zones from the nodes, and keep their content in the panel. The panel itself is the author.
+    """Remove transferred zones from the nodes, but keep their content in the panel. The panel itself is the author.
 
-    Return None, without calling `in_transaction`, if no node has the zones. Otherwise `in_transaction` runs in the same
+    Return None without calling `in_transaction` if no node has the zones. Otherwise, `in_transaction` runs in the same
     transaction.
     """
     if not zone_ids:
@@ -44,7 +44,7 @@ def stop_serving(
 
 
 def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, reason: str) -> Publication | None:
-    """Bring the zone to the nodes. Return None if they have it already.
+    """Publish the zone to the nodes. Return None if they already have it.
 
     Call this function as the last step of a transaction that has locked the zone.
     """

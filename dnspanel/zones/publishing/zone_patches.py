@@ -1,7 +1,7 @@
-"""Patches: changes that are published immediately, without a draft. Both APIs, dynamic updates and scripts use them.
+"""Publish changes immediately, without a draft. Both APIs, dynamic updates and scripts use these patches.
 
-A patch computes the new RRsets of a zone *as a function of the current ones*, which are only certain once the zone is
-locked: "add this record" must not lose a record that another writer added a moment before.
+A patch is a *function of the zone's current RRsets*, which are certain only after the zone is locked. "Add this record"
+must not lose a record that another writer added a moment before.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -39,9 +39,9 @@ Step = Callable[[RRset | None], RRset | None]
 class Patch:
     """A change to a zone, as a function of the zone's current RRsets.
 
-    `decide` gets every RRset at `names` (None: of the whole zone) from the locked zone, and returns the changed ones.
-    It is pure, and can raise any error to refuse the publication. `at_revision` is the revision that the zone must
-    still have. With `drops_signatures`, the patch removes the signatures of a presigned zone.
+    `decide` is called with all RRsets at `names` (None: of the whole zone) of the locked zone, and returns the changed
+    ones. It is pure, and can raise any error to reject the publication. `at_revision` is the revision that the zone
+    must still have. With `drops_signatures`, the patch removes the signatures of a presigned zone.
     """
 
     zone: Zone
@@ -53,14 +53,14 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The publication of patches (None if nothing changed), and the plans in the order of the patches."""
+    """The publication of the patches (None if nothing changed), and their plans in the same order."""
 
     publication: Publication | None
     plans: tuple[ZonePlan, ...]
 
 
 def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision: int | None = None) -> Patch:
-    """Return a patch that takes the steps in order. Several steps for one RRset build on each other."""
+    """Return a patch that carries out the steps in order. Several steps for one RRset build on each other."""
 
     def decide(current: CurrentRRsets) -> Changes:
         changes: dict[Key, RRset | None] = {}
@@ -77,12 +77,12 @@ def replace_with(rrset: RRset) -> Step:
 
 
 def remove_rrset(current: RRset | None) -> RRset | None:
-    """Return None, which removes the whole RRset. This function is a step of a patch."""
+    """Return None, which removes the whole RRset. This function is used as a step."""
     return None
 
 
 def add_records(rrset: RRset) -> Step:
-    """Return a step that adds the records of `rrset`. If the RRset exists, its TTL and comment stay."""
+    """Return a step that adds the records of `rrset`. If the RRset already exists, keep its TTL and comment."""
 
     def step(current: RRset | None) -> RRset | None:
         if current is None:
@@ -95,7 +95,7 @@ def add_records(rrset: RRset) -> Step:
 
 
 def without(rdata_texts: Collection[str]) -> Step:
-    """Return a step that removes records by their canonical rdata. The step deletes the RRset if no record is left."""
+    """Return a step that removes records by their canonical rdata, and the RRset if no record is left."""
 
     def step(current: RRset | None) -> RRset | None:
         return None if current is None else current.without(rdata_texts)
@@ -115,15 +115,15 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
 ) -> Outcome:
     """Publish all patches in one publication, with one revision per zone, or publish none of them.
 
-    Changes to more RRsets than `pieces.PIECE_RRSETS` become several publications, but are checked as a whole first.
-    Between these publications, other people's edits are published, and readers see only some of the changes. Without
-    `in_pieces`, there is one publication, so that it can be undone as a whole, even if other people have to wait.
+    Changes to more RRsets than `pieces.PIECE_RRSETS` are published in several publications, after a check of the whole
+    change. In between, other people's edits are published, and readers see only some of the changes. Without
+    `in_pieces`, there is only one publication. It can be undone as a whole, but other people may have to wait.
 
     A zone can have only one patch. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its
-    revision, RightMissing for an RRset that the author is not allowed to change, RuleViolations, GuardHolds unless
-    `confirmed`, PublishedInPart if only some publications succeeded, and the errors of a patch's `decide`.
-    `in_transaction` runs in the same transaction (the last one), even if nothing changes: its writes are committed only
-    if the patches are published. The same form sent twice returns the first publication, without plans.
+    expected revision, or RightMissing for an RRset that the author is not allowed to change. Raise RuleViolations,
+    GuardHolds unless `confirmed`, PublishedInPart if only some publications succeeded, or the errors of a patch's
+    `decide`. `in_transaction` runs in the same transaction (the last one), even if nothing changes: its writes are
+    committed only if the patches are published. A form sent twice returns the first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")
@@ -154,7 +154,7 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
-    """Publish as `publish_patches` does. Try at most `attempts` times if others change the zones between pieces."""
+    """Implement `publish_patches`. If other people change the zones between pieces, try at most `attempts` times."""
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):
@@ -184,7 +184,7 @@ def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePl
 
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
-    """Lock the zones, and return the plan of each patch. Raise Unknown, RevisionMoved, or any error of `decide`."""
+    """Lock the zones and return a plan for each patch. Raise Unknown, RevisionMoved, or any error of `decide`."""
     alive = {zone.pk: zone for zone in lock_zones([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)
@@ -204,9 +204,9 @@ def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tup
 
 
 def _read_rrsets(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
-    """Return the RRsets that each patch reads, and the RRsets at names above, which the rules need.
+    """Return the RRsets that each patch reads, and the RRsets at the names above, which the rules need.
 
-    One query reads names, and one reads full zones.
+    Needs one query for patches with names, and one for patches of whole zones.
     """
     some = {
         patch.zone.pk: (zones[patch.zone.pk].name, with_ancestors(patch.names, zones[patch.zone.pk].name))

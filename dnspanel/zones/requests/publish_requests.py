@@ -1,8 +1,8 @@
-"""Requests to publish a named draft after approval or at a set time. Verbs.
+"""Request the publication of a named draft after approval or at a set time. Verbs.
 
-The publication is in the name of the request's author and uses the author's current rights, even if an approver
-publishes it. An approval covers exactly the content that the approver saw. Later changes to the draft, or to its RRsets
-in the zone, make the approval stale. A person who may have worked in the draft cannot approve it.
+The request is published in its author's name and with the author's current rights, even if an approver publishes it. An
+approval covers exactly the content that the approver saw. Later changes to the draft, or to its RRsets in the zone,
+make the approval stale. A person who may have worked in the draft can't approve it.
 """
 
 import logging
@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The author's terms of a request: reason, accepted warnings, a confirmed mass deletion, and publication time."""
+    """The terms of a request: reason, accepted warnings, confirmation of a mass deletion, and publication time."""
 
     reason: str = ""
     accepted: Collection[str] = ()
@@ -84,9 +84,9 @@ def ask(
 ) -> PublishRequest:
     """Create a request to publish the draft after approval, and not before the time in `terms`.
 
-    `name` is for a draft without a name. Raise Forbidden without the right to edit, and DraftRefused as
-    `named_drafts.put_aside` does. Raise RequestRefused if the draft already has a request or more than MOST_CHANGES
-    changes, if the reason lacks a required ticket, or if the time is past or later than LATEST.
+    `name` is for a draft without a name. Raise Forbidden without the right to edit, and DraftRefused like
+    `named_drafts.put_aside`. Raise RequestRefused if the draft already has a request or more than MOST_CHANGES changes,
+    or if the reason lacks a required ticket. Raise it also for a time in the past or more than LATEST ahead.
     """
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
@@ -129,8 +129,8 @@ def ask(
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
     """Approve the request if its content still has the digest `seen`. Return the note.
 
-    Raise RequestRefused if the person isn't allowed to approve, or if the content has another digest now. The refusal
-    is recorded in the audit log.
+    Raise RequestRefused if the person isn't allowed to approve, or if the content has another digest now. A rejected
+    approval is recorded in the audit log.
     """
     with _refusal_told("approve", request, by, now), transaction.atomic():
         found = _lock_request(request)
@@ -148,10 +148,10 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """End the request, and return the note with the reason `text`.
+    """Decline the request and close it. Return the note with the reason `text`.
 
-    The request's draft becomes an ordinary draft again. Raise RequestRefused if `text` is empty or `by` isn't allowed
-    to decline.
+    The request's draft becomes an ordinary draft again. Raise RequestRefused if `text` is empty or if the person isn't
+    allowed to decline.
     """
     if not text.strip():
         raise RequestRefused(gettext("Enter a reason to decline the request."))
@@ -167,7 +167,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused if the text is empty or the request ended."""
+    """Add a comment for all readers of the request. Raise RequestRefused if it is empty or the request is closed."""
     if not text.strip():
         raise RequestRefused(gettext("Enter a comment."))
     with transaction.atomic():
@@ -178,7 +178,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Withdraw an open request and keep the draft. Raise RequestRefused unless `by` made it or owns the draft."""
+    """Withdraw an open request, but keep the draft. Raise RequestRefused unless `by` made it or owns the draft."""
     with transaction.atomic():
         found = _lock_request(request)
         _refuse_to_change(by, found)
@@ -202,8 +202,8 @@ def publish_request(
     """Publish the request in its author's name and with the author's current rights.
 
     `by` is the author, an approver, or None at the scheduled time. With a reason in `past_rules`, a person with the
-    right to govern the zones bypasses the remaining rules and is the publication's author. Raise RequestRefused if the
-    request has ended or `by` isn't allowed to publish it. Raise the errors of `revision.publish`.
+    right to govern the zones bypasses the remaining rules as the publication's author. Raise RequestRefused if it is
+    closed, `by` isn't allowed to publish it, or someone has the draft open. Raise the errors of `revision.publish`.
     """
     draft = request.draft
     if draft is None or not request.is_open:
@@ -240,7 +240,7 @@ def publish_request(
 
 
 def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Raise RequestRefused unless the person is allowed to publish the request as its author or an approver."""
+    """Raise RequestRefused unless the person is allowed to publish the request, as its author or as an approver."""
     status = status_of(request, by)
     if not status.may_publish:
         with _refusal_told("publish", request, by, now):
@@ -263,7 +263,7 @@ def _refuse_draft_in_use(draft: Draft) -> None:
 
 
 def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
-    """Return a Passage with the approvers whose approvals count. Raise RequestRefused if the plans omit changes."""
+    """Return a Passage with the approvers that count. Raise RequestRefused if the plans don't include all changes."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
         raise RequestRefused(
             gettext("The requester can no longer see all zones in the request, or some zones were deleted.")
@@ -275,9 +275,9 @@ def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence
 def publish_due(*, now: datetime) -> int:
     """Publish due requests. Return the number of publications.
 
-    A request is tried once. If it is refused, the request stores the reason, and the author can set a new time. While
-    publishing is on hold, all requests wait. If a request's creation time is in the future, the clock was set back.
-    This is noted once in the request and the audit log.
+    Each request is tried once. If it is rejected, the reason is stored in the request, and the author can set a new
+    time. While publishing is on hold, all requests wait. If a request's creation time is in the future, the clock was
+    set back. This is noted once in the request and the audit log.
     """
     set_back = Q(asked_at__gt=now + CLOCKS_DIFFER, publish_at__isnull=False, refusal="")
     due = PublishRequest.objects.filter(
@@ -304,7 +304,7 @@ def publish_due(*, now: datetime) -> int:
 
 
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
-    """Note in the request and the audit log that the clock was set back, which makes the request wait longer."""
+    """Note in the request and the audit log that the clock was set back, which delays the request."""
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     refusal = gettext(
         "The panel’s clock was set back to {clock}. The request will still be published at the scheduled time."
@@ -353,7 +353,7 @@ def _author_of(request: PublishRequest) -> Actor:
 
 
 def _lock_request(request: PublishRequest) -> PublishRequest:
-    """Lock and return the request. Raise RequestRefused if it has ended."""
+    """Lock and return the request. Raise RequestRefused if it is closed."""
     related = PublishRequest.objects.select_for_update(of=("self",), no_key=True).select_related("draft", "author")
     found = related.filter(pk=request.pk).first()
     if found is None or not found.is_open:
@@ -393,7 +393,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """Record in the audit log that the block raised RequestRefused, after the block's rollback."""
+    """Record a RequestRefused error of the block in the audit log, after the block's rollback."""
     try:
         yield
     except RequestRefused as refusal:

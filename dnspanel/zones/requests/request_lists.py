@@ -1,4 +1,4 @@
-"""Lists of requests for a reader: own requests, requests waiting for approval, and a zone's scheduled requests."""
+"""List the requests for a reader: own requests, requests waiting for approval, and a zone's scheduled requests."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -58,8 +58,8 @@ class ZoneCalendar:
 class Attention:
     """Requests and freezes that need a person's attention.
 
-    These are requests waiting for the person's approval, the person's own failed, declined and scheduled requests, and
-    panel-wide freezes: current ones with their end, and future ones with their start.
+    These are requests waiting for the person's approval, and the person's own failed, declined and scheduled requests.
+    Also included are panel-wide freezes: current ones with their end times, and future ones with their start times.
     """
 
     waiting: tuple[PublishRequest, ...] = ()
@@ -71,9 +71,9 @@ class Attention:
 
 
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
-    """Return the request with this key. Raise RequestUnknown unless the reader made it or sees one of its zones.
+    """Return the request with this key. Raise RequestUnknown unless the reader made it or can see one of its zones.
 
-    A token other than the author's must see all of the request's zones completely, since an act affects all of them.
+    Other tokens than the author's must see all of its zones completely, because an action affects all of them.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
     found = first_or(related.filter(key=key), RequestUnknown)
@@ -88,7 +88,7 @@ def notes_of(request: PublishRequest) -> list[RequestNote]:
 
 
 def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[PublishRequest]:
-    """Return the reader's requests, newest first; for a token, the owner's last requests that the token can see."""
+    """Return the reader's requests, newest first; for a token, its owner's recent requests that the token can see."""
     found = PublishRequest.objects.filter(author=person(reader)).select_related(
         "draft", "author", "token", "ended_by", "publication"
     )
@@ -100,9 +100,9 @@ def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) 
 
 
 def waiting_for(reader: Drafter) -> list[PublishRequest]:
-    """Return requests that wait for the reader's approval, oldest first. Examine at most MOST_LOOKED_AT requests.
+    """Return requests that wait for the reader's approval, oldest first. Check at most MOST_LOOKED_AT requests.
 
-    Requests that are approved, or that the reader approved after the last edit of the draft, are omitted.
+    Omit requests that are fully approved, or that the reader approved after the draft's last edit.
     """
     user = person(reader)
     found = list(
@@ -143,7 +143,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
 def approval_states(requests: Iterable[PublishRequest]) -> dict[int, ApprovalState]:
     """Return the approval state of each open request, by id. The drafts must be loaded.
 
-    Only approvals after the last edit of the draft count. Needs two queries if no approval rules exist.
+    Only approvals after the draft's last edit count. Needs two queries if there are no approval rules.
     """
     drafts = {each: each.draft for each in requests if each.is_open and each.draft is not None}
     zones = Zone.objects.in_bulk({pk for each in drafts for pk in each.zone_ids}) if drafts else {}
@@ -171,7 +171,7 @@ def approval_states(requests: Iterable[PublishRequest]) -> dict[int, ApprovalSta
 
 
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
-    """Return requests that bypassed rules since `since`, newest first, if the reader sees one of their zones."""
+    """Return requests that bypassed rules after `since`, newest first, if the reader can see one of their zones."""
     found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
     listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
     seen = (
@@ -187,9 +187,9 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """Return the request of this publication, with the approvals as `notes`, or None if there was no request.
+    """Return the request that led to this publication, with its approvals as `notes`, or None.
 
-    A publication without a request costs one query.
+    Needs one query if there was no request.
     """
     approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
     found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))
@@ -197,9 +197,9 @@ def request_behind(publication: Publication) -> PublishRequest | None:
 
 
 def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
-    """Return the ticket named in a reason, and its URL from the zones' approval rules. Both are empty without a ticket.
+    """Return the ticket named in a reason, and its URL from the zones' approval rules.
 
-    Needs one query if there are no rules, and none if the reason doesn't contain a digit.
+    Both are empty without a ticket or URL. Needs one query without rules, and none for a reason without digits.
     """
     if not any(map(str.isdigit, reason)):
         return "", ""
@@ -210,9 +210,9 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 
 
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
-    """Return a zone's scheduled requests and freezes. Needs one query if there are none, as for nearly every zone.
+    """Return a zone's scheduled requests and freezes. Needs one query for a zone without any, as most zones are.
 
-    `known` is the result of `rules_for` with this zone as `displayed`. If `known` has neither, no query is needed.
+    `known` is the result of `rules_for` with this zone as `displayed`. If it has neither, no query is needed.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()
@@ -229,9 +229,9 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
 
 
 def attention_of(reader: Drafter, now: datetime) -> Attention:
-    """Return the requests and panel-wide freezes that need the reader's attention. Needs one query if there are none.
+    """Return the requests and panel-wide freezes that need the reader's attention. One query if there are none.
 
-    Declined requests are listed until their draft is published, discarded or resumed.
+    A declined request stays in the list until its draft is published, discarded or resumed.
     """
     requests = PublishRequest.objects.filter(draft__isnull=False)
     waiting = requests.filter(state=RequestState.OPEN)
@@ -253,7 +253,7 @@ def attention_of(reader: Drafter, now: datetime) -> Attention:
 
 
 def types_by_zone(drafts: Collection[int]) -> dict[tuple[int | None, int], Counter[int]]:
-    """Count the changed RRsets of each type in drafts, by draft and zone."""
+    """Count the changed RRsets in drafts by type, for each draft and zone."""
     found: dict[tuple[int | None, int], Counter[int]] = {}
     rows = Operation.objects.filter(draft__in=drafts).values_list("draft", "zone", "type")
     for draft, zone, type_ in rows.order_by():

@@ -1,4 +1,4 @@
-"""The status of a request: the publication it would make, its approvals, and the possible approvers."""
+"""Find the status of a request: the publication it would make, its approvals, and the possible approvers."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each changed RRset → a di
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approval of a request. `moved` has the RRsets that changed after it, as texts of zone id, name and type."""
+    """An approval of a request. `moved` has the RRsets that changed since, as texts with the zone id, name and type."""
 
     note: RequestNote
     moved: frozenset[str]
@@ -46,24 +46,24 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The approvals that one rule requires of a request, and the number given."""
+    """The approvals that one rule requires for a request, and the number of approvals given."""
 
     rule: ApprovalRule
     given: int
 
     @property
     def is_met(self) -> bool:
-        """True if enough people approved."""
+        """True if enough people have approved."""
         return self.given >= self.rule.needed
 
     @property
     def who(self) -> str:
-        """A text that describes the people who can approve."""
+        """A text that describes who can approve."""
         return publish_guards.approvers_text(self.rule)
 
 
 class ApprovalState(StrEnum):
-    """The state of an open request: no approval is required, approvals are missing, or all are given."""
+    """The approval state of an open request: none required, approvals missing, or all given."""
 
     READY = "ready"
     PENDING = "pending"
@@ -71,7 +71,7 @@ class ApprovalState(StrEnum):
 
 
 def approval_state_of(demands: Iterable[Demand]) -> ApprovalState:
-    """Return the approval state of an open request with these demands."""
+    """Return the approval state of an open request to which these rules apply."""
     needed = [demand for demand in demands if demand.rule.needed]
     if not needed:
         return ApprovalState.READY
@@ -80,7 +80,7 @@ def approval_state_of(demands: Iterable[Demand]) -> ApprovalState:
 
 @dataclass(frozen=True, slots=True)
 class RequestStatus:
-    """The state of an open request, and the acts that a reader is allowed to do on it."""
+    """The status of an open request, and the actions on it that a reader is allowed to take."""
 
     request: PublishRequest
     plans: tuple[ZonePlan, ...]
@@ -105,7 +105,7 @@ class RequestStatus:
 
 
 def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
-    """Return the status of an open request, with a plan of its publication. Raise RequestUnknown if it has ended."""
+    """Return the status of an open request, with plans for its publication. Raise RequestUnknown if it is closed."""
     if request.draft is None or not request.is_open:
         raise RequestUnknown
     plans = plans_of(request)
@@ -144,7 +144,7 @@ def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
 
 
 def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZonePlan, ...]:
-    """Return the plans with only the changes in `moved`, which are the changes since an approval."""
+    """Return the plans with only the changes since an approval (`moved`). Omit plans without changes or conflicts."""
     kept = (
         replace(plan, changes=tuple(c for c in plan.changes if _key(plan, c.name, c.type) in moved)) for plan in plans
     )
@@ -152,7 +152,7 @@ def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZoneP
 
 
 def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
-    """Return the rules that require approval of the author's publication, and the freezes of the plans' zones.
+    """Return the rules that require approval for the author's publication, and the freezes of the plans' zones.
 
     `Rules.is_planned` is True if the zone `displayed` has scheduled requests. Needs one query if there are no rules.
     """
@@ -169,7 +169,7 @@ def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | N
 
 
 def may_go_past(author: Drafter, plans: Sequence[ZonePlan]) -> bool:
-    """Return True if the author is allowed to bypass the rules for this publication, with a reason."""
+    """Return True if the author is allowed to bypass the rules for this publication by giving a reason."""
     return bool(plans) and all(access.has_right(author, plan.zone, Right.GOVERN) for plan in plans)
 
 
@@ -192,7 +192,7 @@ def rules_concerned(plans: Sequence[ZonePlan], rules: Rules) -> tuple[ApprovalRu
 def _reason_not(
     request: PublishRequest, user: User, reader: Drafter, demands: Sequence[Demand], involved: Collection[int]
 ) -> str:
-    """Return the reason why the person isn't allowed to approve or decline, or an empty string."""
+    """Return the reason why the reader isn't allowed to approve or decline, or an empty string."""
     if token_of(reader) is not None and not can(reader, Permission.APPROVE):
         return gettext(
             "This token isn’t allowed to approve or decline requests. Grant it the permission, or use the request page."
@@ -217,7 +217,7 @@ def approvals_of(request: PublishRequest, seen: Seen) -> tuple[Approval, ...]:
 
 
 def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> set[int]:
-    """Return the ids of the accounts whose approvals count: not stale, and not by people in `involved`."""
+    """Return the ids of the accounts whose approvals count: not stale, and not from people in `involved`."""
     people = (each.note.by for each in approvals if not each.is_stale)
     return {person.pk for person in people if person is not None and person.human_id not in involved}
 
@@ -227,10 +227,10 @@ def _changed_keys(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
 
 
 def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
-    """Return a digest of each RRset's current and new content, and of conflicts with other people's changes.
+    """Return a digest for each RRset in the plans, of its current and new content or of a conflict.
 
-    The current content of a SOA is omitted, since it changes with every publication of its zone. Other people's edits
-    of the SOA are a conflict.
+    The current content of a SOA is omitted, because it changes with every publication of its zone. Other people's edits
+    of the SOA are conflicts.
     """
     found = {
         _key(plan, change.name, change.type): _short(
@@ -273,12 +273,12 @@ def owners_of(request: PublishRequest) -> set[int]:
 
 
 def humans_involved(request: PublishRequest) -> set[int]:
-    """Return the ids of the people who made the request or worked in the draft. They can't approve. Needs one query."""
+    """Return ids of people who made the request or may have edited the draft, with one query. They can't approve."""
     return set(humans_of(accounts_involved(request)).values())
 
 
 def accounts_involved(request: PublishRequest) -> set[int]:
-    """Return the ids of the accounts that made the request or worked in the draft."""
+    """Return the ids of the accounts that made the request, own the draft, or may have worked in it."""
     draft = request.draft
     if draft is None:
         return owners_of(request)

@@ -1,7 +1,7 @@
-"""Access checks for zones. Functions return a zone only if the person or token is allowed to use it.
+"""Check access to zones. Functions return a zone only if the person or token is allowed to use it.
 
-Pages and APIs use these functions. The effect of a change on each RRset is only known after planning, so the verbs
-that publish call `refuse_changes` themselves.
+Pages and APIs use these functions. How a change affects each RRset is only known after planning. The functions that
+publish therefore call `refuse_changes` themselves.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -36,12 +36,12 @@ Visibility = Callable[[str, int], bool]  # owner name, type
 
 
 def zones_visible_to(person: Person) -> QuerySet[Zone]:
-    """Select the zones that this person is allowed to see, without the trash."""
+    """Select the zones that this person is allowed to see, except zones in the trash."""
     return zones_within_reach(person, Right.READ).filter(deleted_at=None)
 
 
 def zones_seen_by(person: Person) -> QuerySet[Zone]:
-    """Select the zones that this person sees completely. A token must not search zones that it sees only in part."""
+    """Select the zones that this person sees completely. A token isn't allowed to search partly visible zones."""
     actor = actor_of(person)
     if actor is None or actor.scope is None:
         return zones_visible_to(person)
@@ -50,12 +50,12 @@ def zones_seen_by(person: Person) -> QuerySet[Zone]:
 
 
 def closest_zones_visible_to(person: Person, owners: Collection[str]) -> dict[str, Zone]:
-    """Return the closest live zone at or above each name, if the person is allowed to see it. Needs two queries."""
+    """Return the closest live zone at or above each name, with two queries. Omit zones that the person can't see."""
     return closest_zones(owners, zones_visible_to(person))
 
 
 def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Zone]:
-    """Return the closest live zone at or above each name, if it is in `among`. Needs two queries."""
+    """Return the closest live zone at or above each name. Omit zones that are not in `among`. Needs two queries."""
     chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
     live = ids_of_living({at for chain in chains.values() for at in chain})
     closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
@@ -70,7 +70,7 @@ def trash_visible_to(person: Person) -> QuerySet[Zone]:
 
 
 def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
-    """Select all zones where the person has the right (for some name and type), including deleted zones."""
+    """Select the zones in which the person has the right, at least for some name and type. Include deleted zones."""
     actor = actor_of(person)
     if actor is None:
         return Zone.objects.none()
@@ -99,7 +99,7 @@ def zone_for_reading(person: Person, name: str) -> Zone:
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
     """Return the zone with this canonical name, without the related rows that pages need.
 
-    Raise Unknown if it isn't visible. For `relations` see `find_zones.living_zone`.
+    Raise Unknown if the person isn't allowed to see it. For `relations`, see `find_zones.living_zone`.
     """
     zone = living_zone(name, relations)
     if zone is None or not has_right(person, zone, Right.READ):
@@ -108,7 +108,7 @@ def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zo
 
 
 def unknown_to(person: Person, name: str) -> Unknown:
-    """Return the error for a name without a visible zone: InTrash if the person can see it in the trash, else Unknown.
+    """Return the error for a name without a visible zone: Unknown, or InTrash if the person sees it in the trash.
 
     If the trash has several zones with this name, InTrash describes the most recently deleted one.
     """
@@ -120,9 +120,9 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:
-    """Return the zone with this name for changing records.
+    """Return the zone with this name for changing its records.
 
-    Raise Unknown if it's hidden, Forbidden if the person can only read it, and the errors of `refuse_transferred`.
+    Raise Unknown if it isn't visible, Forbidden if it is read-only for the person, or as `refuse_transferred` does.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
@@ -131,9 +131,9 @@ def zone_for_editing(person: Person, name: str) -> Zone:
 
 
 def refuse_transferred(zone: Zone) -> None:
-    """Raise Transferred if the zone's primary is elsewhere, since only transfers change such a zone.
+    """Raise Transferred if the zone's primary is elsewhere, because only transfers change such a zone.
 
-    Raise FollowsMembers for a produced catalog, since only changes to its members change the catalog.
+    Raise FollowsMembers for a produced catalog, because only changes to its members change it.
     """
     if zone.transferred_from:
         raise Transferred(zone.name, zone.transferred_from)
@@ -142,7 +142,7 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """Return the zone with this name. Raise Unknown if it isn't visible, or RightMissing without the right."""
+    """Return the zone with this name. Raise Unknown if the person can't see it, or RightMissing without the right."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
@@ -156,7 +156,7 @@ def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """Return the deleted zone with this id. Raise Unknown if it's hidden, or RightMissing without DELETE_ZONE."""
+    """Return the deleted zone with this id. Raise Unknown if it is hidden, or RightMissing without DELETE_ZONE."""
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
@@ -206,15 +206,15 @@ def may_edit(person: Person) -> bool:
 
 
 def may_create_zones(person: Person) -> bool:
-    """Return True if the person is allowed to create zones with some name or for some team."""
+    """Return True if the person is allowed to create zones, at least with some name or for some team."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.CREATE_ZONE)
 
 
 def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
-    """Return the team of a new zone: `team`, or else the only team that gives the author the right.
+    """Return the team of a new zone: `team`, or else the only team in which the author can create zones.
 
-    Return None if the author has the right everywhere and `team` is None. Raise RightMissing without the right.
+    Return None if `team` is None and the author has the right everywhere. Raise RightMissing without the right.
     """
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
@@ -229,9 +229,9 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 
 
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
-    """Raise RightMissing for the first change that the author isn't allowed to publish, and Locked for a locked RRset.
+    """Raise an error if the author isn't allowed to publish one of the changes, or if the zone isn't edited here.
 
-    Raise the errors of `refuse_transferred` for any author. A new serial alone in the SOA is not checked.
+    Raise Locked, RightMissing, or for any author the errors of `refuse_transferred`. A new serial isn't checked.
     """
     refuse_transferred(zone)
     if zone.has_locks and not passes_rules(under):
@@ -251,10 +251,10 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under:
 
 
 def visibility_of(person: Person, zone: Zone) -> Visibility | None:
-    """Return a test for the RRsets that the person sees in a visible zone, or None if the person sees all of them.
+    """Return a test for the RRsets that the person can see in a visible zone, or None if all are visible.
 
-    People see the whole zone. A token only sees what the limits of its scope allow, because it should only see what its
-    task needs.
+    People can see the whole zone. A token can see only the RRsets that its scope allows, because it should see only
+    what it needs for its task.
     """
     actor = actor_of(person)
     if actor is None or actor.scope is None:
@@ -268,8 +268,8 @@ def visibility_of(person: Person, zone: Zone) -> Visibility | None:
 def may_know_author(person: Person, token_id: int | None = None) -> bool:
     """Return True if the person is allowed to see the author, token and reason of a publication.
 
-    A token limited to some names or types isn't allowed to: reasons can mention RRsets that it does not see, and its
-    task doesn't need people's names. It is allowed to see its own acts.
+    A token limited to some names or types isn't allowed to: reasons can mention RRsets that it can't see, and its task
+    doesn't need people's names. It is allowed to see its own publications.
     """
     actor = actor_of(person)
     if actor is None or actor.scope is None or actor.token is None:
@@ -279,7 +279,7 @@ def may_know_author(person: Person, token_id: int | None = None) -> bool:
 
 
 def _may_at_all_names(actor: Actor, right: Right, zone: Zone) -> bool:
-    """Return True if the actor has the right over the whole zone, without limits by name or type.
+    """Return True if the actor has the right over the whole zone, not limited by name or type.
 
     RRsets then don't need separate checks.
     """
@@ -302,9 +302,9 @@ def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type:
 
 
 def has_any_tag(tags: Iterable[str]) -> Q:
-    """Return the condition for zones with at least one of these tags.
+    """Return a query condition for zones with at least one of these tags.
 
-    The condition also excludes zones without tags, because only then can PostgreSQL use the partial index.
+    The condition also excludes zones without tags. Otherwise PostgreSQL can't use the partial index.
     """
     return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
 
@@ -319,7 +319,7 @@ def _zones_of_grant(grant: Grant) -> Q:
 
 
 def _teams_to_create_in(actor: Actor) -> set[int]:
-    """Return the ids of the teams where every layer of the actor's rights allows creating zones."""
+    """Return the ids of the teams in which all layers of the actor's rights allow creating zones."""
     found: set[int] | None = None
     for layer in actor.layers:
         giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights and not grant.is_limited]

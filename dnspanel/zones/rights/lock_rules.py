@@ -1,4 +1,4 @@
-"""The rules that decide which lock blocks a change. Most zones have no locks and need no query."""
+"""Find the lock that blocks a change. Most zones have no locks and need no query."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ from replication.dns.rrset import Change, Key
 
 
 def locks_of(zone: Zone) -> Sequence[Lock]:
-    """Return the zone's locks: locks of the whole zone first, then by name and type. Needs at most one query."""
+    """Return the zone's locks: first those of the whole zone, then by name and type. Needs at most one query."""
     if not zone.has_locks:
         return ()
     return tuple(Lock.objects.filter(zone=zone).select_related("person", "token").order_by("name", "type", "pk"))
@@ -31,9 +31,9 @@ def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
 
 
 def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
-    """Raise Locked for the first change that a lock blocks. If `changes` is None, any lock against the author blocks.
+    """Raise Locked for the first change that a lock blocks. If `changes` is None, any lock blocks the author.
 
-    A new serial alone in the SOA is not checked.
+    A SOA change of only the serial is not checked. Locks that the author manages don't count.
     """
     if not (locks := locks_against(author, zone)):
         return
@@ -47,10 +47,10 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
 
 
 def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
-    """Return the lock in `zone` that forbids the author to create a zone with this name below it, or None.
+    """Return the lock in `zone` that blocks the author from creating a zone with this name, or None.
 
-    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. So the author is
-    blocked by locks of the whole zone, of names at or below the new apex, and of all types at a name above it.
+    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. It is therefore
+    blocked by locks of the whole zone, of names at or below the new apex, and of all types at a name at or above it.
     """
     return next(
         (
@@ -65,13 +65,13 @@ def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
 
 
 def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
-    """Return the given keys whose RRsets a lock blocks for the author."""
+    """Return the keys of the RRsets that a lock blocks for the author."""
     locks = locks_against(author, zone)
     return {key for key in keys if lock_of(locks, *key)} if locks else set()
 
 
 def lock_of(locks: Iterable[Lock], name: str, type: int) -> Lock | None:
-    """Return the first of these locks that covers this RRset, or None."""
+    """Return the first of the locks that covers the RRset, or None."""
     return next((lock for lock in locks if lock.name in ("", name) and lock.type in (None, type)), None)
 
 

@@ -1,7 +1,7 @@
-"""Locks on content that only the lock's manager can change, for example on Terraform's records. Verbs.
+"""Lock content so that only the lock's manager can change it, such as the records of a Terraform token. Verbs.
 
 A lock covers a whole zone, a name, or an RRset, and has a reason. People who can change the zone's settings add and
-remove locks. So a lock never blocks permanently. It protects against mistakes, and its removal is in the audit log.
+remove locks, so a lock never blocks permanently. Locks protect against mistakes. Removals are audited.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _UNLOCKABLE = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3})
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """The person or token that a lock lets through. If both are None, the lock blocks everyone."""
+    """The person or token that a lock doesn't block. If both are None, the lock blocks everyone."""
 
     person: User | None = None
     token: Token | None = None
@@ -40,7 +40,7 @@ NO_MANAGER = Manager()
 
 
 def manager_of(author: Author) -> Manager:
-    """Return the author as a manager: the token that the person uses, or else the person."""
+    """Return the author as a lock's manager: the author's token if there is one, or else the person."""
     return Manager(user_of(author), token_of(author))
 
 
@@ -50,7 +50,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
     """Lock a zone (no name), a name (no type) or an RRset. The lock also blocks other people's existing drafts.
 
     Raise RightMissing if the author isn't allowed to change the zone's settings, and Unknown for a deleted zone. Raise
-    LockRefused for an existing lock, a name outside the zone, a type without a name, a bad reason, or too many locks.
+    LockRefused for an existing lock, too many locks, a name outside the zone, a bad type, or a bad reason.
     """
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
@@ -95,7 +95,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
 
 
 def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> None:
-    """Remove the lock. Raise LockUnknown if it doesn't exist, and Unknown or RightMissing as `add_lock` does."""
+    """Remove the lock. Raise LockUnknown, Unknown (deleted zone), or RightMissing without the settings right."""
     with transaction.atomic():
         found = _lock_zone(zone, author)
         lock = lock_in(found, lock_id)

@@ -1,4 +1,4 @@
-"""The rights of people and tokens in a zone, with their sources. People hidden from the reader are omitted."""
+"""List the rights of people and tokens in a zone, with their sources. People hidden from the reader are omitted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from dnspanel.zones.rights.tsig_permissions import rights_by_key
 
 @dataclass(frozen=True, slots=True)
 class RightsHere:
-    """The rights over the zone from one source (`reason`). The limits of the source's grant apply."""
+    """The rights over the zone from one source (`reason`), within the limits of the source's grant."""
 
     rights: frozenset[Right]
     reason: Reason
@@ -39,24 +39,24 @@ class PersonHere:
 
 @dataclass(frozen=True, slots=True)
 class TokenHere:
-    """A token with rights over the zone, limited to its owner's rights. An empty `by` means no rights at all."""
+    """A token with rights over the zone, within its owner's rights. If `by` is empty, the token has no rights."""
 
     token: Token
     by: tuple[RightsHere, ...]
 
 
 def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
-    """Return the zone, or an RRset in it, as the subject of an explanation of rights."""
+    """Return the zone, or an RRset in it, as the subject for explaining rights."""
     return Subject(zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type)
 
 
 def people_here(
     actor: Actor, zone: Zone, *, after: str = "", limit: int, name: str = "", type: int = 0
 ) -> list[PersonHere]:
-    """Return the next people after this username, sorted by username. Needs three queries.
+    """Return the next people with rights over the zone, sorted by username and after this one. Needs three queries.
 
-    A token that isn't allowed to see people sees only its owner. With name and type, the rights are those over this
-    RRset, and can be empty for a person.
+    A token that isn't allowed to see people sees only its owner. With name and type, each person has the rights over
+    this RRset, which can be none.
     """
     subject = subject_of(zone, name, type)
     found = people_with_rights(actor, subject).filter(username__gt=after)
@@ -68,7 +68,7 @@ def people_here(
 
 
 def tokens_here(actor: Actor, zone: Zone, *, now: datetime, before: int | None = None, limit: int) -> list[TokenHere]:
-    """Return the next tokens before this id, newest first. Needs four queries.
+    """Return the next tokens with rights over the zone, newest first and before this id. Needs four queries.
 
     A token that isn't allowed to see people sees only itself.
     """

@@ -1,7 +1,7 @@
-"""The rights of a person over a zone at an earlier time, as far as the audit log shows them.
+"""Find a person's rights over a zone at an earlier time, as far as the audit log shows them.
 
-Only current rights are stored, but the audit log has every change to them. Without a change since that time, the
-current answer is also the earlier answer. Otherwise the changes show what may have been different.
+Only current rights are stored, but the audit log has every change to them. If nothing has changed since that time, the
+rights were the same as now. Otherwise the changes show what may have been different.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _OF_GRANT = ("grant.give", "grant.take")
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Changes since `at` that may have affected a person's rights. Only readers of the audit log get `acts`."""
+    """Changes since `at` that may have affected a person's rights. `acts` is only for readers of the audit log."""
 
     at: datetime
     too_young: str  # a message if the account or the zone did not exist then
@@ -38,7 +38,7 @@ class Since:
 
     @property
     def words(self) -> str:
-        """A sentence about how certain it is that the rights were the same."""
+        """A message about how certain it is that the rights were the same."""
         if self.too_young:
             return self.too_young
         if not self.count:
@@ -56,7 +56,7 @@ class Since:
 
 
 def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
-    """Return the changes since `at` to this person's rights over this zone, newest first. Needs up to three queries."""
+    """Return changes that may affect the person's rights over this zone, newest first, with up to three queries."""
     then = AuditEntry.objects.filter(at__gte=at)
     name = person.username
     of_teams = Q(action__in=_OF_MEMBER, details__person=name) | Q(

@@ -1,8 +1,8 @@
-"""The TSIG keys that can update or transfer each zone, as in PowerDNS's metadata. Verbs.
+"""Store the TSIG keys that are allowed to update or transfer a zone, as in PowerDNS's metadata. Verbs.
 
-A key created through PowerDNS's API has no rights until a zone names it (TSIG-ALLOW-DNSUPDATE, TSIG-ALLOW-AXFR). Even
-then it can only do what its creator is allowed to do. A name in metadata doesn't give rights of its own, since anyone
-can create a key with that name.
+A key created through PowerDNS's API has no rights until a zone's metadata names it (TSIG-ALLOW-DNSUPDATE,
+TSIG-ALLOW-AXFR). Even then, it can only do what its creator is allowed to do. A name in metadata doesn't grant rights
+of its own, because anyone can create a key with that name.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _RIGHTS = {TsigAct.UPDATE: RECORD_RIGHTS | {Right.READ}, TsigAct.TRANSFER: froze
 
 
 def replace_key_names(*, zone: Zone, act: TsigAct, key_names: Collection[str]) -> None:
-    """Set the keys (canonical names) that can do `act` with the zone."""
+    """Set the keys (canonical names) that are allowed to perform `act` on the zone."""
     with transaction.atomic():
         named = TsigPermission.objects.filter(zone=zone, act=act)
         named.exclude(key_name__in=key_names).delete()
@@ -27,14 +27,14 @@ def replace_key_names(*, zone: Zone, act: TsigAct, key_names: Collection[str]) -
 
 
 def key_names(zone: Zone, act: TsigAct) -> list[str]:
-    """Return the names of the keys that can do `act` with the zone."""
+    """Return the names of the keys that are allowed to perform `act` on the zone."""
     return list(
         TsigPermission.objects.filter(zone=zone, act=act).order_by("key_name").values_list("key_name", flat=True)
     )
 
 
 def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
-    """Return the rights that the zone gives to keys, by key name. A key's scope limits them further."""
+    """Return the rights that the zone grants to keys, by key name. A key's scope limits them further."""
     found: dict[str, frozenset[Right]] = {}
     for key_name, act in TsigPermission.objects.filter(zone=zone).values_list("key_name", "act"):
         found[key_name] = found.get(key_name, frozenset()) | _RIGHTS[TsigAct(act)]
@@ -42,10 +42,10 @@ def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
 
 
 def actor_for(actor: Actor, zone_name: str, act: TsigAct) -> Actor:
-    """Return the actor of a TSIG key, limited to this act on the zone with this canonical name.
+    """Return the actor of a TSIG key, limited to this action on the zone with this canonical name.
 
-    A key with `needs_permission` only keeps its scope's rights over a zone that names it. Other keys are returned
-    unchanged.
+    A key with `needs_permission` keeps its scope's rights only over a zone that names it. The actor of another key is
+    returned unchanged.
     """
     token = actor.token
     if token is None or not token.needs_permission:

@@ -1,4 +1,4 @@
-"""Types and values that only some nodes answer (ALIAS, LUA, keys of other signers), or only some PowerDNS releases."""
+"""Find types and values (ALIAS, LUA, other signers' keys) that only some nodes or PowerDNS releases can answer."""
 
 from collections.abc import Iterable
 
@@ -13,9 +13,9 @@ DEPENDING = SET_UP | {rdtypes.CAA}
 
 
 def reasons_against(types: Iterable[int]) -> dict[int, str]:
-    """Return the types, and kinds of values, that some node does not answer, with the reasons.
+    """Return the types and kinds of values that some node can't answer, with the reasons.
 
-    Types outside of DEPENDING don't cost a query.
+    Needs no query for types outside of DEPENDING.
     """
     wanted = DEPENDING.intersection(types)
     concerned = SET_UP.intersection(wanted) | unreadable.depending_kinds(wanted)

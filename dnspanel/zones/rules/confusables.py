@@ -1,4 +1,4 @@
-"""Letters of internationalized labels: scripts, their combinations, and look-alikes of ASCII letters. Pure.
+"""Find the scripts of letters in internationalized labels, and look-alikes of ASCII letters. Pure.
 
 confusables.txt is an extract of Unicode's tables (UTS 39) with the letters that a label can contain.
 """
@@ -49,16 +49,16 @@ def _letters() -> _Letters:
 
 
 def scripts_of(letter: str) -> frozenset[str]:
-    """Return the Unicode names of a letter's scripts. Digits, and marks and signs used in all scripts, have none."""
+    """Return the Unicode names of a letter's scripts: none for digits and for marks and signs used in all scripts."""
     table = _letters()
     at = bisect_right(table.firsts, ord(letter)) - 1
     return table.scripts[at] if at >= 0 and ord(letter) <= table.lasts[at] else frozenset()
 
 
 def mixed_scripts(label: str) -> tuple[str, ...]:
-    """Return the scripts of a label that mixes scripts as no language does, else (). A letter adds at most one script.
+    """Return the scripts of a label if no language mixes them, else (). Each letter adds at most one script.
 
-    Labels that are "highly restrictive" (UTS 39 5.2) pass: one script, or Latin with Japanese, Korean or Chinese.
+    "Highly restrictive" labels (UTS 39 5.2) are accepted: one script, or Latin with Japanese, Korean or Chinese.
     """
     used = [scripts for letter in label if (scripts := scripts_of(letter))]
     written = [scripts.union(*(_WITH.get(script, ()) for script in scripts)) for scripts in used]

@@ -1,4 +1,4 @@
-"""Checks of SPF, DMARC and DKIM in TXT RRsets: faults that make mail receivers ignore or misread them."""
+"""Check SPF, DMARC and DKIM in TXT RRsets for errors that make mail receivers ignore or misread them."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ Finding = tuple[str, str, str]  # severity, code, message
 
 
 def check_txt(rrset: RRset) -> Iterator[Finding]:
-    """Yield findings about faults in SPF, DMARC and DKIM texts."""
+    """Yield findings about errors in SPF, DMARC and DKIM texts."""
     texts = [text_of(rrset.type, record) for record in rrset.served]
     spf = [text for text in texts if text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")]
     if len(spf) > 1:
@@ -49,13 +49,13 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
 def is_of_dkim_key(name: str) -> bool:
     """Return True if receivers look up DKIM keys at this name.
 
-    Return False for author signing practices (RFC 5617 3.1) and reports (RFC 6651 3.2), which have similar names.
+    Return False for names of author signing practices (RFC 5617 3.1) and of reports (RFC 6651 3.2), which look similar.
     """
     return "._domainkey." in name and not name.startswith(("_adsp.", "_report."))
 
 
 def text_of(type: int, record: str) -> str:
-    """Join the character strings of one record, as receivers read them."""
+    """Join the character strings of a record, as receivers do."""
     wire = rdata.to_wire(type, record)
     parts, at = [], 0
     while at < len(wire):
@@ -65,7 +65,7 @@ def text_of(type: int, record: str) -> str:
 
 
 def spf_lookups(text: str) -> int:
-    """Count the DNS lookups of an SPF record, without the lookups of its includes."""
+    """Count the DNS lookups that an SPF record itself needs, without those of included records."""
     count = 0
     for term in text.lower().split()[1:]:
         mechanism = term.lstrip("+-~?").replace("/", ":").split(":")[0]
@@ -90,7 +90,7 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
 
 @small_cache(entries=1024, longest=1024)
 def _fault_of_dkim(text: str) -> Finding | None:
-    """Return a finding about the fault in a DKIM key record's text (RFC 6376 3.6.1), or None."""
+    """Return a finding about the text of a DKIM key record (RFC 6376 3.6.1), or None."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
         return (

@@ -1,6 +1,6 @@
-"""Names that are probably mistakes: with an @ inside, and implausible primaries and mailboxes in a SOA. Pure.
+"""Find names that are probably mistakes: with an @, or as the primary or the mailbox in a SOA. Pure.
 
-All such names are valid, so they stay unchanged, as in BIND.
+All these names are valid. They stay unchanged, as in BIND.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtype
 
 
 def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
-    """Yield warnings about an @ inside the names of an RRset. Only a name that is just @ means the zone itself."""
+    """Yield warnings about names that contain an @. Only a single @ as the whole name means the zone itself."""
     if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # almost always
         return
     if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
@@ -36,7 +36,7 @@ def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
 
 
 def names_with_at_sign(type: int, text: str, zone: str) -> Iterator[str]:
-    """Yield the names in canonical rdata that contain an @ that is probably a mistake."""
+    """Yield the names in canonical rdata with an @ that is probably a mistake."""
     for word in text.split(" "):
         if "\\@" in word and word[0] != '"' and has_at_sign(word, zone, is_mailbox=type in MAILBOXES):
             yield word
@@ -45,7 +45,7 @@ def names_with_at_sign(type: int, text: str, zone: str) -> Iterator[str]:
 def has_at_sign(name: str, zone: str, *, is_mailbox: bool = False) -> bool:
     """Return True if a name contains an @ that is probably a mistake.
 
-    DNS-SD instances are allowed to look like a mailbox: `ana@desk._presence._tcp`.
+    DNS-SD instance names are allowed to look like a mail address: `ana@desk._presence._tcp`.
     """
     try:
         labels = names.labels(name)
@@ -70,7 +70,7 @@ def names_of_soa(text: str) -> tuple[str, str]:
 
 
 def is_doubtful_soa(text: str, zone: str) -> bool:
-    """Return True if `check_soa` may have findings about a SOA. This test is fast, since every zone has a SOA."""
+    """Return True if `check_soa` may have findings about a SOA. This test is fast, because every zone has a SOA."""
     primary, mailbox = names_of_soa(text)
     at = f".{zone}"
     if not primary.endswith(at) and not mailbox.endswith(at) and _are_plain(primary, mailbox):
@@ -80,14 +80,14 @@ def is_doubtful_soa(text: str, zone: str) -> bool:
 
 @small_cache(entries=4096, longest=512)
 def _are_plain(primary: str, mailbox: str) -> bool:
-    """Return True if `check_soa` has no findings about these names outside the zone. Results are cached."""
+    """Return True if `check_soa` has no findings for a primary and a mailbox that are both outside the zone. Cached."""
     return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Yield warnings if a SOA's primary cannot be a host, or its mailbox cannot be one (RFC 1035 3.3.13).
+    """Yield warnings if a SOA's primary can't be a host, or its mailbox can't be a mail address (RFC 1035 3.3.13).
 
-    `exists` returns True for a name below the zone if any zone answers for that name.
+    `exists` is called with a name below the zone, and returns True if any zone answers for that name.
     """
     for text in rrset.served:
         yield from _findings(text, zone, exists)
@@ -129,7 +129,7 @@ def soa_names_within(rrset: RRset, zone: str) -> set[str]:
 
 
 def _looks_like_address(name: str, zone: str) -> bool:
-    """Return True if a name looks like an IP address, or like one with the zone's name appended."""
+    """Return True if a name looks like an IP address, or like an IP address followed by the zone's name."""
     below = _without(name, zone)
     return looks_like_address(name) if below == name else below.replace(".", "").isdigit() and below.count(".") == 3
 
@@ -141,13 +141,13 @@ def _is_foreign(name: str, zone: str) -> bool:
 
 
 def _without(name: str, zone: str) -> str:
-    """Return a name without its zone and the dot before it, or unchanged if it isn't below the zone."""
+    """Return a name without the zone's name and the dot before it, or the name itself if it isn't below the zone."""
     end = f".{zone}" if zone != names.ROOT else "\0"
     return name.removesuffix(end) if name.endswith(end) else name
 
 
 def mailbox_text(text: str) -> str:
-    r"""Return a mail address as the text of a DNS name: `host\.master.example.net.` (RFC 1035 8).
+    r"""Convert a mail address to the text of a DNS name: `host\.master.example.net.` (RFC 1035 8).
 
     Text without an @ is returned unchanged.
     """
@@ -160,5 +160,5 @@ def mailbox_text(text: str) -> str:
 
 
 def mailbox_name(text: str) -> str:
-    """Parse a mailbox, which can be written as a mail address. Return its DNS name. Raise BadName if it is invalid."""
+    """Parse a mailbox, which can be written as a mail address. Return its DNS name. Raise BadName if it's invalid."""
     return names.parse(mailbox_text(text))

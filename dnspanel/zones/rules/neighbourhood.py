@@ -1,4 +1,4 @@
-"""Lookups around a change in a zone: names above and below, aliases, and targets. Pure."""
+"""Find the names and RRsets that a change in a zone affects: names above and below, aliases, and targets. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The RRsets near a change, before or after it. `below` maps a cut or DNAME to names under it.
+    """The RRsets related to a change, before or after it. `below` maps a delegation or DNAME to names below it.
 
-    `answered_by` maps names to the child zone that answers for them.
+    `answered_by` maps names to the child zones that answer for them.
     """
 
     zone: str
@@ -39,7 +39,7 @@ class Neighbourhood:
 
     @cached_property
     def aliases(self) -> dict[str, list[str]]:
-        """The owners of CNAMEs, by their targets."""
+        """The owners of CNAMEs, by target."""
         found: dict[str, list[str]] = {}
         for (name, type_), rrset in self.rrsets.items():
             if type_ == rdtypes.CNAME:
@@ -66,12 +66,12 @@ class Neighbourhood:
 
     @cached_property
     def has_cuts(self) -> bool:
-        """True if there is a delegation or DNAME, so that names below it are affected. Most zones have neither."""
+        """True if there is a delegation or DNAME, which affects the names below it. Most zones have neither."""
         return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
 
     @cached_property
     def doubled_ending(self) -> str:
-        """The ending of a name whose trailing dot was forgotten: the zone's name twice."""
+        """The zone's name twice: the ending of a name whose trailing dot was forgotten."""
         return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
 
     def display(self, name: str) -> str:
@@ -89,7 +89,7 @@ class Neighbourhood:
         return cuts[-1] if cuts else None
 
     def answers_at(self, name: str) -> dict[int, RRset] | None:
-        """Return the zone's RRsets that answer a name, from the name itself or a wildcard ({} if there are none).
+        """Return the zone's RRsets that answer for a name, at the name itself or at a wildcard ({} if there are none).
 
         Return None if the name is delegated, redirected or in another zone.
         """
@@ -118,7 +118,7 @@ def ancestors_within(name: str, zone: str) -> Iterator[str]:
 
 
 def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
-    """Return the other owner names that `check_zone` needs in order to check these RRsets."""
+    """Return the other owner names whose RRsets `check_zone` needs to check these RRsets."""
     content = list(rrsets)
     parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
     found = with_ancestors((parent for parent in parents if parent is not None), zone)
@@ -134,7 +134,7 @@ def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
 
 
 def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
-    """Return these names of the zone with all names above them, including the apex."""
+    """Return these names of the zone and all names above them, including the apex."""
     found = {zone}
     for name in owner_names:
         at: str | None = name
@@ -156,7 +156,7 @@ def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]
 
 
 def targets_of(rrset: RRset) -> set[str]:
-    """Return the names that the served records point at."""
+    """Return the names that the served records point to, except the root."""
     if rrset.type not in rdata.POINTING:
         return set()
     found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
@@ -166,8 +166,8 @@ def targets_of(rrset: RRset) -> set[str]:
 def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
     """Return True if name servers never return an RRset, because the zone `answering` answers for its name.
 
-    The parent zone still answers the NS and DS at the cut and the glue, i.e. addresses of the name servers in the NS.
-    See RFC 1034 4.2.1 and RFC 4035 3.1.4.1. `delegation` is the parent's NS RRset.
+    The parent zone still answers with the NS and DS at the delegation and with the glue: the addresses of the name
+    servers in the NS. See RFC 1034 4.2.1 and RFC 4035 3.1.4.1. `delegation` is the parent's NS RRset.
     """
     if rrset.name == answering and rrset.type in AT_A_CUT:
         return False
@@ -181,7 +181,7 @@ def name_below(name: str) -> str:
 
 
 def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
-    """Return the target of a CNAME at a name, or of a DNAME above it. Return None without an alias in this zone."""
+    """Return the target of a CNAME at a name, or of a DNAME above it. Return None if this zone has no such alias."""
     if not names.is_within(name, zone):
         return None
     for above in reversed(list(ancestors_within(name, zone))):

@@ -1,7 +1,7 @@
-"""The rules for a zone: checks of the RRsets near a change. Pure.
+"""Check the RRsets of a zone that a change affects. Pure.
 
-`check_zone` examines a neighborhood, not the whole zone: the RRsets at `names_to_know` and the RRsets that point at a
-changed name. It reports nothing about other RRsets.
+`check_zone` doesn't check the whole zone. It needs the RRsets at `names_to_know` and the RRsets that point to a changed
+name. It reports nothing about other RRsets.
 """
 
 import binascii
@@ -46,9 +46,9 @@ def check_zone(  # noqa: PLR0913  # a zone, and what is known around it
     allow_lua: bool = False,
     unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
-    """Return the violations in the changed RRsets and in RRsets that point at them, errors first.
+    """Return the violations in the changed RRsets and in RRsets that point to changed names, errors first.
 
-    `unanswered` has the types and kinds of values that not every node answers, with the reasons
+    `unanswered` has the types and kinds of values that not every node can answer, with the reasons
     (`computed_types.reasons_against`).
     """
     near = Neighbourhood(zone, rrsets, below or {}, answered_by or {}, unanswered or {})
@@ -121,7 +121,7 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield violations for SOA and DNSKEY outside the apex (RFC 4034 2.1.1), and DS at the apex (RFC 4035 2.4)."""
+    """Yield errors for a SOA or DNSKEY outside the apex (RFC 4034 2.1.1), and for a DS at the apex (RFC 4035 2.4)."""
     at_apex = rrset.name == near.zone
     if rrset.type in _ONLY_AT_APEX and not at_apex:
         word = rdata.type_to_text(rrset.type)
@@ -268,7 +268,7 @@ def needs_alias(zone: str, rrset: RRset) -> bool:
 
 
 def _host_owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield a warning about an address or MX at a name that isn't a host name, unless an alias makes it reachable."""
+    """Yield a warning if an address or MX is at a name that isn't a host name, unless an alias makes it reachable."""
     zone = near.zone
     if not needs_alias(zone, rrset) or ("\\@" in rrset.name and name_rules.has_at_sign(rrset.name, zone)):
         return
@@ -294,9 +294,9 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
-    """Yield an error for each value that some node cannot read, since all queries for its name would get SERVFAIL.
+    """Yield an error for each served value that some node can't read. All queries for its name would get SERVFAIL.
 
-    `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
+    `unanswered` has the reasons against kinds that some node can't read (`computed_types.reasons_against`).
     """
     for text in rrset.served:
         if reason := unreadable.reason_against(rrset.type, text, unanswered):
@@ -322,9 +322,9 @@ def _soa_names(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield findings about look-alikes in an RRset's name, and notes about its targets.
+    """Yield findings about look-alikes in an RRset's name, and notes about look-alikes in its targets.
 
-    The zone's own labels are only checked with its SOA.
+    The zone's own labels are only checked for its SOA.
     """
     if _INTERNATIONAL in rrset.name:
         labels = names.labels(rrset.name)

@@ -1,4 +1,4 @@
-"""Checks of the names that RRsets point at: missing names, aliases, loops and glue. Pure."""
+"""Check the names that RRsets point to: missing names, aliases, loops and glue. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -64,7 +64,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
-    """Return a warning if clients cannot use an RRset's target, else None. `answers` are the RRsets at the target."""
+    """Return a warning if clients can't use an RRset's target, else None. `answers` has the RRsets at the target."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
         message = gettext("{zone} points to {target}, which is a CNAME; the target must have A or AAAA records").format(
             zone=what(zone, rrset), target=target
@@ -94,7 +94,7 @@ def has_address(answers: Mapping[int, RRset]) -> bool:
 
 
 def _loops(near: Neighbourhood, start: str, target: str) -> bool:
-    """Return True if CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which can be a wildcard."""
+    """Return True if CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which can be at a wildcard."""
     if target in near.answered_by:
         return False
     if start.startswith("*.") and near.answers_at(target) is near.by_name.get(start, start):
@@ -108,7 +108,7 @@ def _loops(near: Neighbourhood, start: str, target: str) -> bool:
 
 
 def _dname_loops(near: Neighbourhood, start: str, target: str) -> bool:
-    """Return True if DNAMEs lead every name below `start` to another name below `start`, without end."""
+    """Return True if DNAMEs lead each name below `start` to another name below `start`, in an endless loop."""
     following: str | None = name_below(target)
     for _ in range(MAX_CHAIN):
         if following is None or names.is_within(following, start):

@@ -1,6 +1,6 @@
-"""Values that a PowerDNS release cannot read back from its own rows. Pure.
+"""Find values that a PowerDNS release can't read back from its own database rows. Pure.
 
-With such a row, all queries for its name get SERVFAIL, and all transfers of the zone fail. The kinds were found by
+If such a row exists, all queries for its name get SERVFAIL, and all transfers of the zone fail. The kinds were found by
 `tests/oracle/test_boundary_values.py`, which writes boundary values of every type as rows and reads them with each
 release. docs/develop/boundary-values.md has the results, and explains how to add a release.
 """
@@ -16,7 +16,7 @@ _MOST_QUOTED = 60
 
 
 class Kind(IntEnum):
-    """A kind of unreadable values. The numbers are greater than all type numbers, so a mapping can use both as keys."""
+    """A kind of unreadable values. The numbers are above all type numbers, so that a mapping can use both as keys."""
 
     EMPTY_CAA = _ABOVE_TYPES
     APL_FAMILY = _ABOVE_TYPES + 1
@@ -39,7 +39,7 @@ _REASONS = {
 
 
 def kind_of(type: int, text: str) -> Kind | None:
-    """Return the kind of unreadable values that a canonical text belongs to, or None if every release can read it."""
+    """Return the kind of unreadable values that a canonical text belongs to, or None if all releases can read it."""
     if type not in TYPES:
         return None
     fields = text.split(" ")
@@ -55,14 +55,14 @@ def kind_of(type: int, text: str) -> Kind | None:
 
 
 def depending_kinds(types: Iterable[int]) -> frozenset[int]:
-    """Return the kinds of values of these types that only some of the nodes' releases can read."""
+    """Return the kinds of values of these types that only some PowerDNS releases can read."""
     return frozenset(_DEPENDING[type] for type in types if type in _DEPENDING)
 
 
 def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
-    """Return the reason to refuse a canonical text, or an empty string if all nodes can read it.
+    """Return the reason to reject a canonical text, or an empty string if all nodes can read it.
 
-    `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
+    `unanswered` has the reasons against kinds that some node can't read (`computed_types.reasons_against`).
     """
     kind = kind_of(type, text)
     if kind is None or (kind in READ_SINCE and kind not in unanswered):

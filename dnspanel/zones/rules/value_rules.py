@@ -1,4 +1,4 @@
-"""Checks of single RRsets for values that clients ignore: invalid hosts, misplaced services, CAA, and look-alikes.
+"""Check single RRsets for values that clients ignore: invalid hosts, misplaced services, CAA, and look-alikes.
 
 The functions are pure and need no other RRsets. `rules` has the checks that need other RRsets, and `mail_rules` has the
 checks of mail records.
@@ -27,7 +27,7 @@ TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
 
 def check_values(rrset: RRset) -> Iterator[Finding]:
-    """Yield findings about the served records of an RRset with one of the TYPES."""
+    """Yield findings about the served records of an RRset whose type is in TYPES."""
     if rrset.type in _MUST_BE_HOSTS:
         yield from _hosts(rrset)
     if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
@@ -48,14 +48,14 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
-    """Return True if MX, NS or SRV records point at a name that isn't a host. Results are cached."""
+    """Return True if one of these MX, NS or SRV records points to a name that isn't a host name. Cached."""
     return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
 
 
 def is_misplaced(name: str, type: int) -> bool:
-    """Return True if no client asks for this SRV or TLSA at this name.
+    """Return True if clients never look up this SRV or TLSA type at this name.
 
-    For SRV see RFC 2782, and RFC 6763 4.1 for names that begin with an instance.
+    For SRV, see RFC 2782, and RFC 6763 4.1 for names that begin with an instance.
     """
     first, second, third, *_ = (*_first_labels(name), "", "")
     if type == rdtypes.SRV:
@@ -68,7 +68,7 @@ def is_misplaced(name: str, type: int) -> bool:
 
 
 def _first_labels(name: str) -> list[str]:
-    """Return the first three labels. An escaped dot, as in DNS-SD instances, does not split a label."""
+    """Return at least the first three labels. An escaped dot, as in DNS-SD instances, does not split a label."""
     if "\\" in name:
         return [label.decode("latin-1") for label in names.labels(name)[:3]]
     return name.split(".", 3)
@@ -94,7 +94,7 @@ def _targets(type: int, text: str) -> Iterator[str]:
 
 @small_cache(entries=4096, longest=512)
 def _fault_of_target(target: str) -> tuple[str, str] | None:
-    """Return the rule's code and the reason why a name cannot be a host, or None if it can."""
+    """Return the rule's code and the reason if a name can't be a host name, or None if it can."""
     if looks_like_address(target):
         return "target-is-address", gettext("the target looks like an IP address, but must be a host name")
     if is_host(target):
@@ -110,18 +110,18 @@ def looks_like_address(name: str) -> bool:
 
 
 def is_host(name: str) -> bool:
-    """Return True if a name can be the name of a host."""
+    """Return True if a name can be a host name."""
     return all(map(_is_of_host, name.rstrip(".").split(".")))
 
 
 def is_host_below(name: str, zone: str) -> bool:
-    """Return True if the labels below the zone can be those of a host or wildcard. Ignore names of Active Directory."""
+    """Return True if the labels below the zone can be a host's or wildcard's, or are Active Directory's `_msdcs`."""
     below = name.removesuffix(zone).removeprefix("*.")
     return not below or is_host(below) or below.endswith("._msdcs.")
 
 
 def _is_of_host(label: str) -> bool:
-    """Return True if a label is allowed in the name of a host (RFC 1123 2.1)."""
+    """Return True if a label is allowed in a host name (RFC 1123 2.1)."""
     return label.isascii() and label.replace("-", "").isalnum() and not (label[0] == "-" or label[-1] == "-")
 
 
@@ -144,7 +144,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def fault_of_caa(text: str) -> Finding | None:
-    """Return a finding if certification authorities won't understand this CAA record, or None."""
+    """Return a finding if certification authorities can't interpret this CAA record, or None."""
     tag, value = _tag_and_value(text)
     if tag not in _CAA_TAGS:
         return "note", "caa-tag", gettext("certificate authorities don’t support the tag “{tag}”").format(tag=tag)
@@ -171,7 +171,7 @@ def _tag_and_value(text: str) -> tuple[str, str]:
 
 
 def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
-    """Yield findings about internationalized labels that readers can confuse with others (UTS 39)."""
+    """Yield findings about internationalized labels that people can confuse with other names (UTS 39)."""
     for label in name_labels:
         if label.startswith(b"xn--"):
             yield from ((severity, code, spoken(message)) for severity, code, message in _look_alikes_of(label))

@@ -1,1 +1,1 @@
-"""Runs over many zones, and changes to many RRsets at once."""
+"""Run changes on many zones, or change many RRsets at once."""

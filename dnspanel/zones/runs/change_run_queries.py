@@ -1,4 +1,4 @@
-"""Queries for the runs that change many zones, for a person or for the worker."""
+"""Queries for the runs that change many zones, for people and for the worker."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -14,7 +14,7 @@ from dnspanel.zones.runs import run_turns
 
 
 class Outcome(StrEnum):
-    """The outcome of a run for a zone."""
+    """A run's outcome for one zone."""
 
     CHANGE = "change"
     REFUSED = "refused"
@@ -35,13 +35,13 @@ def may_be_undone(run: ChangeRun) -> bool:
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if the person can begin a run with at least one act on at least one zone."""
+    """Return True if the person can begin a run with at least one action on at least one zone."""
     actor = actor_of(person)
     return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *RIGHTS_OF_ACTS.values())))
 
 
 def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
-    """Select the person's own runs, or the runs that the token began, newest first."""
+    """Select the person's own runs, newest first. For a token, select only the runs that it began."""
     runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
     actor = actor_of(person)
     if actor is None:

@@ -1,8 +1,8 @@
-"""The same change to many zones, as a job: a dry run, then the real run in batches, and an undo. Verbs.
+"""Apply the same change to many zones as a job: a dry run, then the real run in batches, and an undo. Verbs.
 
-A real run only covers the zones that its dry run found, so a person can review every zone before it changes. A zone
-that changed since the dry run is either changed completely or refused with the reason. An undo works zone by zone and
-keeps later changes by other people. A repeated step changes nothing.
+A real run only covers the zones that its dry run found, so that a person can review every zone before it changes. A
+zone that changed since the dry run is either changed completely or rejected with the reason. An undo works zone by zone
+and keeps later changes by other people. A repeated step changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """The change to apply to each zone. A `policy` of None removes the zone's own policy."""
+    """The change to apply to each zone. If `policy` is None, a policy change removes the zone's own policy."""
 
     act: ZoneAct
     tags: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Alike:
 
     @property
     def marks(self) -> Marks:
-        """The tags and the team to set, for acts on tags or teams."""
+        """The tags and the team to set, for actions on tags or teams."""
         add = self.tags if self.act == ZoneAct.ADD_TAGS else ()
         remove = self.tags if self.act == ZoneAct.REMOVE_TAGS else ()
         return Marks(add, remove, self.act == ZoneAct.TEAM, self.team)
@@ -76,7 +76,7 @@ class Alike:
 
 @dataclass(slots=True)
 class _Found:
-    """The result of a batch by zone id: outcomes, messages, and states before the change."""
+    """The results of a batch by zone id: outcomes, messages, and each zone's state before the change."""
 
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     messages: dict[int, str] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class _Found:
         self.outcomes[zone.pk], self.before[zone.pk] = Outcome.CHANGE, dict(before)
 
     def take(self, outcome: ZonesOutcome) -> None:
-        """Note the changed and the refused zones. Other zones count as unchanged."""
+        """Record the changed and the rejected zones. Other zones count as unchanged."""
         for zone in outcome.changed:
             self.change(zone, {"tags": zone.tags, "team": zone.team_id})
         for zone, reason in outcome.refused:
@@ -107,8 +107,8 @@ def create_run(
 ) -> ChangeRun:
     """Create a dry run over the named zones, or over the zones that a search finds (an empty search finds all).
 
-    The run waits for a worker. Raise Forbidden if the author isn't allowed to do the act on any zone, and
-    SettingsRefused for invalid tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or
+    The run waits for a worker. Raise Forbidden if the author isn't allowed to perform the action on any zone, and
+    SettingsRefused for missing tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or
     if there are more than MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
@@ -140,8 +140,8 @@ def start_run(
 ) -> ChangeRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended, Forbidden as `create_run` does, and MassDeletion if the run would
-    delete too many zones, unless `confirmed`.
+    Raise RunRefused if the dry run has not ended, Forbidden like `create_run`, and MassDeletion if the run would delete
+    too many zones, unless `confirmed`.
     """
     _require_somewhere(by, dry_run.act)
     run_turns.refuse_unless_done(dry_run)
@@ -152,9 +152,9 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes this run's changes but keeps later ones by other people. It waits for a worker.
+    """Create a run that undoes this run's changes but keeps later changes by other people. It waits for a worker.
 
-    Raise Forbidden as `create_run` does, and RunRefused for an undo or a run that is dry, unfinished or unchanged.
+    Raise Forbidden like `create_run`, and RunRefused for an undo or a run that is dry, unfinished or unchanged.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -241,7 +241,7 @@ def _changed_by(run_id: int) -> "QuerySet[ChangeRunZone, int]":
 
 
 class _Batch:
-    """The processing of one batch of zones."""
+    """A batch of zones that a run processes."""
 
     def __init__(self, run: ChangeRun, author: Actor) -> None:
         self._run, self._author = run, author
@@ -250,7 +250,7 @@ class _Batch:
         self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
 
     def look(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Store in the run the outcome that the act would have for each of these zones."""
+        """Store the outcome that the action would have for each of these zones in the run."""
         found = _Found()
         match self._alike.act:
             case ZoneAct.DELETE:
@@ -292,7 +292,7 @@ class _Batch:
                 )
 
     def take_back(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Restore these zones to their state before the undone run, and store the outcomes in the run."""
+        """Undo the run's changes in these zones, and store the outcomes in this run."""
         found = _Found()
         rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
         before = {row.zone_id: row.before for row in rows}
@@ -339,7 +339,7 @@ class _Batch:
                 found.refuse(zone, str(exc))
 
     def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
-        """Restore the zones from the trash. Record the outcomes in `found`, and the publications in the run."""
+        """Restore the zones from the trash. Store the outcomes in `found`, and the publications in the run."""
         restored = restore_zones.restore_zones(zones=zones, acting=Acting(self._author, self._channel, now, reason))
         for zone in restored.outcome.changed:
             found.change(zone, {})
@@ -348,7 +348,7 @@ class _Batch:
         run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
 
     def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
-        """Delete the zones that the undone run restored, unless they changed since then. Record the outcomes."""
+        """Delete the zones that the undone run restored, unless they have changed. Store the outcomes in `found`."""
         restored_at = {row.zone_id: row.revision + 1 for row in rows}
         allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
         for zone, reason in allowed.refused:
@@ -367,7 +367,7 @@ class _Batch:
             run_turns.note_publications(self._run, [publication.sequence])
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
-        """Record the outcome of each zone in `found`. Return the zones whose own policy changes."""
+        """Store each zone's outcome in `found`. Return the zones whose own policy changes."""
         own = _own_policies(zones)
         changing = []
         for zone in zones:
@@ -423,7 +423,7 @@ class _Batch:
             self._advance(zones, found)
 
     def _advance(self, zones: Sequence[Zone], found: _Found) -> None:
-        """Store the outcomes and the run's progress. Raise Stopped if it was canceled or another worker was first."""
+        """Store the outcomes and progress. Raise Stopped if the run was canceled or advanced by another worker."""
         noted = ((zone, found.outcomes.get(zone.pk, Outcome.SAME), found.messages.get(zone.pk, "")) for zone in zones)
         listed = run_turns.advance(self._run, zones, noted, MOST_LISTED)
         ChangeRunZone.objects.bulk_create(
@@ -447,6 +447,6 @@ def _found_in(outcome: ZonesOutcome) -> _Found:
 
 
 def _own_policies(zones: Iterable[Zone]) -> dict[int, int]:
-    """Return the ids of the policies that are attached directly to these zones, by zone id."""
+    """Return the ids of the policies attached directly to these zones, by zone id."""
     rows = PolicyAttachment.objects.filter(zone__in=[zone.pk for zone in zones])
     return dict(rows.values_list("zone_id", "policy_id"))

@@ -1,4 +1,4 @@
-"""Copying RRsets of one zone into another zone that may already have them. Writes nothing."""
+"""Copy RRsets from one zone to another zone that may already have them. Writes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _OF_THE_APEX = frozenset({rdtypes.SOA, rdtypes.NS})
 
 
 class Existing(StrEnum):
-    """The treatment of an RRset that the target zone already has: keep it, replace it, or add the copy's values."""
+    """What to do with an RRset that the target zone already has: keep it, replace it, or add the copy's values."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -31,9 +31,9 @@ class Existing(StrEnum):
 
 @dataclass(slots=True)
 class Copies:
-    """The effect of copying on the target zone.
+    """The effect of copying RRsets to the target zone.
 
-    `kept` counts RRsets that the target already has and keeps. `left_out` counts RRsets that cannot exist in two zones.
+    `kept` counts RRsets that the target already has and keeps. `left_out` counts RRsets that are never copied.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -51,9 +51,9 @@ class Copies:
 def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User, existing: Existing) -> Copies:
     """Return the effect of copying the selected RRsets to the target. Raise TooMany if too many are selected.
 
-    The author's draft is taken into account in both zones. Names inside the source become names inside the target. The
-    zone's own SOA and NS are omitted, and so are keys, signatures and DS. Changes that the author isn't allowed to make
-    in the target are refused.
+    The author's draft is included in both zones. Names inside the source are moved to the target. The source's own SOA
+    and NS are omitted, and so are keys, signatures and DS. Changes that the author isn't allowed to make in the target
+    are rejected.
     """
     copies = Copies()
     made: dict[Key, RRset] = {}
@@ -100,7 +100,7 @@ def _change(  # noqa: PLR0913  # the two sides of a copy
 def _merge_rrsets(now: RRset, copy: RRset) -> RRset:
     """Return an RRset with the values and notes of both RRsets, and the TTL of the existing one.
 
-    The copy's comment is only used if the existing RRset has none. Raise ValueError for types with a single value.
+    The copy's comment is used only if the existing RRset has none. Raise ValueError for single-value types.
     """
     if now.type in _OF_ONE_VALUE:
         raise ValueError(gettext("this record type can only have one value, so the values can’t be merged"))

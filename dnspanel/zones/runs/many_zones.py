@@ -1,4 +1,4 @@
-"""The selection of RRsets in many zones, by key or by a search, and the effect of an act on each RRset.
+"""Select RRsets in many zones, by key or by a search, and compute the effect of an action on each RRset.
 
 RRsets are read in bulk: the number of queries does not depend on the number of zones.
 """
@@ -41,7 +41,7 @@ Selected = dict[Zone, list[tuple[RRset | None, RRset]]]
 
 @dataclass(frozen=True, slots=True)
 class WideSelection:
-    """A selection of RRsets in any number of zones: by key, or all that a search finds."""
+    """A selection of RRsets in any number of zones: by key, or all RRsets that a search finds."""
 
     keys: tuple[KeyByName, ...] = ()
     search: str = ""
@@ -49,7 +49,7 @@ class WideSelection:
 
 @dataclass(frozen=True, slots=True)
 class RefusedInZone:
-    """An RRset that the act doesn't change, with the reason."""
+    """An RRset that the action can't change, with the reason."""
 
     zone: Zone
     rrset: RRset
@@ -58,7 +58,7 @@ class RefusedInZone:
 
 @dataclass(slots=True)
 class WideOutcome:
-    """The effect of an act on the selected RRsets, before anything is written.
+    """The effect of an action on the selected RRsets, before anything is written.
 
     Zones are sorted by name, and the changes of each zone are in canonical order.
     """
@@ -70,7 +70,7 @@ class WideOutcome:
 
     @property
     def count(self) -> int:
-        """The number of RRsets that change."""
+        """The number of changed RRsets."""
         return sum(map(len, self.changes.values()))
 
     @property
@@ -79,7 +79,7 @@ class WideOutcome:
         return {zone: {change.key: change.after for change in of_zone} for zone, of_zone in self.changes.items()}
 
     def examples(self, most: int) -> list[tuple[Zone, Change]]:
-        """Return the first changes as examples: one per zone before a second from the same zone."""
+        """Return up to `most` changes as examples: one from each zone, then a second one from each zone, and so on."""
         found: list[tuple[Zone, Change]] = []
         for number in range(most):
             found += [(zone, of_zone[number]) for zone, of_zone in self.changes.items() if number < len(of_zone)]
@@ -89,11 +89,11 @@ class WideOutcome:
 
 
 def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: datetime) -> WideOutcome:
-    """Return the effect of the act on each selected RRset that the author sees.
+    """Return the effect of the action on each selected RRset that the author can see.
 
-    Changes that the author isn't allowed to make are refused. For a person, RRsets are as in the person's draft,
-    without RRsets that the draft deletes. For a token, RRsets are as published. Raise TooMany if too many RRsets are
-    selected, SearchTooGeneral as `rrsets_found` does, and Forbidden if the author can't change any RRset of any zone.
+    Changes that the author isn't allowed to make are rejected. For a person, RRsets are as in the person's draft,
+    without deleted ones. For a token, they are as published. Raise TooMany if too many RRsets are selected, and
+    Forbidden if the author can't change any RRset of any zone. Raise SearchTooGeneral like `rrsets_found`.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
@@ -105,7 +105,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Return patches that make the changes, but skip RRsets that others changed after `outcome` was computed."""
+    """Return patches that make the changes. They skip RRsets that others changed after `outcome` was computed."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()
@@ -113,7 +113,7 @@ def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
 
 
 def draft_outcome(*, outcome: WideOutcome, author: Drafter, now: datetime) -> int:
-    """Put the changes into the author's draft, as `change_rrsets_of_zones` does. Return the number of operations."""
+    """Put the changes into the author's draft with `change_rrsets_of_zones`. Return the number of operations."""
     return draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now)
 
 
@@ -143,9 +143,9 @@ def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
 def _allowed_changes(
     zone: Zone, changes: Sequence[tuple[Change, Change]], author: Drafter, outcome: WideOutcome
 ) -> Iterator[Change]:
-    """Yield the changes that the author is allowed to publish. Add the other changes to the refused ones in `outcome`.
+    """Yield the changes that the author is allowed to publish. Add the others to the rejected ones in `outcome`.
 
-    Usually all or none are allowed, so all changes are checked together first.
+    Usually either all or none are allowed. All changes are therefore first checked together.
     """
     try:
         access.refuse_changes(author, zone, (published for _, published in changes))
@@ -163,7 +163,7 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return selected RRsets by zone, and the number of zones not fully searched. Raise TooMany above MOST_SELECTED."""
+    """Return the RRsets by zone, and the number of zones not fully searched. Raise TooMany above MOST_SELECTED."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0
@@ -197,13 +197,13 @@ def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes,
 def _visible_pairs(
     zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter
 ) -> list[tuple[RRset | None, RRset]]:
-    """Return the pairs whose second RRset the author sees."""
+    """Return the pairs whose second RRset the author can see."""
     visibility = access.visibility_of(author, zone)
     return [pair for pair in pairs if visibility is None or visibility(pair[1].name, pair[1].type)]
 
 
 def _places_of_keys(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
-    """Return the given keys in zones that the author sees, with zone ids in place of zone names."""
+    """Return the keys in zones that the author can see, with zone ids instead of zone names."""
     ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
     return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
 
@@ -211,10 +211,10 @@ def _places_of_keys(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> s
 def _find_rrsets(
     search: Search, visible: "QuerySet[Zone]", author: Drafter, now: datetime
 ) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
-    """Return the RRsets that a search finds, as published and in the author's draft.
+    """Return the published RRsets that a search finds, and the matching operations in the author's draft.
 
     Also return the number of zones whose newest publications the search did not include. Raise TooMany and
-    SearchTooGeneral as `wide_outcome` does.
+    SearchTooGeneral like `wide_outcome`.
     """
     if search.faults or not search:
         return {}, {}, 0
@@ -244,7 +244,7 @@ def _find_rrsets(
 
 
 def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> dict[KeyInZone, RRset]:
-    """Return the published RRsets at these places."""
+    """Return the published RRsets with these zone ids, names and types."""
     owners: dict[int, tuple[str, set[str]]] = {}
     for zone_id, name, _ in places:
         if zone_id in zones:
@@ -256,12 +256,12 @@ def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> d
 
 
 def _drafted_operations(author: Drafter) -> "QuerySet[Operation]":
-    """Select the operations of the author's draft, or none for a token, which publishes without a draft."""
+    """Select the operations in the author's draft, or none for a token, which publishes without a draft."""
     return Operation.objects.none() if isinstance(author, Actor) else draft.operations_of(author)
 
 
 def _drafted_at(author: Drafter, places: Collection[KeyInZone]) -> dict[KeyInZone, Operation]:
-    """Return the operations of the author's draft at these places."""
+    """Return the operations in the author's draft with these zone ids, names and types."""
     if not places:
         return {}
     found = _drafted_operations(author).filter(zone__in={zone_id for zone_id, _, _ in places})

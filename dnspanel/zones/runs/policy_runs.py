@@ -1,7 +1,7 @@
-"""Updates of zones to match their policies, as a job: a dry run, then the real run in batches. Verbs.
+"""Update zones to match their policies, as a job: a dry run, then the real run in batches. Verbs.
 
-The transaction that publishes a batch also writes the progress into the run's row. So if a worker is killed, its run
-continues after the last published batch. A repeated step changes nothing.
+The transaction that publishes a batch also writes the progress to the run's row. If a worker is killed, the run
+therefore continues after the last published batch. A repeated step changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ _POLICIES_CHANGED = gettext_noop(
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if the person is allowed to sign some zone."""
+    """Return True if the person is allowed to sign at least one zone."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.DNSSEC)
 
@@ -80,10 +80,10 @@ def create_run(
     dry_run: bool = True,
     form_id: UUID | None = None,
 ) -> PolicyRun:
-    """Create a run over the zones that the search finds, optionally only those with the policy. It waits for a worker.
+    """Create a run over the zones that the search finds, optionally only zones with the policy.
 
-    Raise Forbidden if the author isn't allowed to sign any zone, and RunRefused if the author has several unfinished
-    runs.
+    The run waits for a worker. Raise Forbidden if the author isn't allowed to sign any zone, and RunRefused if the
+    author has several unfinished runs.
     """
     return _create(
         by, now, PolicyRun(policy=policy, search=search, dry_run=dry_run, fingerprint=fingerprint()), form_id
@@ -93,7 +93,7 @@ def create_run(
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended or a policy changed since then, and Forbidden as `create_run` does.
+    Raise RunRefused if the dry run has not ended or a policy has changed since. Raise Forbidden like `create_run`.
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
@@ -126,8 +126,8 @@ def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
     """Select the runs that the person can see, newest first.
 
-    People who can change policies see all runs. Others see their own runs, and a token only sees the runs that it
-    began.
+    People who can change policies see all runs. Other people see their own runs, and their tokens see only the runs
+    that they began.
     """
     runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)
@@ -220,7 +220,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """Return findings by zone id: for zones without a policy, transferred zones, and zones that `author` can't sign."""
+    """Return findings by zone id: for zones without a policy, transferred zones, and those `author` can't sign."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:
@@ -233,7 +233,7 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """Store the outcomes and the run's progress. Raise Stopped if it was canceled or another worker was first."""
+    """Store the outcomes and progress. Raise Stopped if the run was canceled or advanced by another worker."""
     noted = (
         (zone, difference.act, difference.message)
         for zone in zones

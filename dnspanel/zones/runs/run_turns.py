@@ -1,7 +1,7 @@
-"""The processing of runs over many zones, in turns of a worker: author's rights, turn length, and failures. Verbs.
+"""Process runs over many zones in a worker's turns: the author's rights, turn length, and failures. Verbs.
 
-The transaction that publishes a batch also writes the progress into the run's row. So if a worker is killed, its run
-continues after the last published batch.
+The transaction that publishes a batch also writes the progress to the run's row. If a worker is killed, the run
+therefore continues after the last published batch.
 """
 
 import logging
@@ -55,7 +55,7 @@ def begin(  # noqa: PLR0913  # the fields of a run
 ) -> Run:
     """Create the run with its author and origin, and wake a worker. Record a real run in the audit log.
 
-    A form submitted twice returns the first run. Raise RunRefused if the author has several unfinished runs.
+    A form sent twice returns the first run. Raise RunRefused if the author has several unfinished runs.
     """
     model, user, where = type(run), user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
@@ -106,7 +106,7 @@ def unfinished_ids(model: type[Run]) -> list[int]:
 def author_of(run: Run) -> Actor | None:
     """Return the run's author with current rights, or None for the panel itself.
 
-    Raise Forbidden if the account is closed or the token revoked.
+    Raise Forbidden if the account is closed or the token was revoked.
     """
     if run.author is None:
         return None
@@ -127,8 +127,8 @@ def work(
     """Process batches of the run until it ends or `seconds` have passed. Return True if batches are left.
 
     Do nothing while another worker processes the run or publishing is on hold. Between the batches of a real run, wait
-    until the nodes can take another large publication in addition to edits. A refusal or another error ends the run as
-    failed, unless PostgreSQL is away. Errors other than refusals propagate.
+    until the nodes can receive another large publication in addition to edits. An error ends the run as failed, unless
+    it is a hold, a stop or an unavailable PostgreSQL. Errors other than ZoneError and SearchTooGeneral propagate.
     """
     with hold_lock(lock, run_id) as mine:
         until = time.monotonic() + seconds
@@ -169,8 +169,8 @@ def take_zones(
 ) -> bool:
     """Process the next of the selected zones, or end the run. Return True if more zones may follow.
 
-    An error in `moved` means that a zone just changed, so the batch is read again. Raise RunRefused with the reason
-    `too_fast` if zones keep changing, and Stopped if the run was canceled or another worker advanced it.
+    An error in `moved` means that a zone has just changed; the batch is then read again. Raise RunRefused with the
+    reason `too_fast` if zones keep changing, and Stopped if the run was canceled or another worker has advanced it.
     """
     now = timezone.now()
     if run.state == RunState.WAITING:
@@ -191,9 +191,9 @@ def take_zones(
 def advance(
     run: Run, zones: Sequence[Zone], noted: Iterable[tuple[Zone, str, str]], most_listed: Mapping[str, int]
 ) -> list[tuple[Zone, str, str]]:
-    """Store the run's progress and count the findings. `noted` has a zone, a finding and a message per item.
+    """Store the run's progress, and count its findings. `noted` has (zone, finding, message).
 
-    Return the items to list, limited per finding. Raise Stopped if the run was canceled or another worker advanced it.
+    Return the items to list, limited per finding. Raise Stopped if it was canceled or advanced by another worker.
     """
     found: Counter[str] = Counter()
     listed = []
@@ -209,7 +209,7 @@ def advance(
 
 
 def note_publications(run: Run, sequences: Sequence[int]) -> None:
-    """Store that the run made these publications, oldest first."""
+    """Record that the run made these publications, oldest first."""
     if sequences:
         added = Func(F("sequences"), Value(list(sequences), ArrayField(BigIntegerField())), function="array_cat")
         type(run).objects.filter(pk=run.pk).update(last_sequence=sequences[-1], sequences=added)
@@ -225,7 +225,7 @@ class TakenBackBatch:
 
 
 def taken_back_of(run: PolicyRun | TemplateRun | ChangeRun) -> list[TakenBackBatch]:
-    """Return the publications of a run that were reverted, oldest first."""
+    """Return the run's publications that were reverted, oldest first."""
     if not run.sequences:
         return []
     found = failed_pieces(run.sequences).annotate(zones=Count("revisions"))
@@ -241,7 +241,7 @@ def _start(run: Run, *, total: int, now: datetime) -> None:
 
 
 def _end(run: Run, now: datetime) -> None:
-    """Mark the run as done, unless it has ended or advanced after it was read."""
+    """Mark the run as done, unless it has ended or advanced since it was loaded."""
     if unfinished_run(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
         what = type(run).__name__
         logger.info("ended %s=%s dry=%s zones=%s counts=%s", what, run.pk, run.dry_run, run.done, run.counts)

@@ -1,4 +1,4 @@
-"""The search for RRsets in all zones that a person can see, with a bounded amount of work for each page."""
+"""Search RRsets in all zones that a person can see, with a limited amount of work for each page."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,14 +27,14 @@ _OF_BLOCK = 500  # RRsets in a block of a large zone, approximately
 
 
 class Place(NamedTuple):
-    """An RRset's place in the order of results: by zone id, then by name and type."""
+    """An RRset's position in the order of results: by zone id, then by name and type."""
 
     zone_id: int
     owner_key: bytes
     type: int
 
     def to_text(self) -> str:
-        """Format the place for a URL."""
+        """Format the position for a URL."""
         return f"{self.zone_id}-{self.owner_key.hex()}-{self.type}"
 
 
@@ -44,7 +44,7 @@ _BEHIND_ALL_TYPES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An RRset that the search found, with its zone and its place. For `has:warning`, it also has the complaints."""
+    """An RRset that the search found, with its zone and position. For `has:warning`, it also has its complaint."""
 
     zone: Zone
     rrset: RRset
@@ -54,10 +54,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page of found RRsets, and the place after which the next page begins (or None).
+    """A page of found RRsets, and the position after which the next page begins (None on the last page).
 
-    If the bound on work ends the page, `looked_to` is the zone that the search reached: more results may follow even if
-    the page has few rows. The newest publications of `left_out` zones are not in the search texts yet, and the newest
+    If the limit on work ended the page, `looked_to` is the last searched zone. More results can follow even if the page
+    has few rows. The newest publications of `left_out` zones are not in the search texts yet, and the newest
     publications of `unchecked` zones were not checked.
     """
 
@@ -76,7 +76,7 @@ class _Block(NamedTuple):
 
 
 def place_of(text: str) -> Place:
-    """Parse a place from a URL. Return BEFORE_ALL if the text is invalid."""
+    """Parse a position from a URL. Return BEFORE_ALL if the text is invalid."""
     zone_id, _, rest = text.partition("-")
     key, _, type_ = rest.partition("-")
     try:
@@ -89,10 +89,10 @@ def place_of(text: str) -> Place:
 def rrsets_found(
     *, person: Person, search: Search, now: datetime, after: Place = BEFORE_ALL, limit: int = 50
 ) -> FoundPage:
-    """Return the RRsets that match the search, in zones that the person can see.
+    """Return a page of RRsets that match the search, in zones that the person can see.
 
-    The page is empty for a search without terms or with faults. A word that is only in the name of the zone finds the
-    zone, not its RRsets. Raise SearchTooGeneral for `has:warning` if the first check of all RRsets has not finished.
+    The page is empty without terms or with faults. A word that is only in the zone's name finds the zone, not its
+    RRsets. Raise SearchTooGeneral for `has:warning` if the first check of all RRsets has not finished.
     """
     if not search.terms or search.faults:
         return FoundPage((), None)
@@ -141,7 +141,7 @@ def _page(
 def _blocks(
     zones: "QuerySet[Zone]", search: Search, progress: search_texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
-    """Return up to `count` of the next blocks that may have matching RRsets, in the order of results."""
+    """Return up to `count` of the next blocks that can have matching RRsets, in the order of results."""
     if not progress.is_complete:
         ahead = zones.filter(pk__gte=after.zone_id).order_by("pk")
         return [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")[:count]]
@@ -165,7 +165,7 @@ def _blocks(
 
 
 def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
-    """Return the first blocks that together have at least `most` RRsets, or all blocks if they have fewer RRsets."""
+    """Return the first blocks that together have at least `most` RRsets, or all blocks if they have fewer."""
     total = 0
     for count, block in enumerate(blocks, start=1):
         total += block.rrsets
@@ -175,7 +175,7 @@ def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
 
 
 def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Zone]") -> "QuerySet[StoredRRset]":
-    """Select the matching RRsets of the blocks that come after a place."""
+    """Select the matching RRsets in the blocks, after a position."""
     complete = []
     within = Q()
     for zone_id, first_key, end_key in _ranges(blocks):
@@ -195,7 +195,7 @@ def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Z
 
 
 def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
-    """Return the blocks as ranges (zone id, first key, end key). Consecutive blocks become one range."""
+    """Convert the blocks to ranges (zone id, first key, end key). Merge consecutive blocks."""
     ranges: list[tuple[int, bytes, bytes | None]] = []
     for block in blocks:
         if ranges and ranges[-1][0] == block.zone_id and ranges[-1][2] == block.first_key:
@@ -206,7 +206,7 @@ def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
 
 
 def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:
-    """Select RRsets that match a word themselves, not only by their zone's name. Without words, select all rows."""
+    """Select RRsets that match a word themselves (all, if a word is an address or network or none is positive)."""
     words = tuple(word for word in words if not word.negated)
     if not words or not all(isinstance(word.meaning, str) for word in words):
         return rows
@@ -228,7 +228,7 @@ def _name_of(block: _Block) -> str:
 
 
 class _Seen:
-    """A function that returns True if the person can see an RRset. Its zone must be visible to the person."""
+    """A function that returns True if the person can see an RRset of a visible zone. Caches the rights in each zone."""
 
     def __init__(self, person: Person) -> None:
         self._person = person

@@ -1,4 +1,4 @@
-"""The zone or the RRsets whose whole name a person types into a search box."""
+"""Find the zone, or the RRsets, whose full name a person types into a search box."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from replication.errors import BadName
 
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
-    """A zone, and the RRsets at the typed name. The RRsets are empty if the name is the name of the zone."""
+    """A zone, and the RRsets at the typed name. `rrsets` is empty if the typed name is the zone's name."""
 
     zone: Zone
     rrsets: tuple[RRset, ...] = ()

@@ -1,4 +1,4 @@
-"""Conditions on RRsets for the terms of a search. They work for published RRsets and for operations of a draft."""
+"""Query conditions on RRsets for search terms. They work for published RRsets and for draft operations."""
 
 import unicodedata
 from contextlib import suppress
@@ -47,10 +47,10 @@ _INTERNATIONAL = "xn--"
 
 
 def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
-    """Select the RRsets, or operations of a draft, that match every word and every RRset filter.
+    """Select the RRsets, or draft operations, that match every word and every RRset or tag filter.
 
-    For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms that concern only
-    zones are left to `zone_conditions`. `known` are the client's visible zones. Raise as `refuse_unless_known` does.
+    For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms about zones only are
+    left to `zone_conditions`. `known` has the zones that the client can see. Raise the errors of `refuse_unless_known`.
     """
     warned_zones.refuse_unless_known(search)
     rows = with_texts(rows)
@@ -61,7 +61,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
 
 
 def with_texts(rows: Rows) -> Rows:
-    """Return the query with the columns that `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
+    """Add the columns that `condition` compares to the query: `lines`, `seconds`, `said` and `own_tags`."""
     if rows.model is Operation:
         return rows.alias(
             lines=Func(
@@ -99,9 +99,9 @@ def with_texts(rows: Rows) -> Rows:
 
 
 def condition(term: Term) -> Q:
-    """Return the condition for RRsets that match one term. A negation is ignored.
+    """Return the query condition for RRsets that match one term. Its negation is ignored.
 
-    The term must concern more than the zone, and must not be `has:warning`.
+    The term must not be about zones only, and must not be `has:warning`.
     """
     match term.filter, term.meaning:
         case Filter.WORD, meaning:
@@ -133,7 +133,7 @@ def _has_word(meaning: Meaning) -> Q:
 
 
 def within(span: Span, column: str) -> Q:
-    """Return the condition for rows whose number in this column is within the span."""
+    """Return the query condition for rows with a number within the span in this column."""
     found = Q()
     if span.low is not None:
         found &= Q(**{f"{column}__gte": span.low})
@@ -143,7 +143,7 @@ def within(span: Span, column: str) -> Q:
 
 
 def in_name(text: str, column: str = "name") -> Q:
-    """Return the condition for names that contain the text, as stored or as displayed."""
+    """Return the query condition for names that contain the text, as stored or as displayed."""
     text = comparable_text(text)
     if text.isascii():  # names are stored in lowercase
         return Q(**{f"{column}__contains": text})
@@ -159,18 +159,18 @@ def in_values(text: str) -> Q:
 
 
 def in_comment(text: str) -> Q:
-    """Return the condition for comments (of RRsets or values) that contain the text, ignoring case."""
+    """Return the query condition for comments (of RRsets or values) that contain the text, ignoring case."""
     return ~Q(said="") & Q(said__icontains=text)
 
 
 def has_tag(text: str) -> Q:
-    """Return the condition for RRsets that have the tag, or whose zone has it."""
+    """Return the query condition for RRsets that have the tag themselves or through their zone."""
     tag = [text.lower()]
     return Q(own_tags__contains=tag) | Q(zone__tags__contains=tag)
 
 
 def has_value(text: str) -> Q:
-    """Return the condition for RRsets with this whole value. The value can be written as a person types it."""
+    """Return the query condition for RRsets that have exactly this value, which can be written as a person types it."""
     found = Q()
     for spelling in rdata_spellings(text):
         # Names are compared without regard to case. No other value ends in a dot without quotes.
@@ -180,12 +180,12 @@ def has_value(text: str) -> Q:
 
 
 def holds_address(address: Address) -> Q:
-    """Return the condition for A or AAAA RRsets with this address."""
+    """Return the query condition for A or AAAA RRsets with this address."""
     return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{address}\n")
 
 
 def holds_address_in(network: Network) -> Q:
-    """Return the condition for A or AAAA RRsets with an address in this network."""
+    """Return the query condition for A or AAAA RRsets with an address in this network."""
     network_text = Cast(Value(str(network)), TextField())
     inside = Func(F("type"), F("lines"), network_text, function="rrset_within", output_field=BooleanField())
     # Few other rows have this prefix, and comparing it is cheaper.
@@ -193,11 +193,11 @@ def holds_address_in(network: Network) -> Q:
 
 
 def displayed_name_contains(text: str, column: str = "name") -> Q:
-    """Return the condition for international names whose displayed (Unicode) form contains the lowercase text."""
+    """Return the query condition for internationalized names whose Unicode form contains the lowercase text."""
     displayed = Func(F(column), function="name_displayed", output_field=TextField())
     return Q(**{f"{column}__contains": _INTERNATIONAL}) & Q(Contains(displayed, Value(text)))
 
 
 def comparable_text(text: str) -> str:
-    """Return the text in lowercase and in Unicode form NFC, for comparison with displayed names."""
+    """Convert the text to lowercase and Unicode form NFC, for comparison with displayed names."""
     return unicodedata.normalize("NFC", text.lower())

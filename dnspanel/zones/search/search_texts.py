@@ -1,9 +1,9 @@
-"""Search texts in blocks, with a trigram index that finds the blocks where RRsets may match.
+"""Search texts in blocks, with a trigram index that finds the blocks with possible matches.
 
-A trigram index on the RRsets themselves makes every write three times as slow. So a worker writes one text for each
-small zone, or for some hundred names of a large one, shortly after a publication (`texts_upkeep`). A text has a line
-for each name, value, comment and tag, in lowercase, and one for each type. A search finds the blocks through the texts,
-reads the RRsets there, and also reads the zones that were published since then.
+A trigram index on the RRsets themselves makes every write three times as slow. Instead, a worker writes one text for
+each small zone, or for some hundred names of a large one, shortly after a publication (`texts_upkeep`). A text has a
+line for each name, value, comment and tag, in lowercase, and one for each type. A search finds blocks by their texts
+and reads the RRsets there. It also reads the zones that were published since then.
 """
 
 import re
@@ -39,9 +39,9 @@ _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdt
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of the search texts: the zones with publications that the texts don't have yet.
+    """The progress of the search texts: the zones with publications that the texts don't include yet.
 
-    `new_zones` lists such zones, up to a limit. `left_out` is the number of zones beyond the limit.
+    `new_zones` has such zones, up to a limit. `left_out` is the number of further zones.
     """
 
     is_complete: bool = False  # False: the texts are being written for the first time, so they are not used yet
@@ -51,7 +51,7 @@ class Progress:
 
 
 class Block(NamedTuple):
-    """The names of a zone from `first` up to, but not including, `end`. None means the end of the zone."""
+    """The names in a zone from `first` up to but excluding `end`. None means the end of the zone."""
 
     first: bytes
     end: bytes | None
@@ -59,14 +59,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InZone:
-    """A condition for the names of a zone that may match, before `end`. None means the end of the zone."""
+    """A condition for the names in a zone that can match, before `end`. None means the end of the zone."""
 
     among: Q
     end: bytes | None
 
 
 def progress() -> Progress:
-    """Return the progress of the search texts. Needs two queries, or three if the texts lack a publication."""
+    """Return the progress of the search texts. Needs two queries, or three if a publication is missing in the texts."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -82,26 +82,26 @@ def progress() -> Progress:
 
 
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
-    """Return the condition for texts that may have matching RRsets, or None if the index can't help with any term.
+    """Return the condition for texts that can have matching RRsets, or None if the index can't help with any term.
 
-    Terms outside the trigram index are left out, because they would need a scan of all texts.
+    Negated terms are left out, and terms outside the trigram index, because they require a scan of all texts.
     """
     return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
 
 
 def in_index(terms: tuple[Term, ...]) -> bool:
-    """Return True if the trigram index can find the texts for at least one of the positive terms."""
+    """Return True if the trigram index can find the texts for at least one of the terms that aren't negated."""
     return any(_is_in_trigrams(pieces_of(term)) for term in terms if not term.negated)
 
 
 def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
-    """Return the ids of zones whose texts may have matching RRsets, or None if more than `most` texts match."""
+    """Return the ids of zones whose texts can have matching RRsets, or None if more than `most` texts match."""
     ids = list(SearchText.objects.filter(may_hold(terms) or Q()).values_list("zone_id", flat=True)[: most + 1])
     return sorted(set(ids)) if len(ids) <= most else None
 
 
 def holds(terms: tuple[Term, ...], known: Progress) -> Q:
-    """Return the condition for zones with an RRset that matches all terms, including negated ones.
+    """Return the query condition for zones with an RRset that matches all terms. Negations are ignored.
 
     PostgreSQL checks the condition zone by zone, texts before RRsets.
     """
@@ -124,12 +124,12 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
 
 
 def _says_all(terms: tuple[Term, ...]) -> bool:
-    """Return True if a current text that matches the terms always has a matching RRset."""
+    """Return True if each current text that matches the terms has a matching RRset."""
     return len(terms) == 1 and terms[0].filter is Filter.TYPE
 
 
 def rrsets_fitting(terms: tuple[Term, ...]) -> "QuerySet[StoredRRset] | None":
-    """Select the RRsets that match all terms. Return None without terms."""
+    """Select the RRsets that match all terms, ignoring negations. Return None if there are no terms."""
     return _fitting(StoredRRset.objects.all(), terms) if terms else None
 
 
@@ -151,7 +151,7 @@ def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None
 
 
 def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
-    """Return a condition that every text with a matching RRset meets, or None if texts can't help with the term."""
+    """Return a condition that matches all texts with a matching RRset, or None if texts can't help with the term."""
     if term.filter is Filter.TTL and isinstance(term.meaning, Span):
         return _has_ttl_in(term.meaning)
     if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:
@@ -169,10 +169,10 @@ def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
 
 
 def _may_have_tag(tag: str, column: str) -> Q:
-    """Return the condition for texts of zones with the tag, and for texts that have an RRset with the tag.
+    """Return the condition for texts that have an RRset with the tag, or whose zone has the tag.
 
-    If only a few zones have the tag, the condition lists them, so that PostgreSQL finds both kinds by indexes and
-    combines them.
+    If only a few zones have the tag, the condition lists them. PostgreSQL can then use an index for each part and
+    combine the results.
     """
     tagged_zones = Zone.objects.filter(has_any_tag([tag]))
     few = list(tagged_zones.values_list("pk", flat=True)[: FEW_TAGGED + 1])
@@ -181,9 +181,9 @@ def _may_have_tag(tag: str, column: str) -> Q:
 
 
 def _is_everywhere(term: Term) -> bool:
-    """Return True if the term asks for a type that most zones have, such as NS.
+    """Return True if the term is for a type that most zones have, such as NS.
 
-    The trigram index doesn't narrow a search for such a type.
+    The trigram index doesn't narrow down a search for such a type.
     """
     return term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and bool(term.meaning & _EVERYWHERE)
 
@@ -193,10 +193,10 @@ def _is_in_trigrams(pieces: list[str]) -> bool:
 
 
 def _has_ttl_in(span: Span) -> Q:
-    """Return the condition for texts that may have a TTL in the span.
+    """Return the condition for texts that can have a TTL in the span.
 
-    For a range, the condition only compares the lowest and the highest TTL of the text, so a text with TTLs below and
-    above the range also meets it.
+    For a range, the condition only compares the text's lowest and highest TTL. A text with TTLs below and above the
+    range therefore matches too.
     """
     if span.low is not None and span.low == span.high:
         return Q(ttls__contains=[span.low])
@@ -212,7 +212,7 @@ def _has_ttl_in(span: Span) -> Q:
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
-    """Return a condition for the names from `start` where RRsets may match, or None if the texts can't help.
+    """Return a condition for names from `start` at which RRsets can match, or None if the texts can't help.
 
     Needs at most four queries.
     """
@@ -226,7 +226,7 @@ def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone |
 
 
 def within(blocks: Sequence[Block]) -> Q:
-    """Return the condition for RRsets in the given blocks of one zone. The blocks must be in order.
+    """Return the query condition for RRsets in these blocks of one zone. The blocks must be in order.
 
     The outer bounds come first, so that PostgreSQL scans only that range of the primary key.
     """
@@ -242,7 +242,7 @@ def _between(block: Block) -> Q:
 
 
 def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
-    """Return the blocks of a zone for each value in the column `types` or `ttls`, in order.
+    """Return the zone's blocks for each value in the column `types` or `ttls`, in order.
 
     Return None if the zone's texts aren't current.
     """
@@ -258,9 +258,9 @@ def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
 
 
 def blocks_with_comments(zone: Zone) -> list[Block] | None:
-    """Return the blocks of a zone that have comments or tags.
+    """Return the zone's blocks that have comments or tags.
 
-    Return None if the zone's texts aren't current, or if there are more than MOST_BLOCKS.
+    Return None if the zone's texts aren't current, or if there are more than MOST_BLOCKS such blocks.
     """
     if not _know(zone):
         return None
@@ -270,7 +270,7 @@ def blocks_with_comments(zone: Zone) -> list[Block] | None:
 
 
 def _know(zone: Zone) -> bool:
-    """Return True if the texts of this zone are current. Needs up to three queries."""
+    """Return True if the zone's texts are current. Needs up to three queries."""
     at = progress()
     return at.is_complete and not at.left_out and zone.pk not in at.new_zones
 
@@ -284,9 +284,9 @@ def _block(first: Any, end: Any) -> Block:
 
 
 def pieces_of(term: Term) -> list[str]:
-    """Return strings for the trigram index. The text of a matching RRset contains at least one of these strings.
+    """Return strings to find in the trigram index. The text of a matching RRset contains at least one of them.
 
-    An empty list means that any text may match.
+    An empty list means that any text can match.
     """
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:

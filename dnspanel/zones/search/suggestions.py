@@ -1,4 +1,4 @@
-"""Completions of the last word of a search: filters, and the values of each filter."""
+"""Complete the last word of a search: filters, and the values of each filter."""
 
 from itertools import chain, islice
 
@@ -21,10 +21,10 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
 
 
 def suggestions(*, person: Person, text: str) -> list[str]:
-    """Return the search text with its last word completed in several ways: filters, or values of a typed filter.
+    """Return the search text with several completions of its last word: filters, or values of a typed filter.
 
-    The result is empty for an unknown filter. Tags come from some zones that the person can see. Only teams that the
-    person is allowed to see are suggested. Needs at most one query.
+    The result is empty for an unknown filter. Tags are from a limited number of zones that the person can see. Teams
+    are the person's own, or all teams if the person can see all zones. Needs at most one query.
     """
     before, _, word = text.rpartition(" ")
     begin = f"{before} " if before else ""

@@ -1,8 +1,8 @@
-"""The search language: words, and words with a filter such as `type:mx` or `-tag:shop`. Pure.
+"""Parse the search language: words, and words with a filter such as `type:mx` or `-tag:shop`. Pure.
 
 Every search box uses this language. All words of a search must match. Quotes join words and remove special meanings:
-`team:"Web ops"`, `"include:spf"`. A hyphen negates a word: `-type:txt`. A word with a colon and an unknown filter is
-searched as text, and reported as unknown.
+`team:"Web ops"`, `"include:spf"`. A hyphen negates a word: `-type:txt`. A word with an unknown filter before a colon is
+searched as text, and the filter is reported as unknown.
 """
 
 import difflib
@@ -38,7 +38,7 @@ _LONGEST_AGO = timedelta(days=36_500)
 
 
 class Filter(StrEnum):
-    """The filters that a word can have before its colon. WORD means a word without a filter."""
+    """The filters that can come before the colon in a word. WORD means a word without a filter."""
 
     WORD = ""
     # For RRsets.
@@ -114,10 +114,10 @@ Meaning = str | Address | Network | Span | Since | frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of a search: its filter, its parsed meaning, its negation, and the word as typed.
+    """One word of a search: its filter, its parsed meaning, whether it is negated, and the word as typed.
 
-    `meaning` is usually the text. For a WORD it can be an address or a network. It is a set of type numbers for TYPE, a
-    Span for TTL and SERIAL, and a Since for CHANGED.
+    `meaning` is usually the text. For a WORD, it can be an address or a network. It is a set of type numbers for TYPE,
+    a Span for TTL, a Span or the first digits for SERIAL, and a Since for CHANGED.
     """
 
     filter: Filter
@@ -127,17 +127,17 @@ class Term:
 
     @property
     def text(self) -> str:
-        """The meaning as a text."""
+        """The meaning as text."""
         return str(self.meaning)
 
     @property
     def is_warning(self) -> bool:
-        """True if the term is `has:warning`, which asks for complaints. Quoted, `warning` is an ordinary value."""
+        """True if the term is `has:warning`, which finds complaints. In quotes, `warning` is an ordinary value."""
         return self.filter is Filter.HAS and self.text.lower() == WARNING and '"' not in self.typed
 
     @property
     def is_about_rrsets(self) -> bool:
-        """True if only an RRset can match the term. A zone matches if one of its RRsets does."""
+        """True if only an RRset can match the term. A zone matches if one of its RRsets matches."""
         return self.filter in OF_RRSETS or self.filter is Filter.HAS
 
 
@@ -151,7 +151,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A word before a colon that isn't a filter, and the filter that the person may have meant."""
+    """An unknown filter before a colon, and the filter that the person probably meant ("" if none is similar)."""
 
     name: str
     closest: str
@@ -170,17 +170,17 @@ class Search:
 
     @property
     def about_zones(self) -> tuple[Term, ...]:
-        """The terms that are compared with a zone."""
+        """The terms with a filter for zones, including tags."""
         return tuple(term for term in self.terms if term.filter in OF_ZONES)
 
     @property
     def about_zones_alone(self) -> tuple[Term, ...]:
-        """The terms that are compared only with a zone. Terms for tags are left out, because RRsets have tags, too."""
+        """The terms with a filter for zones only. Tags are excluded, because RRsets can have tags too."""
         return tuple(term for term in self.about_zones if term.filter is not Filter.TAG)
 
     @property
     def tags(self) -> tuple[Term, ...]:
-        """The terms with the filter `tag`. A zone needs the tag itself; for an RRset, the tag of its zone is enough."""
+        """The terms with the filter `tag`. A zone needs the tag itself; for an RRset, its zone's tag is enough."""
         return tuple(term for term in self.terms if term.filter is Filter.TAG)
 
     @property
@@ -190,26 +190,26 @@ class Search:
 
     @property
     def warnings(self) -> tuple[Term, ...]:
-        """The terms `has:warning`, which ask for complaints."""
+        """The terms `has:warning`, which find complaints."""
         return tuple(term for term in self.terms if term.is_warning)
 
     @property
     def needles(self) -> tuple[str, ...]:
-        """The lower-case texts that results contain as they are typed, so that pages mark them."""
+        """The lowercase texts that results contain as typed. Pages highlight them."""
         kinds = {Filter.WORD, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ZONE, Filter.HAS}
         terms = (term for term in self.terms if term.filter in kinds and not (term.negated or term.is_warning))
         return tuple(term.text.lower() for term in terms)
 
     @property
     def words(self) -> tuple[Term, ...]:
-        """The terms without a filter, which are compared with zones and RRsets."""
+        """The terms without a filter. They are compared with zones and RRsets."""
         return tuple(term for term in self.terms if term.filter is Filter.WORD)
 
 
 def parse(text: str) -> Search:
-    """Parse a search. Never raise: invalid words are in `faults`, unknown filters in `unknown`.
+    """Parse a search. Never raise: invalid words are in `faults`, and unknown filters in `unknown`.
 
-    The time is linear in the length of the text. A search of more than MOST_TERMS words is a fault.
+    The time is linear in the length of the text. A search of more than MOST_TERMS words has a fault.
     """
     found = _parse_text(text)
     if not found.faults:
@@ -246,7 +246,7 @@ def split_search(search: str) -> list[str]:
 
 
 def unknown_filters(search: str, known: Collection[str]) -> list[str]:
-    """Return the filters in the search that aren't among `known`. The colons of IPv6 addresses don't count."""
+    """Return the filters in the search that aren't in `known`. Colons in IPv6 addresses don't count."""
     found = []
     for word in split_search(search):
         word = word.removeprefix("-")
@@ -257,12 +257,12 @@ def unknown_filters(search: str, known: Collection[str]) -> list[str]:
 
 
 def closest_to(word: str, known: Collection[str]) -> str:
-    """Return the word among `known` that the person may have meant, or ""."""
+    """Return the word in `known` that is most similar to `word`, or "" if none is similar."""
     return next(iter(difflib.get_close_matches(word.lower()[:40], known, n=1, cutoff=0.6)), "")
 
 
 def span_of(text: str, read: Callable[[str], int]) -> Span:
-    """Parse a span, such as `<300`, `>=300` or `300..3600`, with `read` for numbers. Raise ValueError if invalid."""
+    """Parse a span such as `<300`, `>=300` or `300..3600`. `read` parses each number and raises ValueError."""
     low, dots, high = text.partition("..")
     if dots:
         return Span(read(low) if low else None, read(high) if high else None)
@@ -279,7 +279,7 @@ def span_of(text: str, read: Callable[[str], int]) -> Span:
 
 
 def seconds_of(text: str) -> int:
-    """Parse `300`, `5m`, `1h`, `7d` as seconds. Raise ValueError for other forms."""
+    """Parse a duration such as `300`, `5m`, `1h` or `7d`, in seconds. Raise ValueError for other forms."""
     match = _LENGTH.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -287,7 +287,7 @@ def seconds_of(text: str) -> int:
 
 
 class _Misread(Exception):
-    """The value of a filter is invalid. The message is for the person who typed it."""
+    """The value of a filter is invalid. The message can be shown to the user."""
 
 
 def _term(word: str) -> Term:
@@ -309,7 +309,7 @@ def _remove_quotes(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """Return the address or network in the word, or otherwise the word's text. A word with quotes is always a text."""
+    """Parse an address or a network. Return other words, and words with quotes, as text."""
     if '"' in word:
         return _remove_quotes(word) or word
     address = _address(word)
@@ -376,7 +376,7 @@ def _ttl(text: str) -> Span:
 
 
 def _serial(text: str) -> Span | str:
-    """Parse a serial as a span, or as its first digits (`2026…`, `2026*`). Raise _Misread for other texts."""
+    """Parse a serial as a span, or as its first digits (`2026…`, `2026*`). Raise _Misread if the text is invalid."""
     digits = text.rstrip("*.…")
     if digits != text or (digits.isascii() and digits.isdigit() and len(digits) < 10):
         if digits.isascii() and digits.isdigit() and len(digits) <= 10:
@@ -398,7 +398,7 @@ def _number(text: str) -> int:
 
 
 def _within(span: Span, most: int) -> Span:
-    """Return the span with its ends limited to -1 and `most` + 1, which fit into the column."""
+    """Limit the ends of the span to -1 and `most` + 1, which fit into the column."""
     low, high = (None if end is None else max(-1, min(end, most + 1)) for end in (span.low, span.high))
     return Span(low, high)
 
@@ -454,7 +454,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """Return the beginning of the network's addresses as text (`192.0.2.`, `2001:db8:1:`), or "" for a large one."""
+    """Return the text that the network's addresses begin with (`192.0.2.`, `2001:db8:1:`), or "" for a large one."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]
@@ -467,7 +467,7 @@ def beginning_of(network: Network) -> str:
 
 
 def escaped_bytes(text: str) -> str:
-    r"""Return the text with non-ASCII letters escaped as in rdata: each byte of their UTF-8 as `\195`."""
+    r"""Escape non-ASCII letters in the text as in rdata: each byte of their UTF-8 encoding as `\195`."""
     return "".join(_escape_bytes(text))
 
 

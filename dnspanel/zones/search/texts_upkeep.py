@@ -1,4 +1,4 @@
-"""The upkeep of search texts and of the places of names after publications. Verbs."""
+"""Update search texts and the sort keys of names after publications. Verbs."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -65,8 +65,8 @@ logger = logging.getLogger(__name__)
 def catch_up(*, now: datetime) -> int:
     """Update the search texts for new publications, or for some of them. Return the number of updated zones.
 
-    Stop after ZONES_OF_A_TURN zones. Only one worker updates at a time, and none during very large publications. An
-    interrupted turn is repeated.
+    Stop after ZONES_OF_A_TURN zones. Only one worker updates at a time, and usually none during very large publications
+    (`is_busy`). An interrupted turn is repeated.
     """
     written = 0
     with hold_lock(Lock.SEARCH_TEXTS) as is_mine:
@@ -97,7 +97,7 @@ def is_busy(at: int, now: datetime) -> bool:
 
 
 def _begin(at: SearchProgress | None) -> int | None:
-    """Write the first texts of the next zones. Return the number of zones, or None if all zones have texts."""
+    """Write the first texts of the next zones. Return the number of zones, or 0 if all zones have texts."""
     head = LogHead.objects.values_list("sequence", flat=True).get() if at is None else at.sequence
     last = 0 if at is None else at.last_zone
     zones = Zone.objects.filter(pk__gt=last).order_by("pk")
@@ -110,7 +110,7 @@ def _begin(at: SearchProgress | None) -> int | None:
 
 
 def _follow(at: int) -> int | None:
-    """Update the texts for the next publications after `at`. Return the number of zones, or None if up to date."""
+    """Update the texts for the next publications after `at`. Return the number of zones, or None if there are none."""
     counted = Revision.objects.filter(publication__gt=at).values("publication_id").annotate(n=Count("pk"))
     total, to = 0, None
     for row in counted.order_by("publication_id")[:REVISIONS_AT_A_TIME]:
@@ -129,7 +129,7 @@ def _follow(at: int) -> int | None:
 
 
 def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
-    """Update the texts of the zones to the publication `to`. The existing texts are those of the publication `at`."""
+    """Update the zones' texts from the publication `at` to the publication `to`."""
     revisions = Revision.objects.filter(zone__in=zone_ids, publication__gt=at, publication__lte=to)
     other = set(revisions.exclude(kind=RevisionKind.CHANGE).values_list("zone_id", flat=True))
     in_blocks = set(
@@ -147,7 +147,7 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
-    """Replace all texts of the zones, and update the places of their names."""
+    """Replace all texts of the zones, and update the sort keys of their names."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
     display_order.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")
@@ -158,7 +158,7 @@ def _write_all_of(zone_ids: Sequence[int]) -> None:
 
 
 def _write_around(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Rewrite the blocks of a large zone that have these names. Split a block that has grown."""
+    """Rewrite the blocks of a large zone that contain these names. Split blocks that have grown."""
     blocks = SearchText.objects.filter(zone=zone_id).order_by("first_key").values_list("first_key", "end_key")
     ranges: list[Range] = []
     at = 0

@@ -1,4 +1,4 @@
-"""Conditions for `has:warning`. They read complaints, which `complaints_upkeep` updates after publications."""
+"""Query conditions for `has:warning`, from complaints that `complaints_upkeep` stores after each publication."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ MOST_UNCHECKED = 2_000
 
 
 def refuse_unless_known(search: Search) -> None:
-    """Raise SearchTooGeneral if the search asks for complaints before all zones were checked, as after an upgrade."""
+    """Raise SearchTooGeneral if the search is for complaints and not all zones are checked yet (after an upgrade)."""
     if not search.warnings:
         return
     at = ComplaintProgress.objects.first()
@@ -34,7 +34,7 @@ def refuse_unless_known(search: Search) -> None:
 
 
 def unchecked_zones(search: Search) -> int:
-    """Count zones published since the last checks, at most MOST_UNCHECKED. Return 0 without `has:warning`."""
+    """Count the zones published since the last checks, up to MOST_UNCHECKED. Return 0 without `has:warning`."""
     if not search.warnings:
         return 0
     at = ComplaintProgress.objects.values_list("sequence", flat=True).first() or 0
@@ -43,9 +43,9 @@ def unchecked_zones(search: Search) -> int:
 
 
 def _equal(column: str, outer: str) -> dict[str, OuterRef]:
-    """Return two bounds in place of an equality condition.
+    """Return two bounds that replace an equality condition.
 
-    For an equality condition, PostgreSQL would read the whole table into a hash table first.
+    For an equality condition, PostgreSQL would first read the whole table into a hash table.
     """
     return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
 
@@ -54,10 +54,10 @@ _AT = {**_equal("zone", "zone"), "owner_key": OuterRef("owner_key"), "type": Out
 
 
 def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = None) -> Q:
-    """Return the condition for zones with a complaint, or with a complaint about one of the given RRsets.
+    """Return the query condition for zones with a complaint, or with a complaint about one of the given RRsets.
 
-    Complaints about a name of another zone count only if `known` has that zone. `known` are the zones that the client
-    can see.
+    `known` has the zones that the client can see. A complaint about a name in another zone counts only if `known` has
+    that zone.
     """
     about = (
         Complaint.objects.filter(row_by_row(rrsets.filter(**_AT))) if rrsets is not None else Complaint.objects.all()
@@ -69,7 +69,7 @@ def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = No
 
 
 def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return the condition for search-text blocks with a complaint. `known` are the zones that the client can see."""
+    """Return the condition for search-text blocks with a complaint. `known` has the zones that the client can see."""
     said = _visible_complaints(Complaint.objects.all(), known).filter(
         **_equal("zone", "zone"), owner_key__gte=OuterRef("first_key")
     )
@@ -78,14 +78,14 @@ def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
 
 
 def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Return the condition for published RRsets, or drafted ones, with a complaint. `known` are the client's zones."""
+    """Return the condition for published or drafted RRsets with a complaint. `known` has the visible zones."""
     return row_by_row(_visible_complaints(Complaint.objects.all(), known).filter(**_AT))
 
 
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """Return a complaint for each RRset that has one. RRsets are (zone id, owner key, type). Needs one query."""
+    """Return one complaint for each RRset that has any. `keys` has (zone id, owner key, type). Needs one query."""
     if not keys:
         return {}
     wanted = set(keys)
@@ -100,14 +100,14 @@ def messages_about(
 
 
 def row_by_row(rows: "QuerySet[Any]") -> Q:
-    """Return the condition that `rows` is not empty, as a CASE.
+    """Return the query condition that `rows` is not empty, written as a CASE.
 
-    PostgreSQL assumes few rows for a plain EXISTS, and would read all rows first.
+    For a plain EXISTS, PostgreSQL expects few rows and would read all rows first.
     """
     return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
 
 
 def _visible_complaints(complaints: "QuerySet[Complaint]", known: "QuerySet[Zone, Any]") -> "QuerySet[Complaint]":
-    """Select the complaints that a client can see. `known` are the zones that the client can see."""
+    """Select the complaints that a client can see. `known` has the zones that the client can see."""
     leading = row_by_row(known.order_by().filter(**_equal("pk", "into")))
     return complaints.filter(Q(into=0) | leading)

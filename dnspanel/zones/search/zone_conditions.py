@@ -1,4 +1,4 @@
-"""Conditions on zones for the terms of a search."""
+"""Query conditions on zones for search terms."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
     """Select the zones that match every term.
 
     A word is searched in the zones' names. An address or network is also searched in the zones' records. RRset filters
-    find zones with one RRset that matches all of these filters. With a hyphen, a filter finds zones without a match.
+    find zones with one RRset that matches all of these filters. A filter with a hyphen finds zones without a match.
     """
     if search.faults:
         return zones.none()
@@ -54,9 +54,9 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
 
 
 def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime) -> "QuerySet[Zone, Row]":
-    """Select the zones that match every term with an index or a column. `terms_inside` returns the other terms.
+    """Select the zones that match every term that has an index or a column. `terms_inside` returns the other terms.
 
-    `zones` are the zones that the client can see.
+    `zones` has the zones that the client can see.
     """
     warned_zones.refuse_unless_known(search)
     known = zones
@@ -73,15 +73,15 @@ def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: dateti
 
 
 def terms_inside(search: Search) -> tuple[Term, ...]:
-    """Return the terms that must be compared with the RRsets of each zone."""
+    """Return the terms that must be compared with each zone's RRsets."""
     return tuple(term for term in search.terms if _is_inside(term))
 
 
 def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
-    """Return the condition for zones that match the terms with their RRsets.
+    """Return the query condition for zones whose RRsets match the terms.
 
-    One RRset must match all positive filters, and no RRset must match a negated filter. A network counts as a word, so
-    a different RRset can match it.
+    One RRset must match all positive filters, and no RRset must match a negated filter. A network counts as a word:
+    another RRset can match it.
     """
     found = Q()
     for term in inside:
@@ -93,7 +93,7 @@ def holding(inside: tuple[Term, ...], known: search_texts.Progress) -> Q:
 
 
 def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
-    """Return the positive terms in groups. One RRset must match all terms of a group."""
+    """Group the positive terms. One RRset must match all terms of a group."""
     positive = [term for term in inside if not term.negated]
     networks: list[tuple[Term, ...]] = [(term,) for term in positive if term.filter is Filter.WORD]
     of_rrset = tuple(term for term in positive if term.filter is not Filter.WORD)
@@ -101,12 +101,12 @@ def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
 
 
 def _of_one_rrset(search: Search) -> tuple[Term, ...]:
-    """Return the positive RRset filters except `has:warning`. One RRset must match all of them."""
+    """Return the positive RRset filters, which one RRset must match together. Omit `has:warning`."""
     return tuple(term for term in search.about_rrsets if not (term.negated or term.is_warning))
 
 
 def few_with(inside: tuple[Term, ...], known: search_texts.Progress) -> list[int] | None:
-    """Return the ids of all zones that may match, or None if texts can't narrow them down. Needs up to two queries."""
+    """Return the ids of all zones that can match, or None if texts can't narrow them down. Needs up to two queries."""
     if not known.is_complete or known.left_out:
         return None
     for terms in fitting_together(inside):
@@ -124,7 +124,7 @@ def _is_inside(term: Term) -> bool:
 
 
 def in_zone_name(text: str) -> Q:
-    """Return the condition for zones whose names contain the text, as stored or as displayed."""
+    """Return the query condition for zones whose name contains the text, as stored or as displayed."""
     text = comparable_text(text)
     if text.isascii():
         # Names are in lowercase, but PostgreSQL only uses the trigram index with UPPER(): 0.3 s instead of 10 s.
@@ -144,12 +144,12 @@ def is_in_trigrams(text: str) -> bool:
 
 
 def has_many_zones() -> bool:
-    """Return True if the panel has too many zones to compare all names while a person waits."""
+    """Return True if the panel has too many zones to compare all their names while a person waits."""
     return Zone.objects.filter(deleted_at=None)[MANY_ZONES : MANY_ZONES + 1].exists()
 
 
 def refuse_too_general(search: Search) -> None:
-    """Raise SearchTooGeneral in a large panel if no index helps to find the zones."""
+    """Raise SearchTooGeneral if the panel has many zones and no index helps to find a word of the search."""
     if search.words and not any(map(_has_index, search.terms)) and has_many_zones():
         raise SearchTooGeneral(
             gettext("{typed} is too broad for this many zones: {three_in_a_row}.").format(
@@ -219,9 +219,9 @@ def _dnssec(state: str) -> Q:
 
 
 def _sync(state: str) -> Q:
-    """Return the condition for zones that are `late` or `done`.
+    """Return the query condition for zones that are `late` or `done`.
 
-    A zone is late if some active node has not acknowledged its newest revision. Without nodes, no zone is late.
+    A zone is late if an active node has not acknowledged its newest revision. If there are no nodes, no zone is late.
     """
     acked = [sequence for _, sequence in acked_everywhere_requested.send(None) if sequence is not None]
     if not acked:
@@ -263,7 +263,7 @@ def _has_value(text: str) -> Q:
 
 
 def _ids(rows: "QuerySet[Any]") -> list[int]:
-    """Return the ids of a few rows as a list, so that PostgreSQL finds their zones by an index."""
+    """Return the ids of a few rows as a list. PostgreSQL can then find their zones by an index."""
     return list(rows.values_list("pk", flat=True))
 
 

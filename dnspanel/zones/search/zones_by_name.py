@@ -1,8 +1,8 @@
-"""The search for zones, sorted by name, with a bounded amount of work for each page.
+"""Search zones, sorted by name, with a limited amount of work for each page.
 
-If a search asks for the content of zones, it is unknown at first whether many, few or no zones match. The first zones
-are examined, which is enough if many match. Then the index of search texts is used, which is enough if few match. Then
-more zones are examined in order, up to a limit, and the result names the last one.
+If a search is for the content of zones, it isn't known at first whether many, few or no zones match. The first zones
+are compared, which is enough if many match. Then the index on search texts is used, which is enough if few match. Then
+more zones are compared in order, up to a limit, and the result has the name of the last one.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
 @dataclass(frozen=True, slots=True)
 class Fitting(Generic[Row]):
-    """The matching rows of a search for zones.
+    """The zones that a search found.
 
-    `looked_to` is the name of the last examined zone if the search reached its limit: more may follow.
+    If the search reached its limit, `looked_to` is the name of the last compared zone: more zones may follow.
     """
 
     rows: list[Row]
@@ -39,9 +39,9 @@ class Fitting(Generic[Row]):
 def zones_fitting(
     zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime, after: str, limit: int, part: int = 1
 ) -> Fitting[Row]:
-    """Return at most `limit` matching zones after a name, in order of name.
+    """Return at most `limit` matching zones after a name, sorted by name.
 
-    With `part` 4, the search does only a quarter of the work, because the page also shows other results.
+    If `part` is 4, the search does only a quarter of the work, because the page also shows other results.
     """
     if search.faults:
         return Fitting([])

@@ -1,1 +1,1 @@
-"""Settings of zones: team, tags, serials, name servers, and the defaults for new zones."""
+"""Zone settings: team, tags, serials, name servers, and the defaults for new zones."""

@@ -1,7 +1,7 @@
-"""Sets of name servers: their content, the default set for new zones, and the zones that follow a set. Verbs.
+"""Manage sets of name servers: their content, the default set for new zones, and links from zones. Verbs.
 
-A set is a kind of template (`TemplateKind.SERVERS`): it has versions, zones follow it, and runs update many zones to
-it. `transfer.zone_templates` creates and changes sets.
+A set is a kind of template (`TemplateKind.SERVERS`): it has versions, zones are linked to it, and runs update many
+zones to its newest version. `transfer.zone_templates` creates and changes sets.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _PRIMARY, _MAILBOX = 0, 1  # fields of a SOA
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A name server: its canonical name, and either addresses or the nodes whose addresses it has."""
+    """A name server: its canonical name, and either its addresses or the nodes whose addresses it has."""
 
     name: str
     addresses: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The content of a set's version. An empty `primary` or `hostmaster` keeps the values of existing zones."""
+    """The content of one version of a set. If `primary` or `hostmaster` is empty, existing zones keep their own."""
 
     hosts: tuple[Host, ...]
     primary: str = ""
@@ -49,12 +49,12 @@ class Servers:
 
     @property
     def first(self) -> str:
-        """The primary for the SOA of a new zone."""
+        """The primary name server for a new zone's SOA."""
         return self.primary or self.hosts[0].name
 
     @property
     def text(self) -> str:
-        """The set as zone-file lines. Settings that have no record become comments."""
+        """The set as zone-file lines. Settings without a record become comments."""
         lines = [f"@ {self.ttl} NS {name}" for name in self.names]
         lines += [f"; {host}" for host in self.hosts if host.addresses or host.nodes]
         lines += [f"; primary {self.primary}"] if self.primary else []
@@ -77,21 +77,21 @@ class Servers:
         return cls(hosts, stored["primary"], stored["hostmaster"], stored["ttl"])
 
     def nameservers(self, zone_name: str) -> RRset:
-        """Return the NS RRset of a zone that follows the set."""
+        """Return the NS RRset for a zone that uses the set."""
         return make(zone_name, rdtypes.NS, self.ttl, self.names)
 
     def named_in(self, current: RRset) -> RRset:
-        """Return the SOA with the set's primary and mailbox. If the set doesn't define one, the SOA keeps its own."""
+        """Return the SOA with the set's primary and mailbox. If the set lacks one of them, keep the SOA's own."""
         return _with_fields(current, {_PRIMARY: self.primary, _MAILBOX: self.hostmaster})
 
     def named_in_new(self, made: RRset) -> RRset:
-        """Return a new zone's SOA with the set's primary, and with the set's mailbox if there is one."""
+        """Return a new zone's SOA with the set's primary, and with the set's mailbox if it has one."""
         return _with_fields(made, {_PRIMARY: self.first, _MAILBOX: self.hostmaster})
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSet:
-    """A version of a set, with the data that new zones need."""
+    """A version of a set of name servers, with the data needed for new zones."""
 
     template_id: int
     name: str
@@ -100,12 +100,12 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """Return the default set for new zones of this team: the team's, else the panel's, else None. Needs one query."""
+    """Return the default set for new zones of this team, or the panel's default set, or None. Needs one query."""
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 
 def newest_set(template: ZoneTemplate) -> ServerSet | None:
-    """Return the newest version of the set, or None for a template of another kind. Needs one query."""
+    """Return the set's newest version, or None if the template is of another kind. Needs one query."""
     return _newest(Q(template=template))
 
 
@@ -117,7 +117,7 @@ def set_at(template_id: int, version: int) -> ServerSet | None:
 def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
     """Return these sets with the content of their newest versions, in the same order.
 
-    Needs one query in addition to the query `templates`.
+    Needs one query in addition to the query `templates`. Omit templates without a newest version.
     """
     listed = list(templates)
     newest = TemplateVersion.objects.filter(template__in=listed, number=F("template__version"))
@@ -142,14 +142,14 @@ def link_new_zones(
 ) -> None:
     """Link zones to the template that this transaction created them from.
 
-    `values` are the values of the template's variables. A set of name servers doesn't have variables.
+    `values` has the values of the template's variables. A set of name servers doesn't have variables.
     """
     ids = Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("pk", flat=True)
     link_zone_ids(template_id=template_id, version=version, zone_ids=ids, now=now, values=values)
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Link zones that this transaction created to the set if they have its name servers. Needs two queries."""
+    """Link the zones that this transaction created to the set, if they have its name servers. Needs two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)
@@ -159,7 +159,7 @@ def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now:
 def link_zone_ids(
     *, template_id: int, version: int, zone_ids: Iterable[int], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link zones, given by id, as `link_new_zones` does."""
+    """Link zones, given by id, to a template. See `link_new_zones`."""
     links = [
         TemplateLink(zone_id=pk, template_id=template_id, version=version, values=dict(values or {}), at=now)
         for pk in zone_ids
@@ -168,7 +168,7 @@ def link_zone_ids(
 
 
 def has_servers_of(server_set: ServerSet, zone_name: str, rrsets: Sequence[RRset]) -> bool:
-    """Return True if the apex NS among a zone's RRsets has exactly the set's name servers, with any TTL."""
+    """Return True if the apex NS in `rrsets` has exactly the set's name servers, with any TTL."""
     wanted = server_set.servers.nameservers(zone_name).rdata
     apex = (rrset for rrset in rrsets if rrset.name == zone_name and rrset.type == rdtypes.NS)
     return any(rrset.folded.rdata == wanted for rrset in apex)

@@ -1,4 +1,4 @@
-"""A zone's tags and team, used for filters and grants, and its default TTL and serials. Verbs."""
+"""Change a zone's tags and team, which filters and grants use, and its default TTL and serial rules. Verbs."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,13 +24,13 @@ MOST_TAGS = 50
 
 
 def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
-    """Set the zone's tags and team (None: no team), and record the old values in the audit log.
+    """Set the zone's tags and team (None: no team). Record the old and new values in the audit log.
 
-    Raise Unknown for a deleted zone, and RightMissing if the author isn't allowed to change the zone's settings or
-    would gain a right over the zone, and if the zone would leave an approval rule or a freeze. Raise SettingsRefused
-    for an invalid tag, and for a team that the author cannot choose. Raise it also if the team changes while other
-    people's zones are above or below, since the new team would control those zones' names. Raise QuotaExceeded if the
-    team has reached its quota of zones.
+    Raise Unknown for a deleted zone. Raise RightMissing if the author isn't allowed to change the zone's settings or
+    would gain a right over the zone. Raise it also if the zone would escape an approval rule or a freeze. Raise
+    SettingsRefused for an invalid tag, and for a team that the author can't choose. Raise it also if the team changes
+    while other people's zones are above or below, because the new team would control those zones' names. Raise
+    QuotaExceeded if the team has reached its zone quota.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -65,7 +65,7 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 def change_soa_edit(
     *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
 ) -> None:
-    """Set the zone's rules for serials from the next publication on, and record them in the audit log.
+    """Set the rules for the zone's serials from the next publication on. Record the change in the audit log.
 
     None keeps the current rule. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown
     for a deleted zone, and SettingsRefused for an unknown rule.
@@ -90,7 +90,7 @@ def change_soa_edit(
 
 
 def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
-    """Set the TTL for new RRsets (None: the TTL of the SOA), and record the change in the audit log.
+    """Set the TTL for new RRsets (None: the TTL of the SOA). Record the change in the audit log.
 
     Existing RRsets don't change. Raise RightMissing if the author isn't allowed to change the zone's settings, Unknown
     for a deleted zone, and SettingsRefused for an invalid TTL.
@@ -110,7 +110,7 @@ def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: date
 
 
 def soa_edit_of(api: str, edit: str) -> SoaEdit:
-    """Return the rule for serials from PowerDNS's words. Raise SettingsRefused for an unknown word."""
+    """Parse PowerDNS's SOA-EDIT-API and SOA-EDIT values. Raise SettingsRefused for an unknown value."""
     for field, word, known in (("soa_edit_api", api, SOA_EDIT_API), ("soa_edit", edit, SOA_EDIT)):
         if word and word.upper() not in known:
             raise SettingsRefused(
@@ -140,7 +140,7 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
 
 
 def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
-    """Return the teams that the author is allowed to give a zone to: all, or those where the author has the right.
+    """Return the teams to which the author is allowed to assign a zone: all teams, or those with the author's right.
 
     The right is SETTINGS for an existing zone and CREATE_ZONE for a new zone.
     """
@@ -154,7 +154,7 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _locked_to_set(zone: Zone, author: Author) -> Zone:
-    """Lock the zone and return its current row. Raise Unknown if it's deleted, or RightMissing without the right."""
+    """Lock the zone and return its row. Raise Unknown if it is deleted, or RightMissing without SETTINGS."""
     locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
     if locked is None:
         raise Unknown(zone.name)
@@ -172,7 +172,7 @@ def _refuse_others(author: Author, zone: Zone) -> None:
 def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None) -> None:
     """Raise RightMissing if new tags or a new team give the author more rights over the zone.
 
-    Otherwise people could use a grant for a tag by setting this tag on other zones.
+    Otherwise people could extend a grant for a tag by setting this tag on other zones.
     """
     actor = None if author is None else actor_of(author)
     if actor is None:
@@ -187,6 +187,6 @@ def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None
 
 
 def _gives(mine: Grant, right: Right, grant: Grant) -> bool:
-    """Return True if `mine` gives this right wherever `grant` does."""
+    """Return True if `mine` grants this right over everything that `grant` covers in the zone."""
     same_limits = mine.names == grant.names and mine.types == grant.types
     return right in mine.rights and (not mine.is_limited or same_limits)

@@ -1,12 +1,12 @@
-r"""The text of templates: zone-file lines with variables, and the replacement of variables. Pure.
+r"""Parse the text of templates (zone-file lines with variables), and replace the variables. Pure.
 
     www 300 IN A {{ ip }}    a variable, named with lowercase letters, digits and underscores
     {{ zone }}               the zone's name without its trailing dot: `example.com`
     {{ zone_dashed }}        the same with dashes for dots: `example-com`
     {{ name }}               the name that a snippet is for, without the trailing dot; in a zone template the zone
 
-Two braces always begin a variable. For a record with two braces, write `\123\123` as in any zone file. The value of a
-variable is always one word or a part of one. Characters with a meaning in zone files are escaped, so a value never
+Two braces always begin a variable. For a record with two braces, write `\123\123` as in any zone file. A variable's
+value is always one field or a part of one. Characters with a meaning in zone files are escaped, so that a value never
 begins another record. Every step is linear in the length of the text, which is limited.
 """
 
@@ -38,7 +38,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 
 class VariableKind(StrEnum):
-    """The kinds of variables."""
+    """The kinds of template variables."""
 
     HOSTNAME = "hostname"  # a full name with a trailing dot, else a name below the place of the records
     IPV4 = "ipv4"
@@ -65,7 +65,7 @@ _SAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of a template version. Without a default, a value is required."""
+    """A variable of a template version. A variable without a default needs a value."""
 
     name: str
     label: str
@@ -74,7 +74,7 @@ class Variable:
 
     @property
     def sample(self) -> str:
-        """A sample value for trying the text. Two variables for host names get different values."""
+        """A sample value for testing the text. Each host name variable has a different sample."""
         return self.default or _SAMPLES.get(self.kind, self.name.replace("_", "-"))
 
     def to_json(self) -> dict[str, str]:
@@ -83,13 +83,13 @@ class Variable:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Variable":
-        """Return a variable from the form of `to_json`."""
+        """Restore a variable from the result of `to_json`."""
         return cls(obj["name"], obj["label"], VariableKind(obj["kind"]), obj["default"])
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error in a text or in a variable's value. Line and column count from 1, and line 0 means the whole text."""
+    """An error in a text or in a variable's value. Line and column start at 1, and line 0 means the whole text."""
 
     line: int
     column: int
@@ -105,7 +105,7 @@ class Fault:
 
 
 class BadText(Exception):
-    """A template's text has invalid variables, or variables without a value."""
+    """The template's text has invalid variables or is too long, or variables have invalid or missing values."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
@@ -114,7 +114,7 @@ class BadText(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The place of a variable in the template's line, and of its value in the expanded line. Columns count from 1."""
+    """The position of a variable in the template's line, and of its value in the expanded line. Columns start at 1."""
 
     column: int  # in the template
     start: int  # in the expanded line
@@ -131,7 +131,7 @@ class Expanded:
     pieces: Mapping[int, Sequence[_Piece]]
 
     def place(self, line: int, column: int) -> tuple[int, str]:
-        """Return the template's column for a column of the expanded line, and the name of the variable there, or ""."""
+        """Convert a column of the expanded line to the template's column. Also return the variable's name, or ""."""
         pieces = self.pieces.get(line, ())
         at = bisect_right(pieces, column, key=lambda piece: piece.start) - 1
         if at < 0:
@@ -143,7 +143,7 @@ class Expanded:
 
 
 def variables_of(text: str) -> list[str]:
-    """Return the names of a text's variables in order of appearance, except built-in ones. Raise BadText for faults."""
+    """Return the names of the text's own variables in order of appearance. Raise BadText if the text is invalid."""
     _refuse_long(text)
     found: dict[str, None] = {}
     faults: list[Fault] = []
@@ -167,7 +167,7 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """Return the text with `words` (of `word_of`) in place of variables. Raise BadText for bad or missing ones."""
+    """Replace variables with `words` (of `word_of`). Raise BadText for bad or missing ones or too long a text."""
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []
@@ -210,7 +210,7 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
 def expanded_values(
     variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str
 ) -> dict[str, str]:
-    """Return the word for each variable, including the built-in ones for this zone and name (both canonical).
+    """Return each variable's value in zone-file syntax, including the built-in ones for this canonical zone and name.
 
     The default replaces an empty or missing value. Raise BadText if a value is missing or invalid.
     """
@@ -228,7 +228,7 @@ def expanded_values(
 
 
 def word_of(variable: Variable, typed: str) -> str:
-    """Convert a typed value to a word of a zone file. Raise ValueError with a message to display."""
+    """Convert a typed value to zone-file syntax. Raise ValueError, with a message for the user, if invalid."""
     value = typed.strip() or variable.default
     if not value:
         raise ValueError(gettext("{label} is missing.").format(label=variable.label))
@@ -248,7 +248,7 @@ def word_of(variable: Variable, typed: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Return True if a text is valid as the name of a variable."""
+    """Return True if a text is a valid variable name."""
     return 0 < len(text) <= LONGEST_NAME and text[0] in _FIRST and _LETTERS.issuperset(text)
 
 
@@ -260,7 +260,7 @@ class _Placeholder:
 
 
 def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Placeholder]:
-    """Yield the texts and variables of a line. Add a fault for each invalid variable."""
+    """Yield the texts and variables in a line. Add an error to `faults` for each invalid variable."""
     at = 0
     while (start := line.find(OPEN, at)) >= 0:
         if start > at:
@@ -298,7 +298,7 @@ def _refuse_long(text: str) -> None:
 
 
 def _bare(name: str) -> str:
-    """Return a name without its trailing dot. The root is unchanged."""
+    """Return a name without its trailing dot. The root stays unchanged."""
     return name if name == names.ROOT else name[:-1]
 
 

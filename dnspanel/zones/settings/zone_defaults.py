@@ -1,4 +1,4 @@
-"""The defaults of the form for new zones, set on a page or fixed by the environment. Verbs."""
+"""Read and change the defaults in the form for new zones, which the environment can fix. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NAMESERVERS, HOSTMASTER = "PANEL_DEFAULT_NAMESERVERS", "PANEL_DEFAULT_HOSTMASTER
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The defaults, with the time and person of the last change on the page (None and "" without a change)."""
+    """The defaults for new zones, with the time and person of the last change on the page (None and "" without one)."""
 
     nameservers: tuple[str, ...]
     hostmaster: str
@@ -30,7 +30,7 @@ class Defaults:
 
 
 def zone_defaults() -> Defaults:
-    """Return the current defaults: from the environment, else the page, else the settings. Needs one query."""
+    """Return the current defaults: from the environment, or the page, or the settings. Needs one query."""
     fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
     ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
     row = ZoneDefaults.objects.select_related("changed_by").first()
@@ -48,7 +48,7 @@ def zone_defaults() -> Defaults:
 def change_zone_defaults(
     *, nameservers: Sequence[str], hostmaster: str, seen: datetime | None, by: User | Actor, now: datetime
 ) -> None:
-    """Set the defaults of the form for new zones to these canonical names, and record the old ones in the audit log.
+    """Set the defaults in the form for new zones to these canonical names. Record the change in the audit log.
 
     Raise Forbidden without the permission, DefaultsFixed for values that the environment fixes, and DefaultsMoved if
     the defaults were changed after `seen`.

@@ -1,1 +1,1 @@
-"""Changes to the signing of zones. The package `dnssec` has the queries, and the parts that need no database."""
+"""Change the signing of zones. The package `dnssec` has the queries, and the parts that need no database."""

@@ -1,4 +1,4 @@
-"""Rollovers that DNSSEC policies require: in a policy run, because of old keys, or to a first DS. Verbs."""
+"""Begin rollovers that DNSSEC policies require: in a policy run, for old keys, or to a first DS. Verbs."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,20 +31,20 @@ def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None
 
 
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones whose policies require one. Return the number of rollovers.
+    """Begin rollovers in zones whose policies require one. Return the number of rollovers.
 
-    The panel itself is the author. Each zone has one rollover at a time: first for the ZSK, then for the key that the
-    DS names, if these keys are too old; otherwise the rollover to the first DS. The reason for a refusal is stored with
-    the zone's signing, until the rollover begins or is no longer due.
+    The panel itself is the author. Each zone has one rollover at a time: first for a ZSK that is too old, then for a
+    key in the DS that is too old, and last to the first DS. If a rollover is rejected, the reason is stored with the
+    zone's signing until the rollover begins or is no longer due.
     """
     return _begin(_in_batches(Zone.objects.filter(deleted_at=None, signing__is_signed=True)), now, most)
 
 
 def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Begin rollovers of zones that only lack their first DS. Return the number of rollovers.
+    """Begin rollovers in zones that only lack their first DS. Return the number of rollovers.
 
-    This is cheap and can run often. Refused zones wait for `begin_due_rollovers`. `most` limits the rollovers that are
-    checked often.
+    This is cheap and can run often. Zones with a rejected rollover wait for `begin_due_rollovers`. `most` limits the
+    rollovers that are checked often.
     """
     if not DnssecPolicy.objects.filter(first_ds=True).exists():
         return 0

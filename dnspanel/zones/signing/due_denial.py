@@ -1,8 +1,8 @@
-"""The completion of changes between two NSEC3 chains that a killed process left half done. Verbs.
+"""Complete changes between two NSEC3 chains that a killed process left unfinished. Verbs.
 
-Two chains at once would mix their rows, so the first publication switches to NSEC and stores the target chain in the
-zone's state; the second publication follows immediately. If the second publication is missing after DUE_AFTER, this
-module publishes it. If a person chooses another denial in between, nothing is due.
+Rows of two chains must not be mixed. A first publication therefore switches to NSEC and stores the target chain in the
+zone's state, and a second publication follows immediately. If the second one is missing after DUE_AFTER, this module
+publishes it. If a person chooses another denial of existence in between, nothing is due.
 """
 
 import logging
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_due(*, now: datetime) -> int:
-    """Switch zones from an interim NSEC to their due NSEC3 chain. Return the number of zones.
+    """Switch zones from a temporary NSEC to their due NSEC3 chain. Return the number of zones.
 
     The panel itself publishes each zone separately. It does no harm to call this repeatedly, late, or never.
     """

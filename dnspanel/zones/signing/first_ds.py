@@ -1,4 +1,4 @@
-"""The zones whose rollover to the first DS must begin automatically, as their policies require."""
+"""Find the zones whose policies require a rollover to the first DS now."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,10 +19,10 @@ LONG_WAIT = timedelta(hours=1)
 
 
 def candidates() -> "QuerySet[Zone]":
-    """Select signed zones whose policies set the first DS automatically, without an earlier refusal.
+    """Select signed zones whose policies set the first DS automatically, except zones with a rejected rollover.
 
-    As far as the panel knows, these zones never had a DS, nor a rollover to or from one. `awaiting_first_ds` filters
-    further.
+    According to the panel's data, these zones never had a DS, or a rollover to or from one. `awaiting_first_ds` filters
+    them further.
     """
     policies = DnssecPolicy.objects.filter(first_ds=True)
     followed = Q(pk__in=[])
@@ -32,11 +32,11 @@ def candidates() -> "QuerySet[Zone]":
 
 
 def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> frozenset[int]:
-    """Return the ids of those zones whose terms set the first DS automatically, and that are due for it.
+    """Return the ids of the zones that are due for their first DS and whose terms set it automatically.
 
-    Zones where a person canceled the rollover or removed a DS are left out, because that was a decision. A parent
-    outside the panel finds the DS only through CDS or CDNSKEY records: zones without them are left out, too. Needs a
-    few queries, or none if no terms set the first DS automatically.
+    Zones in which a person canceled the rollover or removed a DS are left out, because that was a decision. A parent
+    outside the panel finds the DS only through CDS or CDNSKEY records. Zones that need these records and don't have
+    them are left out too. Needs a few queries, or none if no terms set the first DS automatically.
     """
     following = [zone for zone in zones if zone.pk in terms and terms[zone.pk].first_ds]
     if not following:
@@ -59,9 +59,9 @@ def room_for_first_ds(most: int, now: datetime) -> int:
 
 
 def waits_long(now: datetime) -> Q:
-    """Return the condition for rollovers to a first DS that have waited for an outside parent for at least LONG_WAIT.
+    """Return the query condition for rollovers to a first DS that have waited for at least LONG_WAIT.
 
-    Only rollovers that the panel began itself count.
+    They wait for a parent outside the panel. Only rollovers that the panel itself began count.
     """
     return Q(
         kind=Kind.SECURE,
@@ -85,7 +85,7 @@ def _leaves(cds: str) -> bool:
 
 
 def _delegated_here(zone_names: Sequence[str]) -> dict[str, bool]:
-    """Return, for each name that a zone of this panel delegates, True if the delegating zone has a DS for the name."""
+    """Return, for each name that a zone of this panel delegates, True if that zone has a DS for the name."""
     found = {}
     for name, (_, rrsets) in (nesting.rrsets_above(zone_names) if zone_names else {}).items():
         ds, ns = (rrsets.get((name, type)) for type in (rdtypes.DS, rdtypes.NS))

@@ -1,4 +1,4 @@
-"""Signing changes by people and programs, which are refused if answers would not validate. Verbs."""
+"""Change the signing for people and programs, but reject changes that break validation. Verbs."""
 
 from collections.abc import Sequence
 
@@ -23,10 +23,10 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """Change the signing to the states that `decide` returns, like `signing_log.change_signing`, with further checks.
+    """Change the signing to the states that `decide` returns, like `signing_log.change_signing`, but check more.
 
     Raise DnssecRefused for a presigned zone, for unsigning a zone with other signers, for answers that would no longer
-    validate, and for changed keys during a rollover other than `rollover`. An emergency rollover can break validation.
+    validate, and for changes during a rollover other than `rollover`. Emergency rollovers can break validation.
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}
@@ -56,7 +56,7 @@ def change_guarded(
 
 
 def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: SigningState) -> None:
-    """Raise DnssecRefused if the change affects keys, CDS or a DS that the current rollover needs."""
+    """Raise DnssecRefused if the change affects keys, CDS records or a DS that the current rollover needs."""
     if after.keys != state.keys:
         raise DnssecRefused(
             gettext(

@@ -1,4 +1,4 @@
-"""The weekly increase of signed zones' serials, so that secondaries transfer the new signatures. Verbs.
+"""Increase the serials of signed zones every week, so that secondaries transfer new signatures. Verbs.
 
 PowerDNS signs answers by weeks that begin on Thursdays: a signature is valid from a week before to two weeks after the
 start of its week. Nodes sign automatically. A secondary has the signatures of its last transfer, and transfers again
@@ -24,7 +24,7 @@ from replication.dns.rrset import Change
 def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: datetime) -> Publication | None:
     """Increase the serial of each zone that was last published before `before`, in one publication.
 
-    The panel itself is the author. Return None if nothing changes. A repeated call changes nothing.
+    Skip deleted, transferred and unserved zones. The author is the panel. A repeated call returns None.
     """
     with transaction.atomic(durable=True):
         zones = [

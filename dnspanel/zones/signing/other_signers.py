@@ -1,7 +1,7 @@
-"""The addition and removal of keys of a zone's other signers (RFC 8901, model 2). Verbs.
+"""Add and remove keys of a zone's other signers (RFC 8901, model 2). Verbs.
 
-Each signer has its own private keys, and signs the answers of its own servers. The DNSKEY RRset of each signer has the
-keys of all signers, so that resolvers can validate the answers of one signer with the DNSKEY RRset of another.
+Each signer has its own private keys, and signs the answers of its own servers. Each signer's DNSKEY RRset has the keys
+of all signers. Resolvers can therefore validate one signer's answers with another signer's DNSKEY RRset.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +27,10 @@ Decide = Callable[[list[OtherKey]], list[OtherKey]]
 def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | None:
     """Add a key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has such records.
 
-    `text` is a DNSKEY record of the zone, with its owner. Return None if the key exists already. Raise RightMissing
-    without the right, NotSigned for an unsigned zone, and BadPublicKey for an invalid `text`. Raise DnssecRefused for a
-    key whose algorithm isn't the zone's (RFC 4035 2.2: each algorithm of the DNSKEY RRset must sign all records), for
-    one of the panel's own keys, for too many keys, and while a node does not answer with such records.
+    `text` is a DNSKEY record of the zone, with its owner. Return None if the key already exists. Raise RightMissing
+    without the right, NotSigned for an unsigned zone, and BadPublicKey for an invalid `text`. Raise DnssecRefused for
+    one of the panel's own keys, too many keys, a node that doesn't answer with such records, and an algorithm that the
+    zone doesn't use, because each algorithm must sign all records (RFC 4035 2.2).
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
@@ -56,7 +56,7 @@ def remove_other_key(
 ) -> Publication | None:
     """Remove a key of another signer from the zone's answers, with its CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction. Raise RightMissing without the right, and KeyUnknown for another tag.
+    `in_transaction` runs in the same transaction. Raise RightMissing, or KeyUnknown if no such key has this tag.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 
@@ -111,5 +111,5 @@ def _publish(
 
 
 def _key_ttl(soa: RRset | None) -> int:
-    """Return the TTL that PowerDNS gives DNSKEY records: the MINIMUM of the SOA, or 3600 without a SOA."""
+    """Return the TTL that PowerDNS uses for DNSKEY records: the MINIMUM of the SOA, or 3600 without a SOA."""
     return int(soa.rdata[0].split()[6]) if soa else 3600

@@ -1,4 +1,4 @@
-"""The DS records of a zone whose parent is a zone of this panel, and changes to them. Verbs."""
+"""Find and change the DS records of a zone whose parent is a zone of this panel. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _FIRST_DIGEST = "2"
 
 @dataclass(frozen=True, slots=True)
 class AnsweredDs:
-    """The DS RRsets that nodes may return for a zone whose parent is in this panel, and the largest recent TTL.
+    """The DS RRsets that nodes may return for a zone whose parent is in this panel, and the longest recent TTL.
 
     `sets` has each possible DS RRset; () means no DS. `nameservers` maps the targets of the parent's NS records to
     their addresses in zones of this panel, or to ().
@@ -40,7 +40,7 @@ class AnsweredDs:
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
     """Return the zone's DS RRsets that nodes may serve if they have acknowledged at least the sequence `acked`.
 
-    Return None if the parent isn't a zone of this panel.
+    Return None if the parent isn't in this panel.
     """
     parent = parent_here(zone_name)
     if parent is None:
@@ -75,11 +75,11 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
     now: datetime,
     first: bool = False,
 ) -> Publication | None:
-    """Add and remove DS records in the parent zone of this panel. Return None if nothing changes.
+    """Add and remove the zone's DS records in its parent zone. Return None if nothing changes.
 
-    Only the digest types of the parent's DS RRset are added. If the parent has no DS for the zone, nothing changes,
-    because no person asked for trust in the zone. But with `first`, a first SHA-256 DS is added, with the TTL of the
-    NS. Raise the errors of `zone_patches.publish_patches`, such as RightMissing.
+    Only digest types that the parent's DS RRset already has are added. Nothing changes if the parent isn't in this
+    panel or has no DS for the zone, because no person asked for trust. With `first`, a first SHA-256 DS is added
+    instead, with the TTL of the NS. Raise the errors of `zone_patches.publish_patches`.
     """
     parent = parent_here(zone_name)
     if parent is None:
@@ -110,7 +110,7 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
 
 
 def _with_addresses(hosts: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of each host from the closest zone of this panel at or above its name."""
+    """Return each host's addresses in the closest zone of this panel at or above its name, or ()."""
     above = nesting.zones_above(hosts)
     apexes = dict(Zone.objects.filter(name__in=list(hosts), deleted_at=None).values_list("name", "pk"))
     owners: dict[int, tuple[str, set[str]]] = {pk: (name, {name}) for name, pk in apexes.items()}

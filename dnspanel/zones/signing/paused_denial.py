@@ -1,10 +1,10 @@
-"""Changes to NSEC or NSEC3 in presigned zones, made in two publications so that no answer is wrong. Verbs.
+"""Change NSEC or NSEC3 in presigned zones, in two publications so that no answer is wrong. Verbs.
 
-PowerDNS makes the chain from the zone's rows, with parameters in another file. The rows and the file cannot change at
-the same moment, and the panel cannot sign an answer for the time between. So the first publication *pauses* the denial:
-the parameters become unreadable for PowerDNS, and it answers SERVFAIL to clients that want a proof of non-existence
-(`test_presigned` in tests/oracle). Resolvers then ask another server. All other answers are unchanged. The second
-publication brings rows, signatures and parameters; nodes apply them in this order.
+PowerDNS builds the chain from the zone's rows, with parameters in another file. The rows and the file can't change at
+the same moment, and the panel can't sign an answer for the time between. The first publication therefore *pauses* the
+denial of existence: the parameters become unreadable for PowerDNS. It then answers SERVFAIL to clients that need a
+proof of non-existence (`test_presigned` in tests/oracle). Resolvers then ask another server. All other answers are
+unchanged. The second publication has the rows, signatures and parameters; nodes apply them in this order.
 """
 
 import logging
@@ -37,9 +37,9 @@ logger = logging.getLogger(__name__)
 
 
 def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
-    """Return True if the zone is presigned and the changes would mix two chains.
+    """Return True if the zone is presigned and nodes could mix two chains while they apply the changes.
 
-    Chains would mix if the chain changes, or if there are more than MOST_AT_ONCE changes.
+    This is possible if the chain changes, or if there are more than MOST_AT_ONCE changes.
     """
     return state.presigned and (state.nsec3 != nsec3 or changes > MOST_AT_ONCE)
 
@@ -50,21 +50,21 @@ def pause_denial(
     acting: Acting,
     in_transaction: InTransaction,
 ) -> Publication | None:
-    """Pause the denial of presigned zones. Skip other zones and zones in the trash.
+    """Pause the denial of existence in presigned zones. Skip other zones and zones in the trash.
 
     `in_transaction` runs in the same transaction with the ids of the newly paused zones. Each of them gets a revision,
-    but keeps its serial. Return None, without calling `in_transaction`, if all zones are paused already.
+    but keeps its serial. Return None without calling `in_transaction` if there is nothing to pause.
     """
     return _publish(zone_ids, acting, in_transaction, paused=True)
 
 
 def resume_denial(*, zone_ids: Collection[int], acting: Acting) -> Publication | None:
-    """Resume the denial of paused zones (by id) with their current chain. Return None if no zone is paused."""
+    """Resume the denial of existence in paused zones with their current chain. Return None if no zone is paused."""
     return _publish(zone_ids, acting, lambda _: None, paused=False)
 
 
 def resume_forgotten(*, now: datetime) -> int:
-    """Resume the denial of zones that have been paused for longer than FORGOTTEN_AFTER. Return the number of zones."""
+    """Resume the denial of existence in zones paused for longer than FORGOTTEN_AFTER. Return the number of zones."""
     forgotten = Signing.objects.filter(
         state__has_key="paused", changed_at__lte=now - FORGOTTEN_AFTER, zone__deleted_at=None
     )

@@ -1,6 +1,6 @@
-"""The DNSSEC policies that people create, change and delete, and attach to zones, tags and teams. Verbs.
+"""Create, change and delete DNSSEC policies, and attach them to zones, tags and teams. Verbs.
 
-A change to a policy publishes nothing. Zones follow their policies through runs (`policy_runs`) and rollovers.
+A change to a policy publishes nothing. Zones are updated by runs (`policy_runs`) and rollovers.
 """
 
 from dataclasses import asdict, dataclass
@@ -33,7 +33,7 @@ MOST_DAYS = 3650
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of an attachment: a zone, a team or a tag."""
+    """What a policy is attached to: a zone, a team or a tag."""
 
     zone: Zone | None = None
     team: Team | None = None
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """The tags and teams to attach a policy to. None leaves them unchanged."""
+    """The tags and teams to which a policy is attached. None leaves them unchanged."""
 
     tags: tuple[str, ...] | None = None
     teams: tuple[Team, ...] | None = None
@@ -66,7 +66,7 @@ AS_IT_IS = Attached()
 
 
 def require_signer_of_all(by: Author) -> None:
-    """Raise Forbidden unless the author has the right to sign every zone, which changes to policies require."""
+    """Raise Forbidden unless the author has the right to sign all zones, which is required to change policies."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
         raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` for all zones."))
@@ -75,7 +75,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy (the default if `is_default`). Raise Forbidden without the right, or PolicyRefused if invalid."""
+    """Create a policy (the default if `is_default`). Raise Forbidden, or PolicyRefused if invalid or too many."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -115,7 +115,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change and return a policy. Zones follow in the next run. Raise as `create_policy`, PolicyUnknown if gone."""
+    """Change and return a policy. The next run updates zones. Raise PolicyUnknown, or as `create_policy` does."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -137,10 +137,10 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
 
 
 def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
-    """Delete a policy. Its attachments, and its role as default, move to `replaced_by`.
+    """Delete a policy. `replaced_by` takes over its attachments and its role as the default.
 
-    Raise Forbidden without the right, PolicyUnknown if it was deleted, or PolicyRefused if it's in use and not
-    replaced.
+    Raise Forbidden without the right, PolicyUnknown if a policy was already deleted, or PolicyRefused if the policy is
+    attached and has no replacement.
     """
     require_signer_of_all(by)
     with transaction.atomic():
@@ -171,9 +171,9 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
 def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Target:
     """Attach a policy to a zone, tag or team, and replace an earlier attachment.
 
-    Return the target, with its tag in canonical form. Raise RightMissing for a zone that the person is not allowed to
-    sign, Forbidden for tags and teams if the person is not allowed to sign every zone, PolicyRefused for an invalid
-    tag, and PolicyUnknown or Unknown if the policy or the zone was deleted.
+    Return the target, with its tag in canonical form. Raise RightMissing for a zone that the author isn't allowed to
+    sign. Raise Forbidden for a tag or team if the author isn't allowed to sign all zones. Raise PolicyRefused for an
+    invalid tag or too many tags, and PolicyUnknown or Unknown if the policy or the zone was deleted.
     """
     to = _require_right(by, to)
     with transaction.atomic():
@@ -201,7 +201,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """Detach any policy from a zone, tag or team. Raise RightMissing, Forbidden or PolicyRefused as `attach` does."""
+    """Detach the policy from a zone, tag or team. Raise RightMissing (zone), Forbidden (others) or PolicyRefused."""
     target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
@@ -210,7 +210,7 @@ def detach(*, target: Target, by: Author, now: datetime) -> None:
 
 
 def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: datetime) -> None:
-    """Attach the policy to exactly the given tags and teams. If `attached.tags` or `.teams` is None, keep those."""
+    """Attach the policy to exactly these tags and teams. None leaves the policy's tags or teams unchanged."""
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
     targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
@@ -229,7 +229,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
 
 
 def _require_right(by: Author, target: Target) -> Target:
-    """Return the target, its tag in canonical form. Raise RightMissing, Forbidden, or PolicyRefused for a bad tag."""
+    """Return the target with its canonical tag. Raise RightMissing or Forbidden, or PolicyRefused for a bad tag."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
         return target
@@ -266,7 +266,7 @@ def _checked_name(name: str) -> str:
 
 
 def _columns(terms: Terms) -> dict[str, object]:
-    """Return the columns that store the terms. Raise PolicyRefused if a term is invalid."""
+    """Return the values of the columns that store the terms. Raise PolicyRefused if a term is invalid."""
     faults = {name: [message] for name, message in _faults(terms).items()}
     if faults:
         raise PolicyRefused(faults)

@@ -1,4 +1,4 @@
-"""The signing of zones as their policies require, many in one publication. Verbs."""
+"""Sign zones as their policies require, many zones in one publication. Verbs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins required rollovers. Without the function, rollovers are only reported."""
+    """The author, and a function that begins rollovers. If it is None, required rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
@@ -49,11 +49,11 @@ def follow_policies(
     applying: Applying,
     in_transaction: InTransaction = nothing,
 ) -> tuple[list[Publication], Findings]:
-    """Begin the rollovers that zones' policies require, then publish all other required changes to the signing.
+    """Begin the rollovers that the zones' policies require, then publish all other required changes to the signing.
 
-    `applied` has the policies by zone id. Return the publications (of rollovers first), and the differences by zone id.
-    A refused difference changes nothing. `in_transaction` gets the differences in the transaction of the last
-    publication, even if nothing changes. Raise Unknown for a deleted zone, and RightMissing without the right to sign.
+    `applied` has the policies by zone id. Return the publications (those of rollovers first), and the differences by
+    zone id. A zone with a rejected difference doesn't change. `in_transaction` is called with the differences in the
+    last publication's transaction, even if nothing changes. Raise Unknown (deleted zone) or RightMissing.
     """
     work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()
@@ -64,9 +64,9 @@ def follow_policies(
 
 
 class _Work:
-    """The state of one call of `follow_policies`.
+    """The state during one call of `follow_policies`.
 
-    One query allocates ids for the keys of all zones, and one more query stores the keys.
+    One query allocates key ids for all zones, and another query stores the keys.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class _Work:
         self._new_keys: list[ZoneKey] = []
 
     def begin_rollovers(self) -> None:
-        """Begin the rollovers that the policies require. Record the reason for a refusal."""
+        """Begin the rollovers that the policies require. If a rollover is rejected, record the reason."""
         if self._applying.begin_rollover is None:
             return
         states = signing_of_zones([zone.pk for zone in self._zones])
@@ -111,7 +111,7 @@ class _Work:
         )
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
-        """Return the signing state that the zone's policy requires. Record the differences, or the refusal."""
+        """Return the signing state that the zone's policy requires. Record differences or a rejection's reason."""
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
             self._wildcards = wildcard_cuts([each.pk for each in self._zones])
@@ -136,7 +136,7 @@ class _Work:
         return after
 
     def store_new_keys(self, *, is_last: bool) -> None:
-        """Store new keys when the publication that signs with them is written. If `is_last`, call `in_transaction`."""
+        """Store new keys when the publication that uses them is written. If `is_last`, call `in_transaction`."""
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []
         if is_last:

@@ -1,7 +1,7 @@
-"""Presigned zones: the end of their signatures, and the acts that drop or renew signatures. Verbs.
+"""Track when signatures in presigned zones expire, and drop or renew these signatures. Verbs.
 
 A presigned zone is served with its original signatures. The panel has no keys for it, and PowerDNS does not sign it
-(metadata PRESIGNED). The zone can change only by an import of the whole zone, with new signatures.
+(metadata PRESIGNED). The zone can change only by an import of the whole zone with new signatures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ ENDS_SOON = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """A presigned zone's new signatures: the revision, the NSEC3 chain, and the time when the first one expires."""
+    """A presigned zone's new signatures: the revision, the NSEC3 chain, and the earliest expiration time."""
 
     zone_id: int
     revision: int
@@ -43,17 +43,17 @@ class Renewed:
 
 
 def signatures_end(zone: Zone) -> datetime | None:
-    """Return the time when the first signature of a presigned zone expires. Return None for any other zone."""
+    """Return the earliest expiration time of a presigned zone's signatures, or None for any other zone."""
     return Signing.objects.filter(pk=zone.pk).values_list("signatures_end", flat=True).first()
 
 
 def end_of(text: str) -> datetime:
-    """Parse the expiration time of an RRSIG, the fifth word of its rdata (RFC 4034 section 3.2)."""
+    """Parse the expiration field of an RRSIG (YYYYMMDDHHmmSS, RFC 4034 section 3.2)."""
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
 
 
 def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
-    """Record new signatures of presigned zones. Call it in the transaction that publishes the RRsets."""
+    """Record the new signatures of presigned zones. Call this in the transaction that publishes the RRsets."""
     before = signing_of_zones([each.zone_id for each in zones])
     after = with_row_ids(
         {
@@ -71,12 +71,12 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Serve all these presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records, or change none.
+    """Delete the RRSIG, DNSKEY, CDS and CDNSKEY records of all these presigned zones, or of none.
 
-    Publish once, or in pieces if one zone is large, and return the last publication (None without such records). Raise
-    Unknown for a deleted zone, RightMissing without the right, NotSigned for a zone that isn't presigned, and
-    DnssecRefused while a parent zone of this panel has a DS, and for several large zones. A person has to check parents
-    elsewhere. `in_transaction` runs in the same (last) transaction.
+    The zones are then served unsigned. Publish once, or in pieces if one zone is large, and return the last publication
+    (None without such records). Raise Unknown for a deleted zone, RightMissing, and NotSigned for a zone that isn't
+    presigned. Raise DnssecRefused while a parent zone here has a DS, or for too many RRsets in several zones. A person
+    has to check parents elsewhere. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)
@@ -105,9 +105,9 @@ def drop_signatures(
 
 
 def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
-    """Return for each zone its signing state before and after its original signatures are dropped. Write nothing.
+    """Return each zone's signing state before and after its original signatures are dropped. Write nothing.
 
-    Raise NotSigned for a zone that isn't presigned, DnssecRefused while a parent zone of this panel has a DS.
+    Raise NotSigned for a zone that isn't presigned, and DnssecRefused while a parent zone in this panel has a DS.
     """
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])

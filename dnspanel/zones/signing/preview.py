@@ -1,6 +1,6 @@
-"""The preview of a signing change for many zones, for dry runs, with every refusal.
+"""Preview a signing change for many zones in a dry run, with all reasons for rejection.
 
-Nothing is written and no key is generated. The result can differ a moment later.
+Nothing is written and no key is generated. The result can be different a moment later.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from dnspanel.zones.signing.sign import RequestedSigning, refuse_nsec3
 
 @dataclass(frozen=True, slots=True)
 class SigningPlan:
-    """The planned signing of one zone. If `refusal` has a reason, nothing changes."""
+    """The planned signing of one zone. If `refusal` is set, nothing changes."""
 
     zone: Zone
     before: SigningState
@@ -34,7 +34,7 @@ class SigningPlan:
 
 
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
-    """Return the effect of `sign.settle_zones` on each zone. Raise DnssecRefused for bad NSEC3 parameters."""
+    """Return the effect of `sign.settle_zones` on each zone. Raise DnssecRefused for invalid NSEC3 parameters."""
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])
@@ -54,7 +54,7 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
 
 
 def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]:
-    """Return the effect of `presigned.drop_signatures` on each presigned zone."""
+    """Return the effect that `presigned.drop_signatures` would have on each presigned zone."""
     plans = []
     for zone in zones:
         try:
@@ -68,6 +68,6 @@ def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]
 
 
 def _keys_to_make(requested: RequestedSigning) -> list[KeyState]:
-    """Return stand-ins for new keys, with negative ids."""
+    """Return placeholders for new keys, with negative ids."""
     new = requested.new_keys
     return [KeyState(-index, new.algorithm, flags) for index, flags in enumerate(new.flags, 1)]

@@ -1,4 +1,4 @@
-"""Rollovers from beginning to end. `rollover` decides on each step, and this module stores it. Verbs."""
+"""Run rollovers from beginning to end. `rollover` decides on each step, and this module stores it. Verbs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The findings of one check of a rollover. Nearly all times use the rollover's own clock (`rollover.steady`)."""
+    """The findings of one check of a rollover. Nearly all times are on the rollover's own clock (`rollover.steady`)."""
 
     clock: datetime
     looked_at: datetime
@@ -68,13 +68,13 @@ def begin(
     bits: int | None = None,
     emergency: bool = False,
 ) -> Rollover:
-    """Begin and return a rollover. New keys have the old algorithm, or `algorithm` in an algorithm rollover.
+    """Begin and return a rollover. New keys use the old algorithm, or `algorithm` in an algorithm rollover.
 
-    A rollover to a DS uses the signing keys. If the parent is in this panel, the DS is added there, and the author
-    needs the right to do that.
+    A rollover to a first DS uses the zone's signing keys. If the parent is in this panel, the DS is added there, and
+    the author needs the right to add it.
 
     Raise RightMissing without the right to sign, NotSigned for an unsigned zone, BadKey for invalid key parameters, and
-    DnssecRefused if the rollover is impossible, or another one is in progress.
+    DnssecRefused if the rollover is impossible or another one is in progress.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     ttls = served_ttls(zone, now=acting.now)
@@ -108,15 +108,15 @@ def begin(
 
 
 def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
-    """Describe the outage that an emergency rollover of this kind causes in the zone."""
+    """Describe the outage that an emergency rollover of this kind would cause in the zone."""
     ttls = served_ttls(zone, now=now)
     return rollover.breakage(kind, rollover.Ttls(ttls.records, ttls.keys, None))
 
 
 def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
-    """Publish the due step, with the panel as author. Return None if another worker was first, or nothing changes.
+    """Publish the due step, with the panel as author. Return None if another worker was first or nothing changes.
 
-    Raise DnssecRefused if the zone would not validate, and PublishingOnHold during a hold.
+    Raise DnssecRefused if the zone would no longer validate, and PublishingOnHold while publishing is on hold.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -134,10 +134,10 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
 
 
 def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: int | None = None) -> Rollover:
-    """Cancel the zone's rollover, so that the zone returns to the old keys. Return the rollover.
+    """Cancel the zone's rollover: the zone returns to the old keys. Return the rollover.
 
-    With `rollover_id`, cancel only that rollover. Set `withdrawn` if a person confirms that no request for the new DS
-    is on its way to the parent.
+    If `rollover_id` is given, cancel only that rollover. Set `withdrawn` if a person confirms that no request for the
+    new DS is on its way to the parent.
 
     Raise RightMissing without the right to sign, and DnssecRefused if the rollover can't be canceled now.
     """
@@ -164,7 +164,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """Store a check of the rollover, and end the rollover if it is done. Return False if another check was first."""
+    """Store a rollover check, and end the rollover if it is done. Return False if another check was stored first."""
     now = look.looked_at
     values: dict[str, object] = {
         **values_of(look, (*_SINCE, "clock", "looked_at", "epoch", "parent_at", "ds_ttl", "signers_at")),
@@ -199,9 +199,9 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
 
 
 def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, datetime]) -> None:
-    """Store the reason why the due step was refused, and mark the rollover as stuck: a person must act.
+    """Store the reason why the due step was rejected, and mark the rollover as stuck: a person must act.
 
-    `before` is the earlier reason to wait, and its time. A rollover that only waits for the end of a hold isn't stuck.
+    `before` has the earlier reason to wait, and its time. A rollover that only waits for a hold's end isn't stuck.
     """
     message = gettext("The next step was refused: {refusal}").format(refusal=refusal)
     waits_for, since = before
@@ -213,7 +213,7 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
 
 def inputs_of(row: Rollover, state: SigningState) -> Inputs:
-    """Return the known facts of a rollover as inputs for its state machine."""
+    """Return the stored facts about a rollover as inputs for its state machine."""
     return copy_fields(
         Inputs,
         row,
@@ -257,9 +257,9 @@ def _keys_to_replace(
 
 
 def _refuse_trust(zone: Zone, author: Author) -> None:
-    """Raise DnssecRefused if the zone has other signers or a DS already.
+    """Raise DnssecRefused if the zone has other signers, or already has a DS in a parent zone of this panel.
 
-    A DS of only the panel's keys would break the answers of other signers. Raise RightMissing if the parent is in this
+    A DS for only the panel's keys would break the answers of other signers. Raise RightMissing if the parent is in this
     panel and the author is not allowed to add the DS there.
     """
     if other_keys_of(zone):
@@ -308,9 +308,9 @@ def _new_keys(  # noqa: PLR0913  # the state before a rollover, and the new term
 
 
 def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_material.KeyPair:
-    """Generate a key with a tag that no other key of the zone has.
+    """Generate a key with a key tag that no other key of the zone has.
 
-    Tags distinguish the DS records at the parent. Raise DnssecRefused after _TRIES attempts.
+    Key tags distinguish the DS records at the parent. Raise DnssecRefused after _TRIES attempts.
     """
     for _ in range(_TRIES):
         pair = key_material.generate(algorithm, bits)
@@ -372,7 +372,7 @@ def _lock_rollover(rolled: Rollover) -> Rollover | None:
 
 
 def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
-    """Move the rollover's row to the step, in the transaction that publishes the step. Return the new state."""
+    """Update the rollover's row in the transaction that publishes the step. Return the new signing state."""
     after = act.state
     if rollover.has_cds_again(Kind(row.kind), act.step):
         after = replace(after, cds=row.cds_before, cdnskey=row.cdnskey_before)
@@ -389,7 +389,7 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Mark keys as deleted if the zone no longer has them.
+    """Mark the keys that the zone no longer has as deleted.
 
     `sign.forget_deleted_keys` deletes the private parts of these keys later.
     """
@@ -399,7 +399,7 @@ def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: dat
 
 
 def _displayed_columns(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
-    """Return the columns that pages display: the reason to wait, its times, and the DS to add or remove."""
+    """Return the columns that pages display: the reason for waiting, its times, and the DS to add or remove."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):
         return displayed  # an earlier refusal of the step stays until the step is taken

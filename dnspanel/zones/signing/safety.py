@@ -1,4 +1,4 @@
-"""Refusals of signing states that make a zone bogus: its answers would not validate along the chain of trust."""
+"""Reject signing states that make a zone bogus: its answers would not validate along the chain of trust."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ParentHere:
 
 
 def parent_here(zone_name: str) -> ParentHere | None:
-    """Return the zone's parent if it is a zone of this panel that delegates the name, or None."""
+    """Return the parent zone if it is in this panel and delegates the name, or None."""
     above = nesting.zones_above([zone_name]).get(zone_name)
     if above is None:
         return None
@@ -43,12 +43,12 @@ def refuse_bogus(
     ds: Sequence[str],
     wildcards: Mapping[int, str] | None = None,
 ) -> None:
-    """Raise DnssecRefused if the zone would no longer validate. `ds` are the known DS records at the parent.
+    """Raise DnssecRefused if the zone would no longer validate. `ds` has the known DS records at the parent.
 
-    A signed zone needs a key that signs and is published. With a DS, at least one DS must match such a key, and the
-    zone needs a key for every algorithm of the DS (RFC 6840 section 5.11). A DS condition that was already violated
-    before is no reason to refuse. A newly signed zone must not delegate a wildcard; pass `wildcards` (of
-    `wildcard_cuts`) if they are known.
+    A signed zone needs an active and published key, unless it is presigned. If there is a DS, at least one DS must
+    match such a key. The zone also needs a key for every algorithm in the DS (RFC 6840 section 5.11). Conditions on the
+    DS that the zone already violated before don't count. A newly signed zone must not delegate a wildcard; pass
+    `wildcards` (from `wildcard_cuts`) if they are known.
     """
     if _is_signed_here(after) and not _is_signed_here(before):
         refuse_to_sign(zone, wildcards)
@@ -92,9 +92,9 @@ def refuse_bogus(
 
 
 def refuse_presigned(zone: Zone, state: SigningState) -> None:
-    """Raise DnssecRefused if the panel doesn't decide how the zone is signed.
+    """Raise DnssecRefused if the panel doesn't control how the zone is signed.
 
-    That is the case for presigned zones, zones whose primary is elsewhere, and produced catalog zones.
+    This applies to presigned zones, zones with their primary elsewhere, and produced catalog zones.
     """
     if zone.transferred_from:
         raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))
@@ -110,7 +110,7 @@ def refuse_presigned(zone: Zone, state: SigningState) -> None:
 
 
 def refuse_leaving(zone: Zone, act: str) -> None:
-    """Raise DnssecRefused if the zone has other signers. `act` names the refused act in the message."""
+    """Raise DnssecRefused if the zone has other signers. `act` names the rejected action in the message."""
     if other_keys_of(zone):
         raise DnssecRefused(
             gettext("{name} also has other signers. Remove their keys before {act}.").format(name=zone.name, act=act)
@@ -118,16 +118,16 @@ def refuse_leaving(zone: Zone, act: str) -> None:
 
 
 def _is_signed_here(state: SigningState) -> bool:
-    """Return True if nodes sign the answers, as opposed to serving original signatures."""
+    """Return True if nodes sign the answers. Return False for an unsigned or presigned zone."""
     return state.is_signed and not state.presigned
 
 
 def _published_signers(state: SigningState) -> list[KeyState]:
-    """Return the signing keys in the DNSKEY RRset."""
+    """Return the active keys that are in the DNSKEY RRset."""
     return [key for key in state.keys if key.active and key.published]
 
 
 def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
-    """Return True if a DS matches a key that signs and is published."""
+    """Return True if a DS matches an active and published key."""
     keys = [(key.flags, key.algorithm, public[key.id]) for key in _published_signers(state) if key.id in public]
     return any(key_material.is_named_by(zone_name, *key, ds) for key in keys)

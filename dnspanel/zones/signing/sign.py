@@ -1,4 +1,4 @@
-"""Signing and unsigning zones, and changing how they are signed. Verbs.
+"""Sign and unsign zones, and change how they are signed. Verbs.
 
 Keys are generated and stored in the transaction that publishes them. Private parts are encrypted with PANEL_MASTER_KEY.
 """
@@ -42,13 +42,13 @@ class NewKeys:
 
     @property
     def flags(self) -> tuple[int, ...]:
-        """The flags of each new key."""
+        """The DNSKEY flags of each new key."""
         return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedSigning:
-    """The requested signing of a zone. None, or a missing value, means no change."""
+    """The requested signing of a zone. None, or a missing value, means no change of this setting."""
 
     signed: bool | None = None
     sets_denial: bool = False
@@ -58,7 +58,7 @@ class RequestedSigning:
     new_keys: NewKeys = NewKeys()  # for an unsigned zone
 
     def is_met_by(self, state: SigningState) -> bool:
-        """Return True if a zone in this state is signed as requested."""
+        """Return True if this signing state already meets the request."""
         if self.signed not in (None, state.is_signed):
             return False
         if self.cds not in (None, state.cds) or self.cdnskey not in (None, state.cdnskey):
@@ -66,7 +66,7 @@ class RequestedSigning:
         return not self.sets_denial or (self.nsec3 == state.denial and state.due_nsec3 is None)
 
     def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
-        """Return the signing state after the request. `keys_made` are the new keys of an unsigned zone.
+        """Return the signing state that meets the request. `keys_made` has the new keys for an unsigned zone.
 
         Raise NotSigned for NSEC3, CDS or CDNSKEY in a zone without keys, and DnssecRefused for too many keys.
         """
@@ -104,7 +104,7 @@ def sign(
 ) -> list[Publication]:
     """Sign each zone with new keys: one CSK, or a KSK and a ZSK (`split`). Return the publications.
 
-    Signed zones do not change. Raise DnssecRefused for bad key or NSEC3 parameters, and as `change_guarded` does.
+    Signed zones don't change. Raise BadKey, DnssecRefused for bad NSEC3, or the errors of `change_guarded`.
     """
     refuse_nsec3(nsec3)
 
@@ -120,7 +120,7 @@ def sign(
 
 
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
-    """Sign a zone that the open transaction has created, using a new default key. Call it as the last step.
+    """Sign a zone that the open transaction has created, with a new default key. Call this as the last step.
 
     A zone that is already signed because of its policy keeps its keys, and its NSEC3, if any. Raise RightMissing
     without the right to sign, and DnssecRefused for insecure NSEC3 parameters or a delegated wildcard.
@@ -144,8 +144,8 @@ def settle(
     """Sign or unsign the zone as requested, and set the requested denial of existence, CDS and CDNSKEY.
 
     Return the publications. An unsigned zone gets new keys. `in_transaction` runs in the same transaction, even if
-    nothing changes. Raise NotSigned for NSEC3 in a zone that stays unsigned, and the errors of `sign`, `unsign` and
-    `set_denial`.
+    nothing changes. Raise NotSigned for NSEC3, CDS or CDNSKEY in a zone that stays unsigned, and the errors of `sign`,
+    `unsign` and `set_denial`.
     """
     return settle_zones(zones=[zone], requested=requested, acting=acting, in_transaction=in_transaction)
 
@@ -153,7 +153,7 @@ def settle(
 def settle_zones(
     *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign or unsign many zones as requested, all of them or none. Works like `settle`."""
+    """Sign or unsign many zones as requested: all of them or none. See `settle`."""
     refuse_nsec3(requested.nsec3)
     if requested.cds is not None:
         digest_list(requested.cds)
@@ -177,16 +177,16 @@ def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
 
 
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
-    """Stop signing the zones, and delete their keys (permanently after KEPT_AFTER_DELETION). Return the publications.
+    """Stop signing the zones and delete their keys (permanently after KEPT_AFTER_DELETION). Return the publications.
 
-    Raise Unknown for a deleted zone, RightMissing without the right, and DnssecRefused while a parent zone of this
-    panel has a DS for a zone, or a zone has other signers. A person has to check that a parent elsewhere has no DS.
+    Raise Unknown for a deleted zone, RightMissing, or DnssecRefused if a zone has other signers or a parent zone in
+    this panel has its DS. A person has to check that a parent elsewhere has no DS.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
 
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
-    """Set the zone's denial of existence to NSEC3 with the given parameters, or to NSEC (None).
+    """Set the zone's denial of existence to NSEC3 with these parameters, or to NSEC (None).
 
     Return the publications. Raise NotSigned without keys, and DnssecRefused for insecure parameters (RFC 9276).
     """
@@ -210,8 +210,8 @@ def set_cds(
 ) -> list[Publication]:
     """Set the digest types of the zone's CDS records, and enable or disable CDNSKEY records (RFC 7344, RFC 8078).
 
-    `cds` is "2" or "2,4", "0" to have the DS deleted, or "" for no CDS. None means no change. `in_transaction` runs in
-    the same transaction, even if nothing changes. Raise NotSigned without keys, and DnssecRefused for a bad `cds`.
+    `cds` is "2" or "2,4", "0" to request deletion of the DS, or "" for no CDS. None: no change. `in_transaction` runs
+    in the same transaction, even if nothing changes. Raise NotSigned without keys, or DnssecRefused for a bad `cds`.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -225,7 +225,7 @@ def set_cds(
 
 
 def digest_list(cds: str) -> str:
-    """Return the digest types of CDS records as stored ("2" or "2,4"; "" for none). Raise DnssecRefused if invalid."""
+    """Return CDS digest types as stored: "2", "2,4", "0" (delete the DS) or "" (no CDS). Raise DnssecRefused."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
         raise DnssecRefused(gettext("CDS digest types must be 1, 2 or 4, or 0 to request that the DS be deleted."))
     return cds.replace(" ", "")
@@ -233,7 +233,7 @@ def digest_list(cds: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyTexts:
-    """The texts of an existing key: the private-key text, and BIND's `.key` file."""
+    """The texts of an existing key: its private-key text, and its `.key` file from BIND."""
 
     private_text: str | None = None
     public_text: str | None = None
@@ -250,11 +250,11 @@ def add_key(  # noqa: PLR0913  # the fields of a key
     active: bool = True,
     published: bool = True,
 ) -> ZoneKey:
-    """Add a new key, or the one in `texts`, to the zone. Return the key.
+    """Add a new key, or the key in `texts`, to the zone. Return the key.
 
-    A public text in `texts` decides the flags. Raise BadKey if the key is invalid, and BadPublicKey if the public text
-    does not belong to the private key or to the zone. Raise DnssecRefused if the zone has the key already, has too many
-    keys, or would not validate.
+    If `texts` has a public text, it determines the flags. Raise BadKey if the key is invalid, and BadPublicKey if the
+    public text does not belong to the private key or to the zone. Raise DnssecRefused if the zone already has the key,
+    has too many keys, or would no longer validate.
     """
     private_text, public_text = texts.private_text, texts.public_text
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
@@ -279,7 +279,7 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     """Return the key that this publication added to the zone.
 
-    For a form sent twice, these are the first submission's. Raise DnssecRefused if the publication added no key.
+    A form sent twice returns the first submission's key. Raise DnssecRefused if the publication added no key.
     """
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()
@@ -306,7 +306,7 @@ def set_key(
     published: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset) of a key. None means no change.
+    """Set `active` (the key signs) and `published` (it is in the DNSKEY RRset) of a key. None means no change.
 
     Return the publications. `in_transaction` runs first, in the same transaction. Raise KeyUnknown if the zone doesn't
     have the key, and the errors of `change_guarded`.
@@ -346,18 +346,18 @@ def delete_key(
 
 
 def forget_deleted_keys(*, now: datetime) -> int:
-    """Delete the private parts of keys that were deleted more than KEPT_AFTER_DELETION ago. Return the number of keys.
+    """Erase the private parts of keys deleted more than KEPT_AFTER_DELETION ago. Return the number of keys.
 
-    Until then, the publisher may need the private parts to rewrite files in their state before the deletion.
+    Until then, the publisher may need them to rewrite files in their state before the deletion.
     """
     old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
     return old.update(private_encrypted=None)
 
 
 def export_key(*, zone: Zone, key_id: int, by: Actor | User, now: datetime) -> str:
-    """Return the private-key text, and record the export in the audit log.
+    """Return the key's private-key text, and record the export in the audit log.
 
-    Raise RightMissing if the person is not allowed to export keys, and KeyUnknown if the zone has no such key.
+    Raise RightMissing if the person is not allowed to export keys, and KeyUnknown if the zone doesn't have the key.
     """
     with transaction.atomic():
         text = queries.private_text(zone=zone, key_id=key_id, person=by)
@@ -373,7 +373,7 @@ def _with_new_key(
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
 ) -> SigningState:
-    """Generate and store a key, and return the state with this key. Raise DnssecRefused if the zone has MOST_KEYS."""
+    """Generate and store a key. Return the signing state with it. Raise DnssecRefused if the zone has MOST_KEYS."""
     if len(state.keys) >= MOST_KEYS:
         raise DnssecRefused(gettext("{name} already has {most_keys} keys.").format(name=zone.name, most_keys=MOST_KEYS))
     key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
@@ -388,7 +388,7 @@ def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningSta
 def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
     """Mark keys as deleted, in the transaction that publishes the zone without them.
 
-    No private part is deleted yet, so that a rollback loses nothing.
+    Private parts are deleted later, so that a rollback loses nothing.
     """
     ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
 

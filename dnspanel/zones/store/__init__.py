@@ -1,1 +1,1 @@
-"""Bulk reading and writing of the rows of zones, RRsets and changes."""
+"""Read and write rows of zones, RRsets and changes in bulk."""

@@ -1,10 +1,10 @@
-"""ANALYZE for tables that grew a lot at once, before query plans become too slow. Verbs.
+"""Run ANALYZE on tables that have suddenly grown, before query plans become too slow. Verbs.
 
 Prepared statements (`prepared_statements`) are planned once per connection and keep the plan for the table's size at
-that time. With a page or two of rows, all indexes are equally good, so a lookup by name may be planned as a full scan
-of another index. An import of 30,000 zones spent a tenth of its time on such scans. Their time grows with the square of
-the number of zones. Autovacuum checks tables every few minutes, which is too late for most imports. ANALYZE makes
-PostgreSQL plan all statements on the table again, on every connection.
+that time. If a table has only a page or two of rows, all indexes are equally good. A lookup by name may then be planned
+as a full scan of another index. An import of 30,000 zones spent a tenth of its time on such scans. Their time grows
+with the square of the number of zones. Autovacuum checks tables every few minutes, which is too late for most imports.
+ANALYZE makes PostgreSQL plan all statements on the table again, on every connection.
 """
 
 from django.db import connection
@@ -24,9 +24,9 @@ _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, t
 
 
 def analyze_if_grown() -> bool:
-    """Analyze zones, RRsets and revisions if one of these tables is GROWTH times larger than plans assume.
+    """Analyze zones, RRsets and revisions if one of these tables is GROWTH times larger than its query plans assume.
 
-    Return True if they were analyzed. Call this function outside transactions after creating hundreds of zones.
+    Return True if they were analyzed. Call this function outside transactions, after creating hundreds of zones.
     """
     with connection.cursor() as cursor:
         cursor.execute(_GROWN, [GROWTH, _FEWEST_PAGES])

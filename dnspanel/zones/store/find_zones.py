@@ -1,4 +1,4 @@
-"""The lookup of zones by name and the row lock by id: prepared statements, since every change begins with them."""
+"""Look up zones by name and lock their rows by id, in prepared statements, because every change does this."""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -30,10 +30,10 @@ CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND
 
 
 def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
-    """Return the zone with this canonical name, or None. Deleted zones are ignored. No rights are checked.
+    """Return the zone with this canonical name, or None. Ignore deleted zones. Rights are not checked.
 
     `relations` names one-to-one relations to load with the zone, such as `signing` or `produced__catalog`. The result
-    is that of `select_related`, which takes longer to build the SQL than PostgreSQL takes to run it. Needs one query.
+    is as with `select_related`, which takes longer to build the SQL than PostgreSQL to run it. One query.
     """
     statement = _statement_with(relations)
     with prepared_cursor() as cursor:
@@ -43,13 +43,13 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
 
 
 def has_name(name: str) -> Q:
-    """Return the condition that a zone has this canonical name, including zones in the trash."""
+    """Return the query condition for zones with this canonical name, including zones in the trash."""
     # The second condition is for the trigram index. The other name indexes only have zones that aren't deleted.
     return Q(name=name) & Q(Exact(Upper("name"), Upper(Value(name))))
 
 
 def lock_zones(zone_ids: Collection[int]) -> list[Zone]:
-    """Lock and return these zones, except deleted ones, in the order of their ids.
+    """Lock and return these zones in the order of their ids, except deleted zones.
 
     The order prevents deadlocks between publishers.
     """
@@ -59,7 +59,7 @@ def lock_zones(zone_ids: Collection[int]) -> list[Zone]:
 
 
 def ids_of_living(names: Collection[str]) -> dict[str, int]:
-    """Return {name: id} for the names with a zone that isn't deleted. Needs one query."""
+    """Return {name: id} for the names of live zones. Needs one query."""
     if not names:
         return {}
     with prepared_cursor() as cursor:
@@ -68,7 +68,7 @@ def ids_of_living(names: Collection[str]) -> dict[str, int]:
 
 
 class _Table(NamedTuple):
-    """One table of a statement. Its rows are joined by `relation` to the table with the index `of`."""
+    """One table in a statement. `relation` joins its rows to the table with the index `of`."""
 
     model: type[Model]
     names: list[str]  # names of the fields, as in the statement

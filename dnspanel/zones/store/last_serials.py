@@ -1,7 +1,7 @@
-"""The last serials of deleted zones. A new zone with the same name begins above them. Verbs.
+"""Store the last serials of deleted zones. A new zone with the same name begins above its last serial. Verbs.
 
-A secondary that does not learn of the deletion keeps its copy until the copy expires. If a new zone begins with the
-same or a smaller serial (RFC 1982), the secondary ignores it and keeps answering with deleted records.
+A secondary that doesn't notice the deletion keeps its copy until the copy expires. If a new zone begins with the same
+or a smaller serial (RFC 1982), the secondary ignores the zone and keeps answering with deleted records.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,14 +37,14 @@ def note_last_serials(*, zone_ids: Collection[int]) -> None:
 
 
 def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
-    """Return the last serials of deleted zones with these names. Omit names without such a zone."""
+    """Return the last serials of deleted zones with these names. Omit names without a deleted zone."""
     return {name: Serial(serial) for name, serial in fetch_all(_KNOWN, [list(zone_names)])}
 
 
 def raise_serials(*, zones: Mapping[str, tuple[int, int]]) -> dict[int, Serial]:
     """Raise the serials of new zones above the last serials of their names. Return the changed serials by zone id.
 
-    `zones` is {name: (id, serial)}. The zones' rows must be written already, so that a concurrent deletion has ended. A
+    `zones` is {name: (id, serial)}. The zones' rows must already be written, so that a concurrent deletion has ended. A
     zone with imported signatures keeps its serial, because its SOA is signed. `append_publication` must follow, with
     the new serials.
     """

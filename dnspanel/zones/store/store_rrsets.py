@@ -1,4 +1,4 @@
-"""Bulk reading and writing of RRsets: one statement for any number of RRsets. Verbs.
+"""Read and write RRsets in bulk: one statement for any number of RRsets. Verbs.
 
 Only this module converts between rows of the model and the frozen `RRset`.
 """
@@ -111,13 +111,13 @@ _COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, folded, d
 
 
 def rrset_of(row: Any) -> RRset:
-    """Return the frozen RRset from a model instance or any object with the same fields."""
+    """Create a frozen RRset from a model instance, or from any object with the same fields."""
     notes = parse_notes(row.notes)
     return RRset(row.name, row.type, row.ttl, tuple(row.rdata), tuple(row.disabled), row.comment, notes)
 
 
 def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset at these owner names by zone id. `owners` is {zone id: (zone name, owner names)}."""
+    """Return all RRsets at these owner names, by zone id. `owners` is {zone id: (zone name, owner names)}."""
     zone_ids: list[str] = []
     keys: list[str] = []
     for zone_id, (zone_name, owner_names) in owners.items():
@@ -133,9 +133,9 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
 
 
 def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]:
-    """Return the first RRsets strictly below each of `tops`, in canonical order. Needs one query.
+    """Return the first RRsets below each name in `tops`, in canonical order. Needs one query.
 
-    Each of `tops` is (zone id, zone name, name, maximum number of RRsets).
+    `tops` has (zone id, zone name, name, maximum number of RRsets).
     """
     found: list[list[RRset]] = [[] for _ in tops]
     if not tops:
@@ -154,7 +154,7 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
 
 
 def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -> set[str]:
-    """Return the names among `tops` that have served records strictly below them. Needs one query.
+    """Return the names in `tops` that have served records below them. Needs one query.
 
     A name with only signatures does not count (RFC 4035 section 2.2).
     """
@@ -170,14 +170,14 @@ def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -
 
 
 def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:
-    """Return the RRsets at and below each name of the zone, at most the first `limit` per name. Needs one query."""
+    """Return the first RRsets at and below each name, up to `limit` per name. Needs one query."""
     subtrees = [_subtree(name, zone_name) for name in tops]
     parameters = [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id, limit]
     return [rrset for _, rrset in _rows(_WITHIN, parameters)]
 
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
-    """Return the first `limit` RRsets after a name and in later zones, as (zone id, owner key, RRset)."""
+    """Return the first `limit` RRsets after a name, in its zone and later zones, as (zone id, owner key, RRset)."""
     return [
         (zone, bytes(key), RRset(name, type, ttl, tuple(texts), tuple(off), comment, parse_notes(notes)))
         for key, zone, name, type, ttl, texts, off, comment, notes in fetch_all(_BEHIND, [zone_id, owner_key, limit])
@@ -185,7 +185,7 @@ def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int,
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of these zones by zone id, in one query whose cost doesn't depend on zone sizes."""
+    """Return the DS RRsets in these zones, by zone id. Needs one query, whose cost doesn't depend on zone sizes."""
     found: dict[int, list[RRset]] = {}
     for zone_id, rrset in _rows(_DS_OF_ZONES, [list(zone_ids)]):
         found.setdefault(zone_id, []).append(rrset)
@@ -193,7 +193,7 @@ def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
 
 
 def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[int, list[RRset]]:
-    """Return each zone's RRsets with one of these rdata, up to `limit` per zone. Needs one query per 200 zones."""
+    """Return up to `limit` RRsets per zone that have one of these rdata texts. Needs one query per 200 zones."""
     found: dict[int, list[RRset]] = {}
     requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
     for start in range(0, len(requested), _ZONES_TOGETHER):
@@ -205,10 +205,10 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 
 
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
-    """Return the RRsets of all live zones that point at one of these names, as (target, zone id, RRset).
+    """Return the RRsets in all live zones that point to one of these names, as (target, zone id, RRset).
 
-    For each target, return up to `limit` RRsets of each kind: the rdata is only a name, only a name with capitals, or
-    more than a name. Needs one query.
+    For each target, return up to `limit` RRsets of each kind: the rdata is only a name, only a name with capital
+    letters, or more than a name. Needs one query.
     """
     return [
         (target, zone_id, RRset(name, type_, ttl, tuple(texts), tuple(disabled), comment))
@@ -217,7 +217,7 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
 
 
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
-    """Write changes, given as (zone id, zone name, changes), to the table of RRsets."""
+    """Write changes, given as (zone id, zone name, changes), to the table of RRsets. Deletions come first."""
     both = list(zones)
     # Deletions first, because a CNAME cannot exist next to the data that it replaces.
     delete_rrsets((id, zone, c.name, c.type) for id, zone, changes in both for c in changes if c.after is None)
@@ -225,7 +225,7 @@ def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
 
 
 def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
-    """Delete the RRsets at these (zone id, zone name, owner name, type)."""
+    """Delete the RRsets with these keys: (zone id, zone name, owner name, type)."""
     rows = list(keys)
     if not rows:
         return
@@ -242,7 +242,7 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones with the same name and type.
 
-    The rows store the zone's next revision as their last change, since the revision is appended to the log later.
+    The rows store the zone's next revision as their last change, because the revision is appended to the log later.
     """
     of_zones: dict[int, list[str]] = {}
     for zone_id, zone_name, r in rrsets:
@@ -264,7 +264,7 @@ def _folded_member(rrset: RRset) -> str:
 
 
 def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the value of the column `folded` for an RRset, which is empty if it would equal `rdata`."""
+    """Return the value of the column `folded` for an RRset. It is empty if it would be the same as `rdata`."""
     if type not in rdata.WITH_NAMES:
         return ()
     # An import has millions of them, and few have capitals.
@@ -279,7 +279,7 @@ def _notes_member(rrset: RRset) -> str:
 
 
 def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
-    """Return every RRset of these zones by zone id, in canonical order. A missing zone has no RRsets."""
+    """Return all RRsets in these zones, by zone id, in canonical order. A missing zone has no RRsets."""
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in zone_ids}
     for zone_id, rrset in _rows(_OF_ZONES, [list(zone_ids)]):
         found[zone_id][rrset.name, rrset.type] = rrset
@@ -296,7 +296,7 @@ def copy_in(rows: Iterable[bytes]) -> int:
 
 
 def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
-    """Encode a zone's RRsets as rows for COPY, to be stored in a file and inserted when the zone is created."""
+    """Encode a zone's RRsets as rows for COPY. They can be stored in a file and inserted when the zone is created."""
     start, with_names = f"{zone_id}\t", rdata.WITH_NAMES
     lines = []
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
@@ -313,7 +313,7 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
 
 
 def rows_of_zone(zone_id: int, zone_name: str, rrsets: Iterable[RRset]) -> bytes:
-    """Compute the owner keys of RRsets and encode them as rows for COPY. See `copy_rows`."""
+    """Compute the owner keys of RRsets, and encode the RRsets as rows for COPY. See `copy_rows`."""
     return copy_rows(zone_id, (_fields(r, zone_name) for r in rrsets))
 
 
@@ -323,14 +323,14 @@ def _fields(rrset: RRset, zone_name: str) -> RowFields:
 
 
 def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
-    """Return the owner key of a name, and the key after the last key below it."""
+    """Return a name's owner key, and the first key after all keys below it."""
     key = relative_key(name, zone_name)
     # Keys below `www` start with its key. All other names are below the apex.
     return key, BEHIND_ALL_KEYS if name == zone_name else key[:-1] + b"\x01"
 
 
 def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the same bytes in larger chunks, because each write is a call into libpq and most zones are small."""
+    """Join the rows to larger chunks, because each write is a call into libpq and most zones are small."""
     waiting: list[bytes] = []
     size = 0
     for row in rows:
@@ -343,7 +343,7 @@ def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _copy_array(texts: Sequence[str]) -> str:
-    """Format a text[] literal for COPY's text format: quoted for the array, then escaped for COPY."""
+    """Format a text[] literal for COPY: quoted for the array, then escaped for COPY's text format."""
     if not texts:
         return "{}"
     joined = texts[0] if len(texts) == 1 else "\0".join(texts)  # PostgreSQL texts cannot contain NUL

@@ -1,7 +1,7 @@
-"""The pending lists of GIN indexes, which collect new entries (PostgreSQL, "GIN Fast Update Technique").
+"""Merge the pending lists of GIN indexes, which collect new entries (PostgreSQL, "GIN Fast Update Technique").
 
-An import should not wait until its entries are merged into an index. Until then, each search reads the whole pending
-list. If the list is too long (`gin_pending_list_limit`), the next writer has to merge it.
+An import doesn't wait until its entries are merged into an index. Until then, each search reads the whole pending list.
+If the list becomes too long (`gin_pending_list_limit`), the next writer has to merge it.
 """
 
 from dnspanel.database.sql import fetch_one
@@ -11,7 +11,7 @@ NAMES_AND_TEXTS = ("zone_name_trigram", "search_text_trigram")
 
 
 def sort_in(indexes: tuple[str, ...]) -> int:
-    """Merge the pending lists into these indexes. Return the number of pages that the lists used.
+    """Merge the pending lists into these indexes. Return the number of pages in the lists.
 
     Other transactions can write and search at the same time.
     """

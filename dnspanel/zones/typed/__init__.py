@@ -1,1 +1,1 @@
-"""Rdata as labeled fields: the layout of each type, and conversion between fields and text."""
+"""Convert rdata to labeled fields and back, with a layout for each record type."""

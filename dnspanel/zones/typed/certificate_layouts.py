@@ -1,4 +1,4 @@
-"""The layouts of types with certificates, keys and fingerprints. Pure."""
+"""Form layouts for record types with certificates, keys and fingerprints. Pure."""
 
 from dnspanel.texts import gettext_lazy
 from dnspanel.zones.typed.fields import Choices, Digest, Field, Kind, Layout, u8, u16

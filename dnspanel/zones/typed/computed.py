@@ -1,4 +1,4 @@
-"""Computed fields: TLSA from a certificate, SSHFP from public keys, and hints from addresses. Pure."""
+"""Compute fields: TLSA from a certificate, SSHFP from public keys, and hints from addresses. Pure."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ _SSH_ALGORITHMS = {
 
 
 def certificates_of(text: str) -> Sequence[x509.Certificate]:
-    """Return the certificates in a PEM text, in their order. Raise BadFields if the text is invalid."""
+    """Parse the certificates in a PEM text, in order. Raise BadFields if the text is invalid or has a private key."""
     if len(text) > LONGEST_PEM:
         raise BadFields(
             {
@@ -68,7 +68,7 @@ def _der(block: str) -> bytes:
 
 
 def tlsa_of(certificate: x509.Certificate, *, usage: str, selector: str, matching: str) -> dict[str, str]:
-    """Return the fields of a TLSA record for this certificate. Raise BadFields for an unknown selector or matching."""
+    """Return the certificate's TLSA fields. Raise BadFields for an unknown selector, matching type or key type."""
     if selector not in _SELECTORS or matching not in _MATCHINGS:
         raise BadFields({"": gettext("Choose a valid selector and matching type.")})
     try:
@@ -84,9 +84,9 @@ def certificate_for(usage: str, chain: Sequence[x509.Certificate]) -> x509.Certi
 
 
 def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
-    """Return the fields of SSHFP records for lines of public keys, as in a .pub file or from `ssh-keyscan`.
+    """Return the fields of SSHFP records for public keys, one per line, as in a .pub file or from `ssh-keyscan`.
 
-    Raise BadFields if a line is invalid.
+    Raise BadFields if a line is invalid or there are too many.
     """
     lines = [line.strip() for line in text[:LONGEST_PEM].splitlines() if line.strip() and not line.startswith("#")]
     if not lines or len(lines) > MOST_KEYS:
@@ -107,7 +107,7 @@ def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
 
 
 def hints_of(ipv4: Iterable[str], ipv6: Iterable[str]) -> dict[str, str]:
-    """Return the address hints of an SVCB or HTTPS record."""
+    """Return the address-hint fields of an SVCB or HTTPS record."""
     return {"ipv4hint": ",".join(ipv4), "ipv6hint": ",".join(ipv6)}
 
 
@@ -140,7 +140,7 @@ def _fingerprint(algorithm: str, kind: str, digits: str) -> dict[str, str]:
 
 
 def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
-    """Return the algorithm's number and the bytes of the public key in a line. Raise BadFields if it is invalid."""
+    """Parse a public key. Return its SSHFP algorithm number and its bytes. Raise BadFields if it is invalid."""
     if "PRIVATE KEY" in line:
         raise BadFields(
             {"": gettext("The text contains a private key, which was not saved. Paste the line from the .pub file.")}
@@ -163,7 +163,7 @@ def _ssh_key(line: str, number: int) -> tuple[str, bytes]:
 
 
 def _is_complete(blob: bytes) -> bool:
-    """Return True if the bytes consist of at least two complete fields, each with its length before its content."""
+    """Return True if the bytes consist of at least two complete fields, each with its length in front."""
     at = count = 0
     while at + 4 <= len(blob):
         at += 4 + int.from_bytes(blob[at : at + 4], "big")

@@ -1,7 +1,7 @@
-"""Latitude and longitude as people write them, converted to LOC's format: `52 30 58.600 N`. Pure.
+"""Convert latitude and longitude, as people write them, to LOC's format: `52 30 58.600 N`. Pure.
 
 The input can be decimal degrees (`52.51628`, `-33.85`), degrees and decimal minutes (`52° 30.977′ N`), or degrees,
-minutes and seconds (`52°30′58.6″N`, `52 30 58.6 N`). LOC (RFC 1876) counts thousandths of a second of arc.
+minutes and seconds (`52°30′58.6″N`, `52 30 58.6 N`). LOC (RFC 1876) stores thousandths of an arcsecond.
 """
 
 import re
@@ -16,12 +16,12 @@ _DEGREE = 3_600_000  # thousandths of a second
 
 
 def latitude(text: str) -> str:
-    """Convert a latitude to LOC's format. Raise ValueError with a message to display."""
+    """Convert a latitude to LOC's format. Raise ValueError, with a message for the user, if it is invalid."""
     return _canonical(text, "N", "S", 90)
 
 
 def longitude(text: str) -> str:
-    """Convert a longitude to LOC's format. Raise ValueError with a message to display."""
+    """Convert a longitude to LOC's format. Raise ValueError, with a message for the user, if it is invalid."""
     return _canonical(text, "E", "W", 180)
 
 
@@ -50,7 +50,7 @@ def _canonical(text: str, positive: str, negative: str, most: int) -> str:
 
 
 def _split_hemisphere(text: str, positive: str, negative: str) -> tuple[list[str], str]:
-    """Return the numbers of a coordinate, and the letter of its hemisphere or an empty string."""
+    """Split a coordinate into its numbers and the letter of its hemisphere ("" if it has none)."""
     text = _SYMBOLS.sub(" ", text.upper())
     parts = text.replace(positive, f" {positive} ").replace(negative, f" {negative} ").split()
     for at in (0, -1):

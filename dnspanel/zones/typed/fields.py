@@ -1,6 +1,6 @@
-"""Fields of a type's rdata: their names, valid values and zone-file format. Pure.
+"""Fields of a record type's rdata: their names, valid values and zone-file format. Pure.
 
-`word_of` checks one field separately, so that a fault can be shown at the field. Only `replication.dns.rdata` parses
+`word_of` checks one field separately, so that an error can be shown at the field. Only `replication.dns.rdata` parses
 the whole rdata.
 """
 
@@ -23,7 +23,7 @@ Choices = tuple[tuple[str, str], ...]
 
 
 class Kind(StrEnum):
-    """The kind of content of a field."""
+    """The kinds of content that a field can have."""
 
     NUMBER = "number"
     SECONDS = "seconds"  # or 1h, 2d
@@ -47,7 +47,7 @@ class Kind(StrEnum):
 class Field:
     """A field of rdata. `high` is the largest number, or the maximum length of a string in bytes.
 
-    Choices are pairs of a word and its description.
+    `choices` has pairs of a value and its description.
     """
 
     name: str
@@ -63,13 +63,13 @@ class Field:
 
     @property
     def is_long(self) -> bool:
-        """True if the content may need several lines."""
+        """True if the content can need several lines."""
         return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT, Kind.STRINGS)
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A digest whose length depends on the field `by`. `lengths` maps the field's words to (bytes, algorithm name)."""
+    """A digest whose length depends on the field `by`. `lengths` maps the field's values to (bytes, algorithm)."""
 
     by: str
     data: str
@@ -78,7 +78,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The fields of a type in the order of its text. Fields in `parameters` are written as `key=value`."""
+    """The fields of a record type in zone-file order. Fields in `parameters` are written as `key=value`."""
 
     type: int
     purpose: str
@@ -113,9 +113,9 @@ def _number(name: str, label: str, help_text: str, high: int, more: dict[str, ob
 
 
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:
-    """Convert a typed value of a field to a zone-file word. Relative names stay relative.
+    """Convert a field's typed value to zone-file syntax. Relative names stay relative.
 
-    Return "" for an empty field that isn't required. Raise ValueError with a message to display.
+    Return "" for an empty optional field. Raise ValueError, with a message for the user, if missing or invalid.
     """
     text = typed.strip()
     if len(text) > LONGEST_FIELD:
@@ -132,7 +132,7 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
 
 
 def text_of(field: Field, word: str) -> str:
-    """Convert a word of canonical rdata to the field's text. `word_of` is the inverse."""
+    """Convert a field of canonical rdata to the text in the form. The inverse is `word_of`."""
     if field.kind is Kind.STRING:
         inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquote_text(word))
         # Two quotes mean an empty string where one is required, so literal quotes are escaped.
@@ -145,7 +145,7 @@ def text_of(field: Field, word: str) -> str:
 
 
 def _text_of_strings(word: str) -> str:
-    """Return the strings as one text if all but the last have the full length. Otherwise return them in quotes."""
+    """Join the strings to one text if all but the last one have the full length. Otherwise, return them in quotes."""
     parts = _STRING.findall(word)
     joined = "".join(part[1:-1] for part in parts)
     wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]
@@ -155,7 +155,7 @@ def _text_of_strings(word: str) -> str:
 
 
 def missing(field: Field) -> str:
-    """Return the message for an empty required field."""
+    """Return the error message for an empty required field."""
     return (
         gettext("Choose one of the options.")
         if field.choices and not field.is_open
@@ -164,18 +164,18 @@ def missing(field: Field) -> str:
 
 
 def unquote_text(word: str) -> str:
-    r"""Return the text between quotes: `\"` becomes a quote, and other escapes stay."""
+    r"""Remove the quotes around a text. `\"` becomes a quote, and other escapes stay."""
     inner = word[1:-1] if word.startswith('"') else word
     return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
 
 
 def base64_text(text: str) -> str:
-    """Return the Base64 of a PEM block or a plain text, without armor and whitespace. The Base64 isn't decoded."""
+    """Return the Base64 text of a PEM block or plain text, without armor and whitespace. Don't decode it."""
     return re.sub(r"\s", "", _ARMOUR.sub("", text))
 
 
 def quote_text(text: str) -> str:
-    """Quote a text. `unquote_text` is the inverse."""
+    """Quote a text. The inverse is `unquote_text`."""
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
 
 

@@ -1,4 +1,4 @@
-"""The fields of each type that has a form, with help texts. Pure."""
+"""The fields of each record type that has a form, with help texts. Pure."""
 
 from collections.abc import Mapping
 

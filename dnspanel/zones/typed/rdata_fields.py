@@ -1,7 +1,7 @@
-"""Conversion between rdata texts and the fields of a type's form: `parse_fields` and `format_fields`. Pure.
+"""Convert between rdata texts and the fields of a type's form: `parse_fields` and `format_fields`. Pure.
 
-Neither function parses rdata: the input of `parse_fields` is canonical, and `replication.dns.rdata` parses the output
-of `format_fields`.
+The input of `parse_fields` is canonical rdata. `format_fields` checks its output with `replication.dns.rdata`, but the
+caller must still parse it.
 """
 
 import re
@@ -22,7 +22,7 @@ _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 
 def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
-    """Return the field values of a canonical rdata of this type."""
+    """Split canonical rdata of this type into field values."""
     if layout.fields[0].kind is Kind.STRINGS:
         return {layout.fields[0].name: text_of(layout.fields[0], canonical)}
     texts = _WORD.findall(canonical)
@@ -40,7 +40,7 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
 
 
 def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
-    """Return the rdata text made from the field values, for `rdata.parse`. Names stay as typed.
+    """Join the field values to an rdata text for `rdata.parse`. Names stay as typed.
 
     Raise BadFields with a message for each invalid field.
     """
@@ -64,7 +64,7 @@ def format_fields(layout: Layout, values: Values, origin: str | None = None) -> 
 
 
 def joined_as_typed(layout: Layout, values: Values) -> str:
-    """Join the typed values to one line, including faulty ones."""
+    """Join the typed values on one line, including invalid ones."""
     texts = {}
     for field in layout.all_fields:
         typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string are kept
@@ -77,17 +77,17 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
 
 
 def blank_fields(layout: Layout) -> dict[str, str]:
-    """Return the default field values of a new record."""
+    """Return the default field values for a new record."""
     return {field.name: field.default for field in layout.all_fields}
 
 
 def is_untouched(layout: Layout, values: Values) -> bool:
-    """Return True if all fields of a new record are empty or have their default."""
+    """Return True if all fields are empty or have the default value for a new record."""
     return all(values.get(name, "").strip() in ("", default) for name, default in blank_fields(layout).items())
 
 
 def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]:
-    """Return the faults, but leave out faults about missing values."""
+    """Return the errors, except those about missing values."""
     unsaid = {field.name: missing(field) for field in layout.all_fields}
     return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
 

@@ -1,1 +1,1 @@
-"""Functions on texts of zones and their records, which all other packages can use."""
+"""Functions for texts of zones and records, which all other packages can use."""

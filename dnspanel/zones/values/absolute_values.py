@@ -1,7 +1,7 @@
-"""Values from programs: all names in them must be absolute. Pure.
+"""Parse values from programs: all names in them must be absolute. Pure.
 
-A program works with many zones and doesn't have an origin. `CNAME www` would mean `www.` here and `www.example.com.` in
-a zone file, so relative names are refused as ambiguous.
+A program works with many zones and doesn't have an origin. `CNAME www` would mean `www.` here, but `www.example.com.`
+in a zone file. Relative names are therefore rejected as ambiguous.
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ EXAMPLE_ZONE = "example.com."
 
 
 def parse_absolute(type: int, text: str, zone_name: str = EXAMPLE_ZONE) -> str:
-    """Return the canonical rdata of a text. Raise BadRdata if the text is invalid or a name has no trailing dot.
+    """Parse a text as canonical rdata. Raise BadRdata if it is invalid or a name has no trailing dot.
 
-    The message about a missing dot has both names that the person can mean: the absolute one, and the one in the zone.
+    The message about a missing dot has both possible names: the absolute name, and the name in the zone.
     """
     parsed = rdata.parse(type, text, RELATIVE if type in _WITH_NAMES else None)
     if not has_relative_name(type, (parsed,)):
@@ -42,7 +42,7 @@ def parse_absolute(type: int, text: str, zone_name: str = EXAMPLE_ZONE) -> str:
 
 
 def reason_in_zone(exc: BadRdata, zone_name: str) -> str:
-    """Return the reason of an error from `parse_absolute`, with the names that the person can mean in this zone."""
+    """Return the reason for an error from `parse_absolute`, with the names that are possible in this zone."""
     try:
         parse_absolute(exc.type, exc.text, zone_name)
     except BadRdata as in_zone:
@@ -51,7 +51,7 @@ def reason_in_zone(exc: BadRdata, zone_name: str) -> str:
 
 
 def has_relative_name(type: int, texts: Iterable[str]) -> bool:
-    """Return True if a name in these rdata was written without a trailing dot.
+    """Return True if a name in these rdata texts was written without a trailing dot.
 
     The texts must have been parsed with the origin RELATIVE.
     """

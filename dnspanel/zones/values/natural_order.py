@@ -1,8 +1,8 @@
-"""Natural sort keys of names: host2 before host10. Pure.
+"""Natural sort keys for names: host2 before host10. Pure.
 
 Keys are compared byte by byte. Letters are unchanged, and numbers sort by value. A number of one digit is unchanged. A
 longer number gets a prefix: a colon, which sorts after the digits in ASCII, and its count of digits. Leading zeros are
-removed and counted after the number: 2, 02, 002, 3.
+removed, and their count is added after the number: 2, 02, 002, 3.
 """
 
 import re
@@ -13,9 +13,9 @@ _DIGITS = 16  # two control characters count the digits; typed names have none
 
 
 def natural_key(owner_key: bytes) -> bytes:
-    """Return the natural sort key of an owner key (`keys.relative_key`). Names below a name come directly after it.
+    """Return the natural sort key for an owner key (`keys.relative_key`). Names below a name sort directly after it.
 
-    Two names with control characters can have the same key. Then their owner keys decide.
+    Two names with control characters can have the same key. Then sort them by their owner keys.
     """
     if _NUMBER_OF_KEY.search(owner_key) is None:
         return owner_key
@@ -23,7 +23,7 @@ def natural_key(owner_key: bytes) -> bytes:
 
 
 def natural_text(name: str) -> str:
-    """Return the natural sort key of a zone name. It is unique."""
+    """Return the natural sort key for a zone name. Each name has a different key."""
     return _NUMBER.sub(_sorted_by_value, name)
 
 

@@ -1,4 +1,4 @@
-r"""Record values as pages display them, with UTF-8 text unescaped: `für` instead of `f\195\188r`. Pure.
+r"""Convert record values for display, with UTF-8 text unescaped: `für` instead of `f\195\188r`. Pure.
 
 Edit boxes, zone files and the APIs have the canonical text of a value, with all escapes.
 """
@@ -11,9 +11,9 @@ _ESCAPES = re.compile(r"\\\D|\\(?:19[2-9]|2\d\d)(?:\\(?:12[89]|1[3-8]\d|19[01]))
 
 
 def readable_text(text: str) -> str:
-    """Return canonical rdata with the printable characters of its quoted strings unescaped.
+    """Unescape the printable characters in the quoted strings of canonical rdata.
 
-    Control characters, also those that change the direction of text, and invalid UTF-8 stay escaped.
+    Control characters, including those that change the direction of text, and invalid UTF-8 stay escaped.
     """
     if "\\1" not in text and "\\2" not in text:
         return text

@@ -1,4 +1,4 @@
-"""The reverse zones of a network or an address, given as people write it: `192.0.2.0/24`. Pure.
+"""Find the reverse zones of a network or an address, given as people write it: `192.0.2.0/24`. Pure.
 
 See RFC 1035 3.5 for IPv4, RFC 3596 2.5 for IPv6, and RFC 2317 for parts of a /24.
 """
@@ -16,7 +16,7 @@ _PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
 class ReverseZones:
     """A network and its reverse zones. Each choice is a complete set of zones for the network.
 
-    `hint` is a hint for people about the first choice, or empty.
+    `hint` is a hint for the user about the first choice, or "".
     """
 
     network: str
@@ -25,11 +25,11 @@ class ReverseZones:
 
 
 def reverse_zones_of(text: str) -> ReverseZones | None:
-    """Return the reverse zones of a network or address. Return None for other texts, such as a name.
+    """Return the reverse zones of a network or address, or None for other texts, such as a name.
 
-    A network whose length does not match a label gets the fewest zones that exactly cover it, at most 128. An address
-    gets one choice for each usual network size. A network smaller than a /24 gets an RFC 2317 zone, which only works
-    with CNAMEs in the zone of its /24. The second choice for such a network is the zone of the /24.
+    If a network's prefix length doesn't match a label, it gets the fewest zones that exactly cover it, at most 128. An
+    address gets one choice for each usual network size. A network smaller than a /24 gets an RFC 2317 zone, which only
+    works with CNAMEs in the zone of its /24. The second choice for such a network is the zone of the /24.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
         return None  # for nearly all names: parsing them as addresses would take ten times as long
@@ -53,14 +53,14 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
 
 
 def reverse_name(address: str) -> str:
-    """Return the owner name of an address's PTR record. Raise ValueError for an invalid address."""
+    """Return the owner name of the address's PTR record. Raise ValueError for an invalid address."""
     return _zone_of(address, ip_address(address).max_prefixlen)
 
 
 def classless_names(address: str) -> list[str]:
-    """Return the possible owner names of an IPv4 address's PTR in RFC 2317 zones, the smallest zone first.
+    """Return the owner names that an IPv4 address's PTR can have in RFC 2317 zones, the smallest zone first.
 
-    `0/26` and `0-26` are both in use, since not all software allows a slash in a name.
+    IPv6 has none. Both `0/26` and `0-26` are in use, because not all software allows a slash in a name.
     """
     ip = ip_address(address)
     if ip.version != 4:
@@ -75,7 +75,7 @@ def classless_names(address: str) -> list[str]:
 
 
 def classless_aliases(zone_name: str) -> dict[str, str]:
-    """Return the CNAMEs that the zone of the /24 needs for an RFC 2317 zone. The result is empty for other names."""
+    """Return the CNAMEs that an RFC 2317 zone needs in the zone of its /24, or {} for other names."""
     label, _, above = zone_name.partition(".")
     first, sign, length = label.partition("/") if "/" in label else label.partition("-")
     if not sign or not (first.isdecimal() and length.isdecimal() and len(label) <= 6) or not label.isascii():
@@ -87,7 +87,7 @@ def classless_aliases(zone_name: str) -> dict[str, str]:
 
 
 def address_of(owner: str) -> str | None:
-    """Return the address whose PTR has this owner name, even in an RFC 2317 zone. Return None for other names."""
+    """Return the address for a PTR's owner name, even in an RFC 2317 zone, or None for other names."""
     labels = owner.lower().split(".")
     if len(labels) == 8 and ("/" in labels[1] or "-" in labels[1]) and labels[5:] == ["in-addr", "arpa", ""]:
         del labels[1]
@@ -105,7 +105,7 @@ def address_of(owner: str) -> str | None:
 
 
 def _zone_of(address: str, length: int) -> str:
-    """Return the reverse zone of the address's network with this prefix length, which must end at a label."""
+    """Return the reverse zone of the address's network with this prefix length, which must match a label."""
     ip = ip_address(address)
     bits_of_label = 8 if ip.version == 4 else 4
     labels = ip.reverse_pointer.split(".")

@@ -1,6 +1,6 @@
-"""The tags of an RRset and the comments of its values, as people type them. Pure.
+"""Parse the tags of an RRset and the comments on its values, as people type them. Pure.
 
-Tags and comments are stored, compared and published with the RRset, so changing them creates a revision.
+Tags and comments are stored, compared and published with the RRset. Changing them therefore creates a revision.
 """
 
 import re
@@ -19,12 +19,12 @@ _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 
 
 def is_tag(text: str) -> bool:
-    """Return True if the text is a valid tag of a zone or an RRset."""
+    """Return True if the text is a valid tag for a zone or an RRset."""
     return _TAG.fullmatch(text) is not None
 
 
 def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return the tags in lowercase, sorted and distinct. Raise ValueError for an invalid tag or more than MOST_TAGS."""
+    """Return the tags in lowercase, sorted and without duplicates. Raise ValueError for invalid or too many tags."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:
@@ -41,7 +41,7 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
-    """Return notes from a client's input in the format of `Notes.to_json`.
+    """Parse notes from a client's input in the format of `Notes.to_json`.
 
     Raise ValueError if the format is invalid, and the errors of `notes_of`.
     """
@@ -56,10 +56,10 @@ def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
 
 
 def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin: str | None = None) -> Notes:
-    """Return the notes of an RRset of this type, with canonical values and tags, and comments on one line.
+    """Return the notes of an RRset of this type, with canonical values and tags, and with each comment on one line.
 
-    Raise ValueError as `rrset_tags` does, and for comments that are too long or too many. Raise BadName and BadRdata
-    for an invalid value of the type.
+    Raise ValueError for invalid or too many tags, and for too long or too many comments. Raise BadName or BadRdata if a
+    value is invalid for the type.
     """
     if len(comments) > MOST_COMMENTS:
         raise ValueError(

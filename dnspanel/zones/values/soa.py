@@ -1,4 +1,4 @@
-"""The SOA RRset with the zone's serial, and the rules for new serials. Pure."""
+"""Read and change a zone's serial in its SOA RRset, and apply the rules for new serials. Pure."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,25 +18,25 @@ SOA_EDIT = ("NONE", "EPOCH", "INCEPTION-EPOCH", "INCEPTION-INCREMENT")
 
 @dataclass(frozen=True, slots=True)
 class SoaEdit:
-    """The rules for a zone's serial, in the words of PowerDNS's metadata SOA-EDIT-API and SOA-EDIT.
+    """The rules for a zone's serial, as values of PowerDNS's metadata SOA-EDIT-API and SOA-EDIT.
 
-    `api` gives the new serial for a publication from any source. PowerDNS would apply `edit` whenever it answers. Here,
-    nodes answer with the published serial, so `edit` is applied once, to the result of `api`. Unknown words count as
-    none. https://doc.powerdns.com/authoritative/domainmetadata.html
+    `api` determines the new serial for any publication. PowerDNS applies `edit` whenever it answers. Here, nodes answer
+    with the published serial, and `edit` is applied once, to the result of `api`. Unknown values count as no rule.
+    https://doc.powerdns.com/authoritative/domainmetadata.html
     """
 
     api: str = "INCREASE"
     edit: str = ""
 
     def after(self, serial: Serial, now: datetime) -> Serial:
-        """Return the next serial. The next serial is always greater (RFC 1982), so that secondaries see the change."""
+        """Return the next serial. It is always greater (RFC 1982), so that secondaries notice the change."""
         found = self._edit_serial(serial, now)
         return found if found > serial else serial.next
 
     def first(self, serial: Serial, now: datetime) -> Serial:
-        """Return the first serial of a new zone whose SOA has this serial, or NO_SERIAL.
+        """Return the first serial of a new zone. `serial` is the serial in its SOA, or NO_SERIAL.
 
-        Without a rule the serial is unchanged, and NO_SERIAL becomes today's first serial.
+        Without a rule, the serial is unchanged, and NO_SERIAL becomes today's first serial.
         """
         moved = self._edit_serial(serial, now)
         if moved != serial:
@@ -71,7 +71,7 @@ def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
 
 
 def first_serial(now: datetime) -> Serial:
-    """Return a day's first serial, YYYYMMDD01. It usually exceeds the serial that secondaries have of a moved zone."""
+    """Return the day's first serial, YYYYMMDD01, usually above the serial that a moved zone's secondaries have."""
     return Serial(int(f"{now:%Y%m%d}01"))
 
 
@@ -85,13 +85,13 @@ def start_of_week(now: datetime) -> datetime:
 
 
 def default_soa(zone: str, primary: str, hostmaster: str, serial: Serial) -> RRset:
-    """Return the SOA for a zone that was imported without one."""
+    """Return a default SOA for a zone without one."""
     text = f"{names.parse(primary)} {names.parse(hostmaster)} {serial.value} {DEFAULT_TIMERS}"
     return RRset(zone, rdtypes.SOA, DEFAULT_TTL, (rdata.parse(rdtypes.SOA, text),))
 
 
 def served_soa(rrset: RRset) -> str:
-    """Return the SOA text that nodes get, or the first text if all are disabled."""
+    """Return the SOA text that nodes receive, or the first text if all are disabled."""
     return (rrset.served or rrset.rdata)[0]
 
 
@@ -101,7 +101,7 @@ def serial_of(rrset: RRset) -> Serial:
 
 
 def with_serial(rrset: RRset, serial: Serial) -> RRset:
-    """Return the SOA RRset with this serial in every record."""
+    """Set the serial in every record of the SOA RRset, including disabled ones. Return the result."""
 
     def replace_serial(text: str) -> str:
         fields = text.split(" ")
@@ -117,7 +117,7 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """Return `edited` with the zone's next serial. Return it unchanged if its serial is greater or a SOA is None."""
+    """Return `edited` with the zone's next serial, or unchanged if its serial is already greater or a SOA is None."""
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
@@ -125,17 +125,17 @@ def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now:
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
-    """Return a serial greater than both arguments. If they cannot be compared (RFC 1982), only `served` counts."""
+    """Return a serial greater than both arguments. If they can't be compared (RFC 1982), only `served` counts."""
     return ours.next if served is None or ours > served else served.next
 
 
 def beyond(serial: Serial, last: Serial | None) -> Serial:
-    """Return a restored zone's serial: unchanged if secondaries accept it after `last`, else the next after `last`."""
+    """Return `serial` if secondaries with the deleted zone's serial `last` accept it, else the next after `last`."""
     return serial if last is None or serial > last else last.next
 
 
 def same_to_dns(one: RRset | None, other: RRset | None) -> bool:
-    """Return True if the RRsets differ at most in the SOA serial, in the case of names in rdata, or in spellings."""
+    """Return True if the RRsets differ at most in the SOA serial, the case of names in rdata, or spellings."""
     return same(
         *(rrset and replace(rrset.folded, notes=rrset.folded.notes.without_spellings) for rrset in (one, other))
     )

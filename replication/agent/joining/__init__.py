@@ -1,1 +1,1 @@
-"""The steps that turn a server into a node or a front."""
+"""Turn a server into a node or a front."""

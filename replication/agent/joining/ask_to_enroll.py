@@ -1,8 +1,8 @@
-"""Enrollment of a server with a one-time code. The server's key never leaves the server.
+"""Enroll a server with a one-time code. The server's key never leaves the server.
 
-The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`. The whole answer is signed
-with a certificate from that CA. The signature proves that the answer is for this request, and from the panel that made
-the code, even if the connection itself proves nothing.
+The code is `<secret>.<first 32 hex digits of the SHA-256 of the panel's CA certificate>`. The whole response is signed
+with a certificate from that CA. The signature proves that the response is for this request, and from the panel that
+created the code, even if the connection itself proves nothing.
 """
 
 import hashlib
@@ -44,18 +44,18 @@ _MAX_ANSWER = 1 << 20
 
 
 class NotEnrolled(Permanent):
-    """The panel refused the enrollment, or the answer isn't from the panel that made the code."""
+    """The panel rejected the enrollment, or its response is invalid or not from the panel that created the code."""
 
 
 class PanelUnreachable(Transient):
-    """The panel did not answer the enrollment."""
+    """The panel did not respond to the enrollment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The panel's answer while approval is pending. A person compares `fingerprint` with the panel's page.
+    """The panel's response while approval is pending. A person compares `fingerprint` with the panel's page.
 
-    Nothing proves yet that `settings` come from the panel. They are used only to refuse contradictions early.
+    Nothing proves yet that `settings` come from the panel. They are used only to reject contradictions early.
     """
 
     fingerprint: str
@@ -64,7 +64,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Enrolled:
-    """The panel's unchecked answer to an enrollment. Only `_check_answer` proves that the panel sent it."""
+    """The panel's unchecked response to an enrollment. Only `_check_answer` proves that it is from the panel."""
 
     message: Mapping[str, Any]
 
@@ -80,13 +80,13 @@ def enroll(
 ) -> Identity:
     """Enroll this server: write its key, certificate and identity to `directory`, and return the identity.
 
-    1. Make a key and a signing request, unless an earlier attempt left them. The request identifies this server.
+    1. Create a key and a signing request, unless an earlier attempt left them. The request identifies this server.
     2. Send the request, and repeat it until a person has approved.
-    3. Check the CA against the code, the answer's signature against the CA, and the certificate against the key.
+    3. Check the CA against the code, the response's signature against the CA, and the certificate against the key.
     4. Write the files, the identity last, because the agent treats the directory as complete once the identity exists.
 
-    Before the approval, `check` gets the panel's settings and can cancel with an exception. Raise NotEnrolled if the
-    code is incomplete, the panel refuses, or its answer isn't authentic. The call can be repeated with the same code.
+    Before the approval, `check` is called with the panel's settings and can raise an exception to cancel. Raise
+    NotEnrolled for an incomplete or rejected code or an inauthentic response. Calls can be repeated with the same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -130,10 +130,10 @@ def enroll(
 def ensure_enrolled(
     panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
 ) -> None:
-    """Enroll with this code, unless the identity in `directory` was made with it. Raise NotEnrolled as `enroll` does.
+    """Enroll with this code, unless the identity in `directory` was created with it. Raise NotEnrolled.
 
-    The new identity is made in a directory next to the old one, which it replaces after the approval. If no code is
-    stored with the old identity and the panel refuses this code, the old identity is kept.
+    The new identity is created in a directory next to the old one, which it replaces after the approval. If no code is
+    stored with the old identity and the panel rejects this code, the old identity is kept.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
     if (beside / IDENTITY_FILE).exists():  # an earlier run was interrupted before this step
@@ -165,7 +165,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Return the answer to the enrollment request. Raise NotEnrolled if refused, PanelUnreachable without an answer."""
+    """Send an enrollment request and return the response. Raise NotEnrolled if rejected, else PanelUnreachable."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
@@ -207,7 +207,7 @@ def _identity(fields: Mapping[str, Any]) -> Identity:
 
 
 def _message_in(answer: bytes) -> str:
-    """Return the message in the panel's refusal, or "" if there is none."""
+    """Return the message in the panel's error response, or "" if it has no message."""
     try:
         return str(json.loads(answer)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -215,7 +215,7 @@ def _message_in(answer: bytes) -> str:
 
 
 def _signing_request(directory: Path) -> str:
-    """Return the signing request in the directory. If there is none, make and store a key and a request."""
+    """Return the signing request in the directory. If it doesn't exist, create and store a key and a request."""
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()
@@ -229,10 +229,10 @@ def _signing_request(directory: Path) -> str:
 
 
 def _check_answer(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
-    """Return the panel's message. Raise NotEnrolled if the answer isn't authentic.
+    """Return the panel's message. Raise NotEnrolled if the response isn't authentic.
 
-    It is authentic if its CA is the one in the code, a panel of that CA signed the whole answer to this request, and
-    the certificate is for our key.
+    The response is authentic if its CA is the one in the code and a panel of that CA signed the whole response to this
+    request. The certificate must also be for our key.
     """
     try:
         ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())

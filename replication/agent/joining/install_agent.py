@@ -1,4 +1,4 @@
-"""The steps of `join` for both nodes and fronts: options, files, systemd units, and starting the units."""
+"""Steps of `join` for both nodes and fronts: add options, write files and systemd units, and start the units."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 
 class CannotJoin(Permanent):
-    """The server can't join in its current state. `faults` lists every reason."""
+    """The server can't join in its current state. `faults` has all reasons."""
 
     def __init__(self, *, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -36,10 +36,9 @@ def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any
 
 
 def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:
-    """Raise CannotJoin if the panel's settings contradict this server's program or the values that the operator typed.
+    """Raise CannotJoin if the panel's settings contradict this server's program or the typed options.
 
-    `given` maps each option to a pair: the typed value, which is empty or 0 if the option was omitted, and the panel's
-    value.
+    `given` maps each option to the typed value (empty or 0 if the option was omitted) and the panel's value.
     """
     if (settings.role == Role.FRONT) != (program == "dnspanel-front"):
         other = "dnspanel-front" if settings.role == Role.FRONT else "dnspanel-agent"
@@ -54,14 +53,14 @@ def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mappin
 
 
 def describe_differences(path: Path, values: Mapping[str, tuple[object, object]], say: Say) -> None:
-    """Report the values of an existing configuration that differ from the panel's. The file isn't overwritten."""
+    """Print the values of an existing configuration that differ from the panel's. Don't overwrite the file."""
     for name, (written, known) in values.items():
         if written != known:
             say(f"{path} has {name} = {written}, and the panel has {known}. Change the file, then run this again.")
 
 
 def refuse_unfit(*, user: str, program: str, packages: str) -> None:
-    """Raise CannotJoin unless the program can be set up here.
+    """Raise CannotJoin if the program can't be set up here.
 
     The program and its user must exist, and this process must run as root or as that user.
     """
@@ -80,7 +79,7 @@ def refuse_unfit(*, user: str, program: str, packages: str) -> None:
 
 
 def make_directories(directory: Path, names: Iterable[str], *, config: Path, user: str) -> None:
-    """Create the directory and its subdirectories, and the directory of the configuration.
+    """Create the directory and its subdirectories, and the configuration's directory.
 
     Only the user has access to the directory and its subdirectories.
     """
@@ -91,7 +90,7 @@ def make_directories(directory: Path, names: Iterable[str], *, config: Path, use
 
 
 def write_for(user: str, path: Path, text: str) -> None:
-    """Write a secret to a file that only the user can read. A rename puts the complete file in place."""
+    """Write a secret to a file that only the user can read. Rename the complete file into place."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
@@ -100,27 +99,27 @@ def write_for(user: str, path: Path, text: str) -> None:
 
 
 def write_config(user: str, path: Path, values: Mapping[str, str | int | bool | Sequence[str]]) -> None:
-    """Write the configuration unless it exists, so that the operator's changes are kept."""
+    """Write the configuration unless it already exists. This keeps the operator's changes."""
     if not path.exists():
         write_for(user, path, format_toml(values))
 
 
 def give(path: Path, user: str) -> None:
-    """Make the user the owner of the path and of everything below it."""
+    """Make the user the owner of the path and everything below it."""
     account = pwd.getpwnam(user)
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         os.chown(each, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
 
 def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[str, str]) -> None:
-    """Write each file from its template in the package's `units` directory, filled in with these values."""
+    """Write each file from its template in the package's `units` directory, with these values filled in."""
     for path, template in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(resources.files(package).joinpath("units", template).read_text().format(**values))
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """Restart the units, enable them at boot, and print `running`. Without systemd, only print `otherwise`.
+    """Enable the units at boot, restart them, and print `running`. Without systemd, only print `otherwise`.
 
     Raise CannotJoin if systemctl fails. If `waits` is False, don't wait for the start, because systemd retries it.
     """

@@ -1,4 +1,4 @@
-"""The command that makes a server a node: enrollment, configuration, LMDB files, and the two systemd units.
+"""Make a server a node: enrollment, configuration, LMDB files, and the two systemd units.
 
     /etc/dnspanel-agent/agent.toml       the agent's configuration, which an operator can change
     /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
@@ -6,9 +6,9 @@
     /var/lib/dnspanel-agent/lmdb/        PowerDNS's files, written by the agent
     /var/lib/dnspanel-agent/pdns/        pdns.conf, written by the agent
 
-The command doesn't change /etc/powerdns or the files of an existing PowerDNS. After an interruption it continues with
-the next step. On a server that is already a node it renews pdns.conf and the units. With a new code it also enrolls the
-server again.
+The command doesn't change /etc/powerdns or the files of an existing PowerDNS. After an interruption, it continues with
+the next step. On a server that is already a node, it renews pdns.conf and the units. With a new code, it also enrolls
+the server again.
 """
 
 import os
@@ -49,7 +49,7 @@ OLD_DNS_PORT, OLD_LISTEN_PORT = 53, 8533
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """The operator's choices, and the paths to write to."""
+    """The operator's options, and the paths to write to."""
 
     panel: str
     code: str
@@ -79,12 +79,12 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
     1. Check that everything needed is present, before anything is written.
     2. Enroll, unless the server has enrolled with this code. This waits for a person's approval. Typed values that
-       contradict the panel are refused before an administrator approves.
+       contradict the panel are rejected before an administrator approves.
     3. Write agent.toml, with the panel's addresses and ports. An existing agent.toml is kept.
     4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Write the units. The caller starts them.
 
-    Raise CannotJoin or NotEnrolled if a step is refused, BadConfig for a bad agent.toml, OSError if writing fails.
+    Raise CannotJoin or NotEnrolled if a step fails, BadConfig for a bad agent.toml, and OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
@@ -107,7 +107,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
 
 def write_units(joining: Joining) -> None:
-    """Write the agent's systemd unit, and the drop-in that makes pdns.service use the agent's pdns.conf."""
+    """Write the agent's systemd unit, and the drop-in file that makes pdns.service use the agent's pdns.conf."""
     values = {
         "python": sys.executable,
         "config": str(joining.config),
@@ -146,7 +146,7 @@ def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings, or the typed settings if an old panel sent none. Raise CannotJoin without either."""
+    """Return the panel's settings, or else the typed ones. Raise CannotJoin without settings or identity."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -160,7 +160,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | bool]:
-    """Return the initial values of agent.toml. The canary caches no answers, so that nothing has to be purged there."""
+    """Return the initial values for agent.toml. The canary never caches answers: nothing has to be purged there."""
     return {
         "identity_dir": str(joining.identity),
         "state_dir": str(joining.directory / "state"),
@@ -179,7 +179,7 @@ def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | b
 
 
 def _run_as_user(joining: Joining, command: str) -> None:
-    """Run one of the agent's commands as the user who must own the created files. Raise CannotJoin if it fails."""
+    """Run one of the agent's commands as the user who must own the new files. Raise CannotJoin if it fails."""
     account = pwd.getpwnam(joining.user)
     done = subprocess.run(
         [sys.executable, "-m", "replication.agent", command, "--config", str(joining.config)],

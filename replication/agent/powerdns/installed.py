@@ -1,4 +1,4 @@
-"""The installed PowerDNS release and the schema that it needs, known even if PowerDNS doesn't start."""
+"""Find the installed PowerDNS release and the schema that it needs, even if PowerDNS doesn't start."""
 
 import os
 import re
@@ -15,14 +15,14 @@ _SCHEMAS = (((4, 7), 4), ((4, 8), 5), ((5, 0), 6), ((6, 0), 0))
 
 
 def schema_of_release(release: str) -> int:
-    """Return the LMDB schema that a release such as "4.9.17" writes, or 0 if the release is unknown."""
+    """Return the LMDB schema that a release such as "4.9.17" writes, or 0 if it isn't known."""
     found = re.match(r"(\d+)\.(\d+)", release)
     number = (int(found[1]), int(found[2])) if found else (0, 0)
     return next((schema for first, schema in reversed(_SCHEMAS) if number >= first), 0)
 
 
 class InstalledPowerdns:
-    """The installed PowerDNS program. Its release is read again only if the program's file has changed."""
+    """The installed PowerDNS program. Its release is read again only if the program's file changes."""
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -31,7 +31,7 @@ class InstalledPowerdns:
 
     @property
     def release(self) -> str:
-        """The release of the program, such as "4.9.17", or "" if the program is missing or prints no release."""
+        """The program's release, such as "4.9.17", or "" if the program is missing or prints no release."""
         path = shutil.which(self._program, path=os.pathsep.join((os.environ.get("PATH", ""), *_ALSO_IN)))
         seen = None if path is None else _file_identity(Path(path))
         if seen != self._seen:

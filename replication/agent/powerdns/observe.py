@@ -1,4 +1,4 @@
-"""PowerDNS's own counters, read once a second and kept for an hour as differences.
+"""Read PowerDNS's own counters once a second, and keep the differences for an hour.
 
 If a counter or the uptime decreased, PowerDNS was restarted. After a restart, and after seconds in which PowerDNS did
 not answer, there is nothing to compare with. The sample then has 0 `seconds` and appears as a gap, never as a spike or
@@ -67,7 +67,7 @@ class Counters:
 
 
 def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int = 0) -> Counters:
-    """Parse the counters in PowerDNS's statistics. Raise BadBytes if the statistics are not as expected."""
+    """Parse the counters in PowerDNS's statistics. Raise BadBytes for unexpected statistics."""
     try:
         items: dict[str, Any] = {item["name"]: item["value"] for item in json.loads(answer)}
         rcodes = {
@@ -129,7 +129,7 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 
 def read_counters(api: PdnsApi) -> Counters:
-    """Return PowerDNS's current counters. Raise NotServed without an answer, or BadBytes if the answer is invalid."""
+    """Return PowerDNS's current counters. Raise NotServed without an answer, or BadBytes for an invalid one."""
     with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
         response = connection.getresponse()
@@ -139,7 +139,7 @@ def read_counters(api: PdnsApi) -> Counters:
 
 
 class Observer:
-    """An observer that takes a sample each second. It keeps the samples of the last hour as JSON."""
+    """An observer that takes one sample for each call of `step`. It keeps the last KEPT_SAMPLES samples as JSON."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read
@@ -170,7 +170,7 @@ class Observer:
         return True
 
     def recent_rcodes(self) -> Counter[str]:
-        """Count the answers of the last five minutes by rcode."""
+        """Count the answers of the last five minutes, by rcode."""
         with self._lock:
             recent = [encoded for _, encoded in islice(reversed(self._kept), RECENT_SAMPLES)]
         answers: Counter[str] = Counter()
@@ -179,7 +179,7 @@ class Observer:
         return answers
 
     def samples_after(self, after: int) -> bytes:
-        """Return a JSON array of the samples newer than this Unix time, oldest first."""
+        """Return the samples newer than this Unix time as a JSON array, oldest first."""
         with self._lock:
             newer = []
             for at, encoded in reversed(self._kept):

@@ -1,4 +1,4 @@
-"""The part of PowerDNS's HTTP API on loopback that an agent uses: statistics and new zones."""
+"""Client for the part of PowerDNS's HTTP API on loopback that an agent uses: statistics and new zones."""
 
 import http.client
 from collections.abc import Iterator
@@ -10,19 +10,19 @@ _SERVER = "/api/v1/servers/localhost"
 
 
 class PdnsApi:
-    """The API of one PowerDNS. Each request uses its own connection, because PowerDNS closes connections."""
+    """The HTTP API of one PowerDNS. Each request uses its own connection, because PowerDNS closes connections."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port, self._key = port, key
 
     @property
     def has_key(self) -> bool:
-        """True if there is an API key. Without a key PowerDNS doesn't offer the API."""
+        """True if there is an API key. Without a key, PowerDNS doesn't provide the API."""
         return bool(self._key)
 
     @contextmanager
     def request(self, method: str, path: str, *, question: str, seconds: float) -> Iterator[http.client.HTTPConnection]:
-        """Send a request and yield its connection. The caller's block reads the answer.
+        """Send a request and yield its connection. The caller reads the response in the block.
 
         Raise NotServed if the connection breaks or takes too long. `question` names the request in the error.
         """

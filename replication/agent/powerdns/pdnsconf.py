@@ -1,7 +1,7 @@
-"""The `pdns.conf` of a node: one line for each setting, with its reason. Pure.
+"""Write a node's `pdns.conf`: one line for each setting, with its reason. Pure.
 
-Settings that the agent relies on are marked `must`. Without them new zones would stay unseen, stale answers could
-outlive an acknowledgement, or PowerDNS would write to files that only the agent is allowed to write.
+Settings that the agent relies on are marked `must`. Without them, PowerDNS doesn't find new zones, stale answers can
+outlive an acknowledgement, or PowerDNS writes to files that only the agent is allowed to write.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 @dataclass(frozen=True, slots=True)
 class PdnsSettings:
-    """The settings that differ between nodes.
+    """PowerDNS settings that differ between nodes.
 
-    `schema` must fit the installed release: 4 → 4.7, 5 → 4.8 and 4.9, 6 → 5.0 and later.
+    `schema` must match the installed release: 4 → 4.7, 5 → 4.8 and 4.9, 6 → 5.0 and later.
     """
 
     schema: int
@@ -43,7 +43,7 @@ class PdnsSettings:
 
 
 class Line(NamedTuple):
-    """One setting and the reason for its value."""
+    """One setting with the reason for its value."""
 
     name: str
     value: str
@@ -71,7 +71,7 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
 def transfers_of(config: AgentConfig) -> tuple[str, ...]:
     """Return the networks that are allowed to transfer zones, as configured.
 
-    On ring 0 the default is only loopback, for the panel's gateway, which transfers signed zones from ring 0.
+    On ring 0, the default is loopback, because the panel's gateway transfers signed zones from there.
     """
     return split_networks(config.transfers_to) or (() if config.caches else LOOPBACK)
 

@@ -1,4 +1,4 @@
-"""Print a one-time link that sets a person's password, for people who have no administrator to ask."""
+"""Print a one-time link to set a user's password, for users who can't ask an administrator."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""Remove a person's second factors, for people who lost theirs and have no administrator to ask."""
+"""Remove a user's second factors, for users who lost them and can't ask an administrator."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -38,7 +38,7 @@ class Command(BaseCommand):
             self.stdout.write(f"done: all {secrets} secrets were encrypted with this key before; nothing was changed.")
 
     def _rewrite(self) -> int:
-        """Rewrite secrets until none is encrypted with an old key. Return the number of all secrets.
+        """Rewrite secrets until no secret is encrypted with an old key. Return the total number of secrets.
 
         Raise CommandError if a secret can't be decrypted, or if secrets with an old key keep appearing.
         """

@@ -1,1 +1,1 @@
-"""Sign-in with a password that an LDAP server or Active Directory checks, with django-auth-ldap and python-ldap."""
+"""Sign-in with passwords checked by an LDAP server or Active Directory, using django-auth-ldap and python-ldap."""

@@ -1,14 +1,14 @@
-"""The authentication backend for people whose password an LDAP server checks.
+"""Authentication backend for users whose password is checked by an LDAP server.
 
 Django tries this backend after the backend for passwords that the panel stores. Each account uses only one of the two:
 
-- A person whose password an LDAP server checks is looked up only on that server, by a permanent attribute.
-- A person with a password in the panel is looked up only on servers that can link accounts by mail address, and only by
+- A user whose password an LDAP server checks is looked up only on that server, by a permanent attribute.
+- A user with a password in the panel is looked up only on servers that can link accounts by mail address, and only by
   that address.
 - A name without an account is looked up on every server.
 
-In each of these cases every server gets a request, even if only a dummy request. Otherwise, the response time would
-reveal which names exist.
+In each of these cases, every server receives a request, even if only a dummy request. Otherwise, the response time
+would reveal which names exist.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ DISABLED = SignInRefused("disabled", gettext_lazy("Your account is disabled on t
 
 
 class LdapBackend(ModelBackend):
-    """The Django authentication backend that asks the active LDAP servers."""
+    """The Django authentication backend that tries the active LDAP servers."""
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
@@ -72,23 +72,23 @@ def ldap_providers() -> list[SignInProvider]:
 
 
 def message_of(request: HttpRequest | None) -> str:
-    """Return the error message if the sign-in failed for a reason other than a wrong password, else ""."""
+    """Return the error message if the sign-in failed for a reason other than a wrong password, or ""."""
     return str(getattr(request, _MESSAGE, ""))
 
 
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
-    """Return the identity of the person with this name and password on the server, or None.
+    """Return the identity of the user with this name and password on the server, or None.
 
-    Raise ProviderAway if the server fails, and SignInRefused if the server has disabled the person.
+    Raise ProviderAway if the server is unavailable, and SignInRefused if the account is disabled on the server.
     """
     with visiting(provider) as visit:
         return _identity(visit, visit.find_by_name, typed, password, now)
 
 
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
-    """Return the user if the server accepts the password and the provider's rules admit the person, else None.
+    """Return the user if the server accepts the password and the provider's rules admit the user, or None.
 
-    Raise ProviderAway if the server fails, and SignInRefused if the person is refused despite a correct password.
+    Raise ProviderAway if the server is unavailable, or SignInRefused for a rejected user with a correct password.
     """
     identity = None
     try:
@@ -122,9 +122,9 @@ def _of_link(visit: Visit, provider: SignInProvider, account: User, password: st
 def _identity(
     visit: Visit, find: Callable[[str], Entry | None], typed: str, password: str, now: datetime
 ) -> Identity | None:
-    """Return the identity if the password is correct, else None.
+    """Return the identity if the password is correct, or None.
 
-    SignInRefused is raised only after a correct password, so that it reveals nothing to strangers.
+    SignInRefused is raised only after a correct password. Otherwise, it would reveal to strangers which accounts exist.
     """
     try:
         entry = find(typed)

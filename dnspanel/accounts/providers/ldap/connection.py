@@ -1,8 +1,8 @@
-"""TLS connections to LDAP servers, only to addresses that `dnspanel.outbound` allows, within a time limit.
+"""Open TLS connections to LDAP servers with a time limit, only to addresses that `dnspanel.outbound` allows.
 
-libldap accepts a socket from the panel, so the panel controls the address. But on such a socket libldap ignores TLS for
-ldaps:// and would send the first password in clear text. So Python does TLS for both schemes: libldap speaks LDAP into
-one end of a socket pair, and a thread copies bytes between the other end and the server.
+libldap accepts a socket from the panel, which lets the panel choose the address. But on such a socket, libldap ignores
+TLS for ldaps:// and would send the first password in clear text. Python therefore handles TLS for both schemes: libldap
+speaks LDAP into one end of a socket pair, and a thread copies bytes between the other end and the server.
 """
 
 import select
@@ -43,7 +43,7 @@ class Place:
 
 
 def place_of(uri: str) -> Place:
-    """Parse an LDAP URI: scheme, host and an optional port. Raise ValueError with a message for people."""
+    """Parse an LDAP URI: scheme, host and an optional port. Raise ValueError with a message for the user."""
     fault = ValueError(
         gettext(
             "Enter ldaps://host, or ldap://host for StartTLS. Add the port if the server doesn’t use the default port."
@@ -65,10 +65,10 @@ def place_of(uri: str) -> Place:
 
 
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
-    """Return an open, unbound python-ldap connection over TLS. It ends after `seconds`.
+    """Open a python-ldap connection over TLS and return it unbound. The connection ends after `seconds`.
 
     `certificates` are the certificates of a private CA, in PEM. If `certificates` is empty, public CAs are trusted. The
-    caller must unbind. Raise ProviderAway if the server can't be used.
+    caller must call `unbind`. Raise ProviderAway if the server can't be used.
     """
     place = place_of(uri)
     try:
@@ -102,7 +102,7 @@ def _context(certificates: str) -> ssl.SSLContext:
 
 
 def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect, start TLS, and return the socket. A timer limits this to ANSWER_SECONDS, even if the server is slow.
+    """Connect, start TLS, and return the socket. A timer limits the total time to ANSWER_SECONDS.
 
     Raise ProviderAway if the address isn't allowed or StartTLS fails, and OSError if the connection fails.
     """
@@ -123,7 +123,7 @@ def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def _shut(watched: socket.socket) -> None:
-    """Shut a socket down so that a blocked reader returns."""
+    """Shut down a socket to unblock its reader."""
     try:
         watched.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -131,7 +131,7 @@ def _shut(watched: socket.socket) -> None:
 
 
 def _connected_socket(place: Place) -> socket.socket:
-    """Connect to one of the host's addresses. Raise ProviderAway if none is allowed, and OSError if none answers."""
+    """Connect to one of the host's addresses. Raise ProviderAway if none is allowed, and OSError if none responds."""
     try:
         addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
     except outbound.NotReachable as exc:
@@ -150,7 +150,7 @@ def _connected_socket(place: Place) -> socket.socket:
 
 
 def _start_tls(plain: socket.socket) -> None:
-    """Send StartTLS and wait until the server is ready. Raise ProviderAway if it refuses, and OSError if it fails."""
+    """Send StartTLS and wait until the server is ready. Raise ProviderAway on refusal, and OSError on failure."""
     plain.sendall(_START_TLS)
     head = _read(plain, 2)
     length = head[1]
@@ -167,7 +167,7 @@ def _start_tls(plain: socket.socket) -> None:
 
 
 def _read(plain: socket.socket, count: int) -> bytes:
-    """Read exactly `count` bytes, because the next bytes belong to TLS. Raise OSError if the server closes early."""
+    """Read exactly `count` bytes, because later bytes belong to TLS. Raise OSError if the server closes early."""
     found = b""
     while len(found) < count:
         chunk = plain.recv(count - len(found))
@@ -178,7 +178,7 @@ def _read(plain: socket.socket, count: int) -> bytes:
 
 
 def _carry(near: socket.socket, tls: ssl.SSLSocket, until: float) -> None:
-    """Copy bytes between libldap and the server until one of them closes, or the time or byte limit is reached."""
+    """Copy bytes between libldap and the server until either side closes, or the time or byte limit is reached."""
     received = 0
     with near, tls:
         try:

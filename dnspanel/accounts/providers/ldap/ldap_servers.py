@@ -1,4 +1,4 @@
-"""The LDAP servers where people sign in: adding and changing a server. Verbs."""
+"""Add and change LDAP sign-in servers. Verbs."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -40,10 +40,10 @@ class LdapTerms(rows.CommonTerms):
 
 
 def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> SignInProvider:
-    """Add an LDAP server after a test: the panel binds to the server and searches its base.
+    """Add an LDAP server after checking that the panel can bind to it and search its base.
 
-    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
-    who controls a server can sign in as anyone.
+    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    server's operator can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _refused_or_clean(terms, secret)
@@ -53,11 +53,11 @@ def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: date
 
 
 def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
-    """Change an LDAP server from the next sign-in on. An empty secret keeps the current one.
+    """Change an LDAP server, effective from the next sign-in. An empty secret keeps the current one.
 
-    The permanent attribute and the slug cannot change, because people's links depend on them. A different URI or bind
-    DN requires the secret again. Otherwise, an editor could make the panel send the secret to their own server. Raise
-    ProviderUnknown for a deleted server, and ProviderRefused and GrantRefused as `create_provider` does.
+    The permanent attribute and the slug can't change, because users' links depend on them. A different URI or bind DN
+    requires the secret again. Otherwise, an editor could make the panel send the secret to another server. Raise
+    ProviderUnknown if the server was deleted, and the errors of `create_provider`.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     has_secret = bool(provider.client_secret)
@@ -83,13 +83,13 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
 
 
 def _columns(terms: LdapTerms, secret: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns that the audit log records with their values, and the columns that it records by name only."""
+    """Return two dicts: the columns that the audit log records with values, and those that it records by name only."""
     columns = {COLUMNS.get(name, name): value for name, value in rows.columns_of(terms).items()}
     return columns, {"metadata": columns.pop("metadata"), "client_secret": secret}
 
 
 def _try(provider: SignInProvider) -> None:
-    """Raise ProviderRefused unless the panel can bind to the server and search for people."""
+    """Raise ProviderRefused unless the panel can bind to the server and search for users."""
     try:
         with visiting(provider) as visit:
             visit.find_by_name("dnspanel-looks-whether-it-can-search")
@@ -100,7 +100,7 @@ def _try(provider: SignInProvider) -> None:
 
 
 def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
-    """Return the checked settings, with the pasted PEM text reduced to its certificates.
+    """Validate the settings and return them, with the pasted PEM text reduced to its certificates.
 
     Raise ProviderRefused with each invalid field.
     """
@@ -146,6 +146,6 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
 
 
 def _is_principal(name: str) -> bool:
-    """Return True if the name has the form user@domain, which Active Directory also accepts as a bind name."""
+    """Return True if the name has the form user@domain, which Active Directory also accepts for binding."""
     user, at, domain = name.partition("@")
     return bool(user and at and domain) and len(name) <= tree.LONGEST_DN and name.isprintable() and "@" not in domain

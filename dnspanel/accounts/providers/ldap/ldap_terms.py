@@ -1,4 +1,4 @@
-"""The search settings of an LDAP server: where people and groups are, and which attributes they have. Pure."""
+"""Check an LDAP server's search settings: the bases, filters and attributes for users and groups. Pure."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -66,7 +66,7 @@ class Terms:
 
 
 def faults_of(terms: Terms) -> dict[str, list[str]]:
-    """Return the errors of the settings, keyed by field."""
+    """Return the errors in the settings, keyed by field."""
     return _faults_of_search(terms) | _faults_of_person(terms) | _faults_of_groups(terms)
 
 
@@ -110,7 +110,7 @@ def _faults_of_groups(terms: Terms) -> dict[str, list[str]]:
 
 
 def is_attribute(text: str) -> bool:
-    """Return True if this is the name of an attribute without options (RFC 4512, section 2.5)."""
+    """Return True if this is an attribute name without options (RFC 4512, section 2.5)."""
     letters = text.replace("-", "").replace(".", "")
     return len(text) <= LONGEST_ATTRIBUTE and letters.isascii() and letters.isalnum() and text[:1].isalnum()
 

@@ -1,7 +1,7 @@
-"""The regular check of people on LDAP servers for changed groups and for deleted or disabled accounts. Verbs.
+"""Regularly check LDAP users for changed groups, and for deleted or disabled accounts. Verbs.
 
-If a person is gone or disabled, their account is closed, and their sessions and tokens end. The account opens again
-when the server lists the person as active again.
+If a user is deleted or disabled on the server, the account is closed, and its sessions and tokens end. The account is
+reopened when the server lists the user as active again.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ _GONE_WITHOUT_DOUBT = 3
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The server's answer about a linked person. If `identity` is None, `reason` is a code.
+    """The server's result for a linked user. If `identity` is None, `reason` is set.
 
-    The code is `gone`, `disabled`, or the code of the problem that makes the answer unusable.
+    `reason` is `gone`, `disabled`, or the code of the problem that makes the result unusable.
     """
 
     link: ProviderLink
@@ -48,10 +48,10 @@ class Found:
 
 
 def look_at_everybody(*, now: datetime) -> None:
-    """Update people from their LDAP servers if their last check is at least LOOK_EVERY ago.
+    """Update the users from their LDAP servers whose last check is at least LOOK_EVERY ago.
 
-    Each round checks a limited number of people. Of two simultaneous calls, only one checks a server. If most checked
-    people are gone at once, nothing changes for them, because the server may be at fault.
+    Each round checks a limited number of users. If two calls run at the same time, only one of them checks a server. If
+    most of the checked users are missing at once, they aren't changed, because the server may be at fault.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)
@@ -60,7 +60,7 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update a person from their LDAP server. Raise SignInRefused if it lists no such person or doesn't answer."""
+    """Update a user from their LDAP server, if any. Raise SignInRefused unless it lists the user as active."""
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return
@@ -102,7 +102,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
 
 
 def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
-    """Return the server's answer about the person of each link. Raise ProviderAway if the server fails."""
+    """Look up each link's user on the server. Raise ProviderAway if the server fails."""
     found = []
     with visiting(provider, seconds=ROUND_SECONDS) as visit:
         for begin in range(0, len(links), MOST_SUBJECTS):
@@ -121,7 +121,7 @@ def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now:
 
 
 def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: datetime) -> None:
-    """Close or update the account according to the server's answer, in separate transactions."""
+    """Close or update the account according to the server's result, in separate transactions."""
     if found.is_absent:
         _close(provider, found, now)
         return

@@ -1,4 +1,4 @@
-"""A dry run of an LDAP sign-in, which shows the server's answer and the result of the rules and changes nothing."""
+"""Simulate an LDAP sign-in: show the server's result and the effect of the rules, without changing anything."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a dry run for one person. `account` is the account that they would use, or None without one."""
+    """The result of a dry run for one user. `account` is the account that a sign-in would use, or None."""
 
     entry: Entry
     identity: Identity
@@ -27,7 +27,7 @@ class Trial:
 
     @property
     def groups(self) -> list[str]:
-        """The person's groups by name and by distinguished name, at most MOST_LISTED."""
+        """The user's groups by name and by distinguished name, at most MOST_LISTED."""
         return sorted(self.identity.groups)[:MOST_LISTED]
 
     @property
@@ -36,9 +36,9 @@ class Trial:
 
 
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
-    """Return the result of a dry run for the person that the server finds by this name, or None.
+    """Simulate a sign-in with this name. Return None if the server doesn't find a user.
 
-    Raise ProviderAway if the server fails, SignInRefused if the answer is unusable, and GrantRefused for a token
+    Raise ProviderAway if the server fails, SignInRefused if its result is unusable, and GrantRefused for a token
     without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)

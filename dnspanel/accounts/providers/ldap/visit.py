@@ -1,6 +1,6 @@
-"""Requests to an LDAP server: find people by name, check passwords, and read groups.
+"""Query an LDAP server: find users by name, check passwords, and read groups.
 
-django-auth-ldap makes the requests. Its settings come from the provider's row, and it creates no accounts.
+django-auth-ldap makes the requests. Its settings come from the provider's row, and it doesn't create accounts.
 """
 
 import secrets
@@ -57,7 +57,7 @@ _REFUSALS = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A person's entry on an LDAP server."""
+    """A user's entry on an LDAP server."""
 
     dn: str
     subject: str  # the permanent attribute, as text
@@ -83,7 +83,7 @@ class Visit:
         self._reader._bind()
 
     def find_by_name(self, typed: str) -> Entry | None:
-        """Return the entry of the person with this name, or None. Raise SignInRefused if the name isn't unique."""
+        """Return the user's entry for this name, or None. Raise SignInRefused if the name isn't unique."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
@@ -93,19 +93,19 @@ class Visit:
         return found[0] if found else None
 
     def of_subjects(self, subjects: Iterable[str]) -> dict[str, Entry]:
-        """Return the people with these subjects, keyed by subject. Pass at most MOST_SUBJECTS subjects."""
+        """Return the entries for these subjects, keyed by subject. Callers must pass at most MOST_SUBJECTS."""
         attribute = self.terms["subject"]
         asserted = "".join(f"({attribute}={_assertion(attribute, each)})" for each in subjects)
         return {entry.subject: entry for entry in self._search(asserted, most=MOST_SUBJECTS + 1)}
 
     def of_subject(self, subject: str) -> Entry | None:
-        """Return the person with this subject, or None."""
+        """Return the entry for this subject, or None."""
         return self.of_subjects([subject]).get(subject)
 
     def accepts(self, entry: Entry, password: str) -> bool:
-        """Return True if the server accepts this password for the person.
+        """Return True if the server accepts this password for the user.
 
-        Reject an empty password, because the server would accept it (RFC 4513, section 5.1.2).
+        Reject an empty password, because an LDAP server would accept it (RFC 4513, section 5.1.2).
         """
         if not password or len(password) > LONGEST_PASSWORD:
             return False
@@ -118,7 +118,7 @@ class Visit:
         return True
 
     def look_away(self) -> None:
-        """Send dummy requests that take as long as a sign-in by a real person with a wrong password.
+        """Send dummy requests that take as long as a real user's sign-in with a wrong password.
 
         The requests reveal nothing to the server.
         """
@@ -126,11 +126,11 @@ class Visit:
         self.refuse_nobody()
 
     def refuse_nobody(self) -> None:
-        """Check a random password of a person who doesn't exist. This takes as long as `accepts`."""
+        """Check a random password for a nonexistent user. This takes as long as `accepts`."""
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """Return the person's identity, with groups by name and by DN. Raise SignInRefused for too many groups."""
+        """Return the user's identity, with groups by name and by DN. Raise SignInRefused for too many groups."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),
@@ -165,7 +165,7 @@ class Visit:
         return [Entry(dn, _subject(self.terms["subject"], values), values) for dn, values in found]
 
     def _person(self, dn: str, attributes: Mapping[str, Any]) -> Any:
-        """Return django-auth-ldap's user object for a found person, using this connection."""
+        """Return django-auth-ldap's user object for an entry, using this connection."""
         person = _LDAPUser(self._backend, username=dn)
         person._user_dn, person._user_attrs, person._connection = dn, attributes, self._connection
         person._connection_bound = self._reader._connection_bound
@@ -213,7 +213,7 @@ def is_closed(entry: Entry, now: datetime) -> bool:
 
 
 class _Search(LDAPSearch):  # type: ignore[misc]  # untyped
-    """LDAPSearch with a literal filter, in which names can contain a percent sign, and a limit on results."""
+    """An LDAPSearch with a literal filter (names can contain a percent sign) and a limit on results."""
 
     def __init__(self, base: str, filterstr: str, attributes: Sequence[str], *, most: int = _MOST_GROUPS // 2) -> None:
         super().__init__(base, ldap.SCOPE_SUBTREE, filterstr, list(attributes))
@@ -260,7 +260,7 @@ def _settings_of(provider: SignInProvider, terms: Terms) -> LDAPSettings:
 
 
 def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
-    """Return the person's permanent attribute as text. Raise SignInRefused if it is missing or unusable."""
+    """Return the user's permanent attribute as text. Raise SignInRefused if the attribute is missing or unusable."""
     found = values.get(attribute) or [""]
     value = found[0]
     if attribute.lower() == "objectguid":

@@ -1,4 +1,4 @@
-"""Verification of a provider's ID tokens and Logout Tokens (OpenID Connect Core 1.0, section 3.1.3.7). Pure."""
+"""Verify a provider's ID tokens and Logout Tokens (OpenID Connect Core 1.0, section 3.1.3.7). Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _LONGEST_TOKEN = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A session that ended at a provider. If `session` is empty, all sessions of the person ended.
+    """A session that ended at a provider. If `session` is empty, all sessions of the user ended.
 
     At least one of `subject` and `session` is not empty.
     """
@@ -34,9 +34,9 @@ class Ended:
 def verified_claims(
     id_token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, nonce: str, now: datetime
 ) -> dict[str, Any]:
-    """Return the claims of an ID token that this issuer signed for this client and this nonce.
+    """Verify that this issuer signed the ID token for this client and nonce, and return its claims.
 
-    `keys` is the provider's JSON Web Key Set. Raise SignInRefused for any other token.
+    `keys` is the provider's JSON Web Key Set. Raise SignInRefused if the token isn't valid.
     """
     claims = _verify_token(id_token, keys, issuer, client_id, ("sub", "exp"))
     _refuse_bad_times(claims, now)
@@ -52,10 +52,10 @@ def verified_claims(
 
 
 def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
-    """Return the session or person that a Logout Token ends (Back-Channel Logout 1.0, section 2.6).
+    """Verify a Logout Token and return the session or user that it ends (Back-Channel Logout 1.0, section 2.6).
 
-    Raise SignInRefused unless the issuer signed the token for this client. Repeated tokens are accepted, because they
-    end nothing new.
+    Raise SignInRefused unless the issuer signed the token for this client. A token can be used again, because the
+    second use has no effect.
     """
     claims = _verify_token(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]
@@ -72,9 +72,9 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
 
 
 def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]:
-    """Return the ID token's claims, plus claims that only the UserInfo answer has.
+    """Return the ID token's claims, plus the claims that only the UserInfo response has.
 
-    Raise SignInRefused unless token and answer are about the same person (OpenID Connect Core 1.0, section 5.3.2).
+    Raise SignInRefused unless both are about the same user (OpenID Connect Core 1.0, section 5.3.2).
     """
     if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
         raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about another person."))
@@ -84,7 +84,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the claims of the issuer's token for the client. Raise SignInRefused if bad. The caller checks times."""
+    """Return a token's claims. Raise SignInRefused for a bad signature, issuer or audience. Times aren't checked."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
     try:
@@ -106,9 +106,9 @@ def _verify_token(
 
 
 def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
-    """Return the key that the token names, or the only key if the token names none.
+    """Return the key with the token's key id, or the only key if the token has no key id.
 
-    Raise PyJWTError, KeyError or ValueError if there is no such key.
+    Raise PyJWTError, KeyError or ValueError if no such key exists.
     """
     found = jwt.PyJWKSet.from_dict(dict(keys)).keys
     usable = [key for key in found if key.public_key_use in {None, "sig"}]

@@ -1,7 +1,7 @@
-"""Sign-out in the panel and at an OpenID Connect provider together. Verbs.
+"""Connect sign-out in the panel with sign-out at an OpenID Connect provider. Verbs.
 
-OpenID Connect Back-Channel Logout 1.0: the provider reports that a person signed out there or lost access, and the
-sessions that came from the provider end immediately. RP-Initiated Logout 1.0: a person who signs out of the panel can
+OpenID Connect Back-Channel Logout 1.0: the provider reports that a user signed out there or lost access, and the
+sessions that came from the provider end immediately. RP-Initiated Logout 1.0: a user who signs out of the panel can
 also sign out at the provider.
 """
 
@@ -26,7 +26,7 @@ _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """Store the provider and its session in the panel's session. `end` is the provider's sign-out URL, or ""."""
+    """Store the provider and its session id in the panel's session. `end` is the provider's sign-out URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,
@@ -39,12 +39,12 @@ def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, A
 
 
 def session_key(row: SignInProvider, sid: str) -> str:
-    """Return the hash that is stored with a panel session to identify the provider's session."""
+    """Hash the provider's session id. Panel sessions are stored with this hash and found by it."""
     return sha256(f"{row.pk}:{sid}".encode("utf-8", "replace")).hexdigest()
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """Return the URL at which the person signs out at the provider, or "". `came_by` is from `note_session`."""
+    """Return the provider's sign-out URL for this session, or "". `came_by` is from `note_session`."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}
@@ -53,7 +53,7 @@ def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
 
 
 def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> int:
-    """End the panel sessions that came from ended sessions at the provider. Return their number."""
+    """End the panel sessions that belong to ended provider sessions. Return their number."""
     with transaction.atomic(durable=True):
         count = 0
         for row in _sessions_of(provider, ended):
@@ -67,7 +67,7 @@ def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> in
 
 
 def _sessions_of(provider: SignInProvider, ended: Ended) -> list[Session]:
-    """Return the person's panel sessions from the ended provider session, or from the provider if none is named."""
+    """Return the panel sessions for the ended provider session, or all of the user's sessions from the provider."""
     person: User | None = None
     if ended.subject:
         link = ProviderLink.objects.select_related("user").filter(provider=provider, subject=ended.subject).first()

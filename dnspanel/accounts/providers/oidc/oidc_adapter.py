@@ -1,7 +1,7 @@
-"""The adapter between django-allauth's OpenID Connect and the panel's providers, with a nonce and a verified ID token.
+"""Adapt django-allauth's OpenID Connect to the panel's providers, with a nonce and a verified ID token.
 
 allauth makes the request (state, PKCE) and exchanges the code. `admit` finds the account. allauth's own tables of
-applications and accounts are not used.
+applications and accounts aren't used.
 """
 
 import secrets
@@ -33,7 +33,7 @@ from dnspanel.texts import gettext
 
 
 class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allauth is untyped
-    """The adapter for one sign-in. `state` is the stored state of the request, once the answer is matched to it."""
+    """The adapter for one sign-in. `state` is the request's stored state, set when the response is matched to it."""
 
     def __init__(self, request: HttpRequest, provider_id: str) -> None:
         self.state: dict[str, Any] = {}
@@ -48,7 +48,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return panel_url("openid_connect_callback", self.provider_id)
 
     def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """Return the token endpoint's answer. Raise OAuth2Error if the endpoint refuses or the answer is malformed."""
+        """Return the token endpoint's response. Raise OAuth2Error if it is an error or malformed."""
         try:
             found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
         except (KeyError, ValueError, TypeError, RecursionError) as exc:
@@ -60,7 +60,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
-        """Raise the response that replaces allauth's flow, or SignInRefused if the ID token is invalid."""
+        """Raise the response that replaces allauth's sign-in flow, or SignInRefused if the ID token is invalid."""
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
             id_token,
@@ -82,7 +82,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
 
 
 class Provider(OpenIDConnectProvider):  # type: ignore[misc]
-    """An allauth provider that is made from a SignInProvider row."""
+    """An allauth provider created from a SignInProvider row."""
 
     oauth2_adapter_class = RequestAdapter
 
@@ -99,7 +99,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Store the state of a new sign-in and return the provider's URL. Raise ProviderAway if it isn't available."""
+        """Store the state of a new sign-in and return the provider's URL. Raise ProviderAway if it is unavailable."""
         nonce = secrets.token_urlsafe(24)
         # Read the user first: reading an ended session clears it, including anything stored below.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
@@ -110,7 +110,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
 
 
 class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
-    """The view to which the provider redirects browsers after a sign-in."""
+    """The view that providers redirect the browser to after a sign-in."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
@@ -129,7 +129,7 @@ class CallbackView(OAuth2CallbackView):  # type: ignore[misc]
 
 
 class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """The allauth adapter that uses the panel's providers, and `admit` in place of allauth's rules."""
+    """The allauth adapter for the panel's providers. `admit` replaces allauth's account rules."""
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> Provider:
         try:
@@ -148,7 +148,7 @@ class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[mi
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        """Write the failed sign-in to the audit log and show the panel's error page."""
+        """Record the failed sign-in in the audit log and show the panel's error page."""
         if error == AuthError.CANCELLED:
             refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled at the provider."))
         elif isinstance(exception, ProviderAway):

@@ -1,4 +1,4 @@
-"""The endpoints of providers and the keys that sign their tokens (OpenID Connect Discovery 1.0)."""
+"""Fetch providers' endpoints and signing keys (OpenID Connect Discovery 1.0)."""
 
 import time
 from typing import Any
@@ -19,7 +19,7 @@ _remembered: dict[str, tuple[float, dict[str, Any]]] = {}
 def configuration_of(issuer: str) -> dict[str, Any]:
     """Return the provider's configuration, cached for REMEMBERED_SECONDS. Raise ProviderAway if it can't be used.
 
-    The configuration must name this issuer. Otherwise, one provider could act as another (section 4.3).
+    The configuration must contain this issuer. Otherwise, one provider could impersonate another (section 4.3).
     """
     known = _remembered.get(issuer)
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
@@ -42,12 +42,12 @@ def configuration_of(issuer: str) -> dict[str, Any]:
 
 
 def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Fetch the provider's current JSON Web Key Set. Raise ProviderAway if the provider can't be used."""
+    """Fetch the provider's current JSON Web Key Set. Raise ProviderAway if the key set can't be fetched or used."""
     return _fetch_json(configuration["jwks_uri"])
 
 
 def forget() -> None:
-    """Clear the cache, so that the next request to each provider fetches its configuration again."""
+    """Clear the cached configurations. They are fetched again when needed."""
     _remembered.clear()
 
 

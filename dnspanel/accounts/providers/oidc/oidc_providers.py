@@ -1,4 +1,4 @@
-"""The OpenID Connect providers where people sign in: adding and changing a provider. Verbs."""
+"""Add and change OpenID Connect sign-in providers. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,15 +27,15 @@ class ProviderTerms(rows.CommonTerms):
 
 
 def secret_of(provider: SignInProvider) -> str:
-    """Return the client secret. It must be sent only to the provider's token endpoint."""
+    """Return the client secret. The caller must send it only to the provider's token endpoint."""
     return decrypt_secret(provider.client_secret).decode()
 
 
 def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datetime) -> SignInProvider:
     """Add an OpenID Connect provider after fetching its configuration.
 
-    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
-    who controls a provider can sign in as anyone.
+    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    provider's operator can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms, secret)
@@ -50,10 +50,10 @@ def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datet
 def change_provider(
     *, provider: SignInProvider, terms: ProviderTerms, secret: str = "", by: Author, now: datetime
 ) -> None:
-    """Change the provider from the next sign-in on. An empty secret keeps the current one.
+    """Change the provider, effective from the next sign-in. An empty secret keeps the current one.
 
-    The slug and the issuer cannot change, because people's links depend on them. Raise ProviderUnknown for a deleted
-    provider, and ProviderRefused and GrantRefused as `create_provider` does.
+    The slug and the issuer can't change, because users' links depend on them. Raise ProviderUnknown if the provider was
+    deleted, and the errors of `create_provider`.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms, secret or "kept")

@@ -1,8 +1,8 @@
-"""Verification of a SAML provider's answer, which is accepted only once. Verbs.
+"""Verify a SAML provider's response and accept it only once. Verbs.
 
 The sources are saml-core-2.0-os and section 4.1.4 of saml-profiles-2.0-os. python3-saml verifies the signatures and
 their scope, but accepts assertions with missing elements. This module requires that the signed assertion contains the
-audience, the recipient, the id of the request and the end of the confirmation.
+audience, the recipient, the request's id and the end of the confirmation.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The content of a verified assertion. `question` is the ID of the panel's request that the assertion answers."""
+    """The content of a verified assertion. `question` is the ID of the panel's request (InResponseTo)."""
 
     assertion_id: str
     question: str
@@ -85,7 +85,7 @@ class Answer:
 
 
 def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Settings:
-    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata is not valid now."""
+    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata isn't currently valid."""
     try:
         idp = parse_metadata(provider.metadata, now)
     except BadMetadata as exc:
@@ -123,14 +123,14 @@ def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Setti
 
 
 def request_to(url: str) -> dict[str, Any]:
-    """Return python3-saml's description of a request to this panel URL. The browser's Host header is not used."""
+    """Return python3-saml's description of a request to this panel URL. It doesn't use the browser's Host header."""
     parts = urlsplit(url)
     https = "on" if parts.scheme == "https" else "off"
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
 
 
 def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
-    """Return the provider's answer. Raise SignInRefused unless it is signed, addressed to this panel and valid now."""
+    """Parse the provider's response. Raise SignInRefused unless it is signed, for this panel and currently valid."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
         raise SignInRefused("invalid", gettext("The response isn’t a valid SAML response."))
     here = panel_url("saml-acs", provider.slug)
@@ -154,9 +154,9 @@ def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answ
 
 
 def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
-    """Store the answer and return a handle that can be used once, within TAKEN_SECONDS.
+    """Store the response and return a handle that can be used once, within TAKEN_SECONDS.
 
-    Remember the assertion, and raise SignInRefused if it was used before.
+    Raise SignInRefused if the assertion was already used.
     """
     digest = hashlib.sha256(answer.assertion_id.encode()).digest()
     SeenAssertion.objects.filter(provider=provider, ends_at__lt=now).delete()
@@ -170,7 +170,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """Return and delete the request id and identity stored under a handle. Raise SignInRefused if there are none."""
+    """Return and delete the request id and identity stored under a handle. Raise SignInRefused if none are stored."""
     stale = SignInRefused(
         "state", gettext("This response was already used, is too old, or wasn’t requested by the panel.")
     )
@@ -188,7 +188,7 @@ def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]
 
 
 def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -> Any:
-    """Return the data that binds the assertion to this panel, a request and a time. Raise SignInRefused without it."""
+    """Return the data that binds the assertion to this panel, a request and a time, or raise SignInRefused."""
     for each in response._query_assertion("/saml:Subject/saml:SubjectConfirmation"):
         data = each.find("saml:SubjectConfirmationData", namespaces=Names.NSMAP)
         if each.get("Method") != Names.CM_BEARER or data is None or data.get("Recipient") != here:
@@ -205,7 +205,7 @@ def _time(text: str) -> datetime:
 
 
 def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
-    """Return the assertion's attributes as claims for `identity_of`. Raise SignInRefused without a persistent id."""
+    """Convert the assertion's attributes to claims for `identity_of`. Raise SignInRefused without a persistent id."""
     given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
     names = ATTRIBUTES | provider.attributes
 

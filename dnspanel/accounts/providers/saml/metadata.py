@@ -1,4 +1,4 @@
-"""The metadata of a SAML provider (saml-metadata-2.0-os): its id, sign-in URL and signing keys."""
+"""Parse and fetch a SAML provider's metadata (saml-metadata-2.0-os): its id, sign-in URL and signing keys."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,12 +21,12 @@ _MOST_KEYS = 10
 
 
 class BadMetadata(Exception):
-    """The text is not usable metadata of exactly one SAML provider. The message can be displayed."""
+    """The text isn't usable metadata of exactly one SAML provider. The message can be shown to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A SAML provider, as its metadata describes it."""
+    """A SAML provider as described by its metadata."""
 
     entity_id: str
     sign_in_url: str  # for the HTTP-Redirect binding
@@ -34,7 +34,7 @@ class Described:
 
 
 def parse_metadata(xml: str, now: datetime) -> Described:
-    """Return the provider that the metadata describes. Raise BadMetadata unless exactly one provider is described."""
+    """Parse a provider's metadata. Raise BadMetadata unless it describes exactly one usable provider."""
     if len(xml) > LONGEST_METADATA:
         raise BadMetadata(
             gettext("Enter at most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA)

@@ -1,4 +1,4 @@
-"""The start of a SAML sign-in, and the match between a provider's answer and the request in the browser's session."""
+"""Start SAML sign-ins, and match a provider's response to the request in the browser's session."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from dnspanel.texts import gettext
 
 
 class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
-    """An allauth SAML provider that is made from a SignInProvider row."""
+    """An allauth SAML provider created from a SignInProvider row."""
 
     def __init__(self, request: HttpRequest, row: SignInProvider) -> None:
         self.row = row
@@ -39,7 +39,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         return url
 
     def state_of(self, request: HttpRequest, question: str) -> dict[str, Any]:
-        """Return and delete the request's state in this browser's session. Raise SignInRefused if there is none."""
+        """Return and delete the request's state in this browser's session. Raise SignInRefused if it doesn't exist."""
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:

@@ -1,4 +1,4 @@
-"""The SAML providers where people sign in: adding and changing a provider, and updates of its metadata. Verbs."""
+"""Add and change SAML sign-in providers, and update their metadata. Verbs."""
 
 import re
 from dataclasses import dataclass, field
@@ -46,10 +46,10 @@ class SamlTerms(rows.CommonTerms):
 
 
 def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: datetime) -> SignInProvider:
-    """Add a SAML provider. Its metadata is fetched from a URL or pasted.
+    """Add a SAML provider. Its metadata is either fetched from a URL or pasted.
 
-    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because a person
-    who controls a provider can sign in as anyone.
+    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    provider's operator can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
@@ -62,10 +62,10 @@ def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: da
 def change_provider(
     *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
 ) -> None:
-    """Change the provider from the next sign-in on. Without a URL and metadata, the current metadata is kept.
+    """Change the provider, effective from the next sign-in. Without a URL and metadata, keep the current metadata.
 
-    The slug and the issuer cannot change, because people's links depend on them. Raise ProviderUnknown for a deleted
-    provider, and ProviderRefused and GrantRefused as `create_provider` does.
+    The slug and the issuer can't change, because users' links depend on them. Raise ProviderUnknown if the provider was
+    deleted, and the errors of `create_provider`.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
@@ -88,7 +88,7 @@ def change_provider(
 
 
 def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
-    """Fetch the metadata again if it is older than METADATA_EVERY. If that fails, keep the current metadata."""
+    """Fetch the metadata again if it is older than METADATA_EVERY. Keep the current metadata if fetching fails."""
     if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
         return
     try:
@@ -106,7 +106,7 @@ def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
 
 
 def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Described]:
-    """Return the metadata and the provider that it describes. Raise ProviderRefused if the metadata can't be used."""
+    """Return the metadata and the provider described in it. Raise ProviderRefused if the metadata can't be used."""
     name = "metadata_url" if terms.metadata_url else "metadata"
     try:
         xml = fetch_metadata(terms.metadata_url) if terms.metadata_url else metadata

@@ -1,4 +1,4 @@
-"""The response to a write: the publication and its progress. It is delayed if the client asked to wait."""
+"""Return the response to a write: the publication and its progress. Delay it if the client asked to wait."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def answer_outcome(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """Return the response to a write, with the changed zones and the warnings. `answer_publication` sets the status."""
+    """Return the response to a write, with the changed zones and the warnings, and `answer_publication`'s status."""
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
@@ -73,9 +73,9 @@ def answer_publication(
     headers: Mapping[str, str] | None = None,
     zones: list[dict[str, Any]] | None = None,
 ) -> HttpResponse:
-    """Return a response with this publication: 202 while nodes lack it, else `status`.
+    """Return a response with this publication: 202 while a node doesn't have it yet, otherwise `status`.
 
-    `zones` are the publication's zones, if known. Without a publication, the status is 200.
+    With `wait_for=all`, secondaries count too. `zones` has the known zones. Without a publication, the status is 200.
 
     The response to a dry run contains its plans. If the client waits, raise TakenBack as soon as the publication is
     reverted.
@@ -106,7 +106,7 @@ def answer_publication(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """Return the response to a retry if an earlier attempt has already published. Otherwise return None.
+    """Return the response to a retry if an earlier attempt already published the change, or None.
 
     Raise TakenBack if the publication has been reverted since then.
     """
@@ -119,7 +119,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds to wait (query `wait` or `Prefer`), or None. Raise Problem if `wait` is invalid."""
+    """Return the number of seconds to wait (query `wait` or `Prefer`), or None. Raise Problem if `wait` is invalid."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -130,7 +130,7 @@ def requested_wait(request: Request) -> int | None:
 
 
 def waits_for_secondaries(request: Request) -> bool:
-    """Return True if the client also waits for secondaries (`wait_for=all`). Raise Problem for an unknown value."""
+    """Return True if the client also waits for secondaries (`wait_for=all`). Raise Problem if the value is unknown."""
     word = str(request.query_params.get("wait_for", "nodes"))
     if word not in ("nodes", "all"):
         raise bad_choice("wait_for", word, ("nodes", "all"))
@@ -146,7 +146,7 @@ def publication_json(
     zones: list[dict[str, Any]] | None = None,
     with_secondaries: bool = False,
 ) -> dict[str, Any]:
-    """Return a publication with its state on each node. If `is_new`, no node can have confirmed it yet."""
+    """Return a publication with its state on each node. If `is_new` is True, no node can have confirmed it yet."""
     lacking = secondaries_lacking(publication) if with_secondaries else []
     may_name = Permission.FLEET in actor.permissions
     nodes = _reach_json(publication, now, is_new=is_new) if may_name else None
@@ -164,9 +164,9 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """Return the JSON form of a publication in a list.
+    """Return a publication's JSON form for a list.
 
-    Author and token must be loaded. Author, token and reason are shown only to actors that are allowed to know them.
+    Its author and token must be loaded. Author, token and reason are included only if the actor is allowed to see them.
     """
     knows = may_know_author(actor, publication.token_id)
     username = publication.author.username if publication.author else None
@@ -184,7 +184,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
 
 
 def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
-    """Return the time, reason and sequence of a publication's reversal, or None if the publication wasn't reverted."""
+    """Return when, why and with which sequence a publication was reverted, or None if it wasn't."""
     if not publication.failed_reason:
         return None
     return {
@@ -197,7 +197,7 @@ def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] |
 def may_know_reason(publication: Publication, actor: Actor) -> bool:
     """Return True if the actor is allowed to read why a publication was reverted.
 
-    The reason can name an RRset of any of the publication's zones.
+    The reason can contain an RRset from any of the publication's zones.
     """
     if actor.token is not None and actor.token.pk == publication.token_id:
         return True
@@ -208,7 +208,7 @@ def may_know_reason(publication: Publication, actor: Actor) -> bool:
 
 
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return at most MOST_ZONES zones of a publication that the actor is allowed to see, including deleted zones."""
+    """Return at most MOST_ZONES of the publication's zones that are visible to the actor, including deleted zones."""
     rows = visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
     return [published_zone_json(*row) for row in rows[:MOST_ZONES]]
 
@@ -219,7 +219,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return the published RRsets whose names nodes answer from another zone. Omit RRsets that the actor can't see."""
+    """Return the visible published RRsets whose names the nodes answer from another zone."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -231,16 +231,16 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 
 
 def sequences_of(publication: Publication | None) -> list[int]:
-    """Return the sequences of all publications of the write that ended with `publication`."""
+    """Return the sequences of all publications in the write that ended with `publication`."""
     if publication is None or publication.part_of is None:
         return [] if publication is None else [publication.sequence]
     return [part.sequence for part in pieces.parts_of(publication)]
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the new revision and serial of each zone that was changed by the write that ended with `publication`.
+    """Return the new revision and serial of each zone changed by the write that ended with `publication`.
 
-    Callers use this if the write's plans are no longer available.
+    This is for callers that no longer have the write's plans.
     """
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     keys = ("zone", "revision", "serial", "added", "changed", "removed")
@@ -255,7 +255,7 @@ def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
 
 
 def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> dict[int, dict[str, Any]]:
-    """Return the first visible zones of each publication and the flag `more_zones`, by sequence, with one query."""
+    """Return each publication's first visible zones and the flag `more_zones`, keyed by sequence. Uses one query."""
     sequences = [publication.sequence for publication in publications]
     ranked = _seen_by(actor, Revision.objects.filter(publication__in=sequences)).annotate(
         place=Window(RowNumber(), partition_by=F("publication_id"), order_by=["zone__name", "zone_id"])
@@ -273,7 +273,7 @@ def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> 
 
 
 def visible_revisions(publication: Publication, actor: Actor) -> "QuerySet[Revision]":
-    """Return the revisions of a publication that the actor is allowed to see, sorted by zone name."""
+    """Return the publication's revisions that are visible to the actor, sorted by zone name."""
     return _seen_by(actor, Revision.objects.filter(publication=publication.sequence)).order_by("zone__name", "zone_id")
 
 

@@ -1,4 +1,4 @@
-"""Construction of JSON responses without serializers, because a page can have a thousand items."""
+"""Build JSON responses without serializers, because a page can have a thousand items."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ JSON = "application/json"
 
 
 def actor_in(request: Request) -> Actor:
-    """Return the actor of the request."""
+    """Return the request's actor."""
     return cast(Actor, request.auth)
 
 

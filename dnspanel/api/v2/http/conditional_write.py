@@ -1,7 +1,7 @@
-"""Conditional writes of resources without revisions. Nothing changes between the check of the tag and the write.
+"""Lock resources without revisions, and check If-Match under the lock, for conditional writes.
 
-Rows of people, teams, tokens and hooks are small and seldom written. Therefore a resource's tag is a digest of the
-response, and writers of the same resource wait for each other. The lock belongs to the database session, not to a
+Rows of users, teams, tokens and hooks are small and rarely written. A resource's tag is therefore a digest of the
+response, and writers of the same resource wait for each other. The lock belongs to the database session instead of a
 transaction, because some verbs must open the outermost transaction.
 """
 
@@ -21,10 +21,10 @@ from dnspanel.api.v2.http.problems import Problem
 
 @contextmanager
 def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
-    """Lock the resource against other writes through API v2 and run the block if If-Match holds.
+    """Lock the resource against other writes through API v2. Raise Problem (412) unless the condition holds.
 
-    Otherwise raise Problem (412) with the current resource and the sent body. `base` is null, because the version
-    behind a digest isn't stored.
+    The problem contains the current resource and the sent body. `base` is null, because the version behind a digest
+    isn't stored.
     """
     condition = condition_in(request)
     with hold_lock(Lock.RESOURCE, crc32(resource.encode()), wait=True):
@@ -39,5 +39,5 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
 
 
 def answer_with_tag(value: Any, status: int = 200, **headers: str) -> HttpResponse:
-    """Return a response with the tag for later conditional writes. Keyword arguments are headers (`Location`)."""
+    """Return a response with the tag for later conditional writes. Keyword arguments are headers such as `Location`."""
     return answer(value, status, headers={"ETag": tag_of(value), **headers})

@@ -1,4 +1,4 @@
-"""Deprecated operations and parameters of API v2, marked in the document and in two headers of each response.
+"""Mark deprecated operations and parameters of API v2, in the OpenAPI document and in two response headers.
 
 `Deprecation` (RFC 9745) is the start of the deprecation, `Sunset` (RFC 8594) the earliest removal. A link leads to the
 page about compatibility, which promises the time between the two.
@@ -8,7 +8,7 @@ page about compatibility, which promises the time between the two.
 
     @mark_deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1), parameters=("sort",))
 
-Only this decorator marks the document, so everything that the document calls deprecated always sends both headers.
+Only this decorator marks the document. Everything that is deprecated in the document therefore also sends both headers.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """The deprecation of an operation or of some of its parameters: the start and the earliest removal."""
+    """The start and the earliest removal of a deprecated operation, or of some of its parameters."""
 
     since: date
     sunset: date
@@ -35,7 +35,7 @@ class Deprecation:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The response headers of the deprecation."""
+        """The response headers for the deprecation."""
         return {
             "Deprecation": f"@{_seconds(self.since)}",
             "Sunset": http_date(_seconds(self.sunset)),
@@ -65,7 +65,7 @@ def deprecation_of(view: object, method: str) -> Deprecation | None:
 
 
 def say_deprecated(view: object, request: Request, response: HttpResponseBase) -> None:
-    """Set the deprecation headers if the operation or a parameter of the request is deprecated."""
+    """Set the deprecation headers if the operation, or a parameter in the request, is deprecated."""
     found = deprecation_of(view, request.method or "")
     if found is None or (found.parameters and not set(found.parameters) & set(request.query_params)):
         return

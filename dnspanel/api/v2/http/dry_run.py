@@ -1,4 +1,4 @@
-"""`dry_run=true`: a rehearsal of a write. The response describes the effects of the write.
+"""Rehearse a write (`dry_run=true`) and describe its effects in the response.
 
 A dry run fails with the same errors as the write. The exception is a write that needs `confirm`: the dry run succeeds,
 and the response lists the reasons in `reasons`.
@@ -41,9 +41,9 @@ def is_dry_run(request: Request) -> bool:
 
 
 def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Wrap a view's method so that its writes are rolled back after it has responded.
+    """Wrap a view's method, and roll its writes back after it has returned a response.
 
-    If the method has no content to return, the response contains the plans.
+    If the response has no content, it is replaced with the plans.
     """
 
     @wraps(do)
@@ -60,7 +60,7 @@ def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 
 
 def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
-    """Return a response with the plans of the rehearsed write and the reasons why it would need confirmation."""
+    """Return a response with the rehearsed write's plans and the reasons for requiring confirmation."""
     actor = actor_in(request)
     plans = rehearsed.notes_of(ZonePlan)
     planned = {plan.zone.pk for plan in plans}
@@ -70,7 +70,7 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
 
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
-    """Return the reasons why a rehearsed write needs confirmation, without duplicates. Return [] for None."""
+    """Return the reasons why a rehearsed write needs confirmation, without duplicates, or [] for None."""
     return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 
 
@@ -80,7 +80,7 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
-    """Return the plans as JSON, with the reasons why they need confirmation. Omit RRsets that the actor can't see."""
+    """Return the plans as JSON, with the reasons for requiring confirmation. Omit RRsets that the actor can't see."""
     waiting = guarded_zones(plans)
     return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 
@@ -90,7 +90,7 @@ def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, A
 
 
 def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
-    """Yield the JSON form of revisions for zones that have no plan. Omit zones that the actor isn't allowed to see."""
+    """Yield the JSON form of revisions for zones without a plan. Omit zones that aren't visible to the actor."""
     zones = zones_within_reach(actor, Right.READ).in_bulk([each.zone_id for each in revisions])
     content = _content_of(revisions)
     for each in revisions:
@@ -113,7 +113,7 @@ def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[
 
 
 def _content_of(revisions: Sequence[NewRevision]) -> Mapping[int, list[Change]]:
-    """Return the RRsets of created and restored zones as additions, and of deleted zones as removals.
+    """Return the RRsets of created and restored zones as additions, and those of deleted zones as removals.
 
     Return {} if there are more than MOST_CONTENT RRsets.
     """

@@ -1,9 +1,9 @@
-"""Entity tags and the conditions that clients send (If-Match, If-None-Match).
+"""Create entity tags, and check the conditions that clients send (If-Match, If-None-Match).
 
 A zone's tag consists of its revision and a digest of its settings. An RRset's tag consists of the zone's revision at
 the time of the read and a digest of the RRset. `If-Match` compares only the digest, so other changes to the zone don't
-matter. If the digest differs, the revision identifies the version that the writer had read. So the 412 response can
-show base, theirs and mine.
+matter. If the digest differs, the revision identifies the version that the writer read. The 412 response can then show
+base, theirs and mine.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _VERSIONED = re.compile(r"([0-9]{1,9})-([0-9a-f]{16})")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The condition of a request, from `If-Match` and `If-None-Match`. If empty, it always holds."""
+    """A request's condition, from `If-Match` and `If-None-Match`. An empty condition always holds."""
 
     match_any: bool = False  # If-Match: *
     match: tuple[str, ...] = ()
@@ -55,35 +55,35 @@ class Condition:
 
     @property
     def revision(self) -> int | None:
-        """The revision that the writer had read, from the first `If-Match` tag with one; None without such a tag."""
+        """The revision that the writer read, from the first `If-Match` tag that contains one, or None."""
         found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
         return int(found[1]) if found else None
 
 
 def condition_in(request: Request) -> Condition:
-    """Return the condition of a request. Raise Problem if a header has an invalid tag."""
+    """Parse the request's condition. Raise Problem if a header has an invalid tag."""
     match_any, match = _read(request, "If-Match")
     none_match_any, none_match = _read(request, "If-None-Match")
     return Condition(match_any, match, none_match_any, none_match)
 
 
 def tag_of(value: Any) -> str:
-    """Return the tag of a JSON value."""
+    """Return a JSON value's tag."""
     return f'"{_digest(value)}"'
 
 
 def zone_tag(revision: int, tags: Iterable[str], team_id: int | None, default_ttl: int | None = None) -> str:
-    """Return the ETag of a zone: its revision and a digest of these settings."""
+    """Return a zone's ETag, made from its revision and a digest of these settings."""
     return f'"{revision}-{_settings_digest(tuple(tags), team_id, default_ttl)}"'
 
 
 def rrset_tag(rrset: RRset, revision: int) -> str:
-    """Return the tag of an RRset that was read at this revision of its zone."""
+    """Return the tag of an RRset, read at this revision of its zone."""
     return f'"{revision}-{_rrset_digest(rrset)}"'
 
 
 def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
-    """Raise Problem (412) with the current state unless the condition holds. Callers must lock the resource first.
+    """Raise Problem (412) with the current state unless the condition holds. The caller must lock the resource.
 
     `theirs` is the current state or a function that returns it.
     """
@@ -112,7 +112,7 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], curren
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
-    """Return a 304 response if the client has this version (`If-None-Match` of a read), else None."""
+    """Return a 304 response if the client already has this version (`If-None-Match` of a read), or None."""
     condition = condition_in(request)
     if condition.none_match_any or tag.strip('"') in condition.none_match:
         response = HttpResponse(status=304, headers={"ETag": tag})
@@ -131,7 +131,7 @@ def _holds_for(condition: Condition, current: RRset | None) -> bool:
 
 
 def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: RRset | None) -> RRset | None:
-    """Return the RRset as of this revision of the zone, or None if there was none or `revision` is None."""
+    """Return the RRset at this revision of the zone, or None if it didn't exist or `revision` is None."""
     if revision is None:
         return None
     name, type_ = key
@@ -148,7 +148,7 @@ def _settings_digest(tags: tuple[str, ...], team_id: int | None, default_ttl: in
 
 
 def _rrset_digest(rrset: RRset) -> str:
-    """Return the digest of an RRset. The serial of a SOA is left out, because it changes automatically."""
+    """Return an RRset's digest. It doesn't cover an SOA's serial, which changes automatically."""
     shape = soa.with_serial(rrset, soa.NO_SERIAL) if rrset.type == rdtypes.SOA else rrset
     return _digest([shape.name, shape.type, shape.to_json()])
 
@@ -159,11 +159,10 @@ def _digest(value: Any) -> str:
 
 
 def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
-    """Return a flag that is True if the header is `*`, and the header's tags without `W/`.
+    """Return a flag (True if the header is `*`) and the header's tags without `W/`.
 
-    A weak tag equals the strong one, even in If-Match. RFC 9110 requires that a weak tag matches nothing there, but
-    proxies that compress (nginx, CDNs) make tags weak. Our tags identify the state of a resource, not the bytes of a
-    response.
+    A weak tag equals the strong one, even in If-Match. RFC 9110 doesn't allow this, but proxies that compress responses
+    (nginx, CDNs) make tags weak. The panel's tags identify the state of a resource, not the bytes of a response.
     """
     text = request.headers.get(header, "").strip()
     if text in {"", "*"}:

@@ -1,4 +1,4 @@
-"""Error texts about invalid values. Each text names the value and the allowed values. Pure."""
+"""Format error messages about invalid values, with the value and the allowed values. Pure."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ _LONGEST_QUOTED = 60
 
 
 def unknown_member(name: str, allowed: Iterable[str]) -> str:
-    """Return the error text for an unknown member, with a similar name and the object's members."""
+    """Return the error message for an unknown member, with a similar name and the allowed members."""
     allowed = sorted(allowed)
     if not allowed:
         return f"Unknown member {quote_text(name)}. This object accepts no members."
@@ -16,14 +16,14 @@ def unknown_member(name: str, allowed: Iterable[str]) -> str:
 
 
 def read_only_member(name: str, allowed: Iterable[str]) -> str:
-    """Return the error text for a read-only member in a request."""
+    """Return the error message for a read-only member in a request."""
     allowed = sorted(allowed)
     settable = f" Allowed: {join_limited(allowed)}." if allowed else ""
     return f"{quote_text(name)} is read-only: leave it out.{settable}"
 
 
 def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
-    """Return the error text for an unknown query parameter, with a similar name and the operation's parameters."""
+    """Return the error message for an unknown query parameter, with a similar name and the operation's parameters."""
     allowed = sorted(allowed)
     if not allowed:
         return "This operation has no query parameters."
@@ -31,12 +31,12 @@ def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
 
 
 def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
-    """Return the error text for a value of the wrong type, or for a missing value."""
+    """Return the error message for a missing value or a value of the wrong type."""
     return f"{subject(pointer)} {'is required:' if missing else 'must be'} {needed}."
 
 
 def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
-    """Return the error text for a value that isn't one of the choices, with a similar one and all choices."""
+    """Return the error message for a value that isn't one of the choices, with a similar choice and all choices."""
     choices = list(choices)
     if not isinstance(given, str):
         return must_be(pointer, f"one of {join_limited(choices)}")
@@ -44,7 +44,7 @@ def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
 
 
 def subject(pointer: str) -> str:
-    """Return the name of the value at a pointer for use in a sentence: its member, and its index in a list."""
+    """Return a pointer's member, with the index in a list, for use as a sentence's subject."""
     if not pointer:
         return "The body"
     parts = pointer.split("/")[1:]
@@ -55,21 +55,21 @@ def subject(pointer: str) -> str:
 
 
 def join_limited(words: Iterable[str]) -> str:
-    """Return the first MOST_LISTED words separated by commas, and the number of remaining words."""
+    """Join the first MOST_LISTED words with commas, and add "and N more" for the rest."""
     words = list(words)
     more = len(words) - MOST_LISTED
     return ", ".join(words[:MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def list_of(things: str, least: int | None, most: int | None) -> str:
-    """Return a phrase that describes a list with these limits on its length."""
+    """Return a phrase that describes a list with these length limits."""
     if most is None:
         return f"a list of one or more {things}" if least else f"a list of {things}"
     return f"a list of {least} to {most:,} {things}" if least else f"a list of at most {most:,} {things}"
 
 
 def meant(given: str, known: Iterable[str]) -> str:
-    """Return a question that suggests the known word with the most similar spelling, or "" without such a word."""
+    """Return a "did you mean" question with the most similar known word, or "" if no known word is similar."""
     close = get_close_matches(given[:_LONGEST_QUOTED].lower(), list(known), 1, 0.6)
     return f" Did you mean {quote_text(close[0])}?" if close else ""
 

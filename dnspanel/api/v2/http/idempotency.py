@@ -1,12 +1,11 @@
-"""`Idempotency-Key`: a retried request gets the first response again and writes only once. Verbs.
+"""Run a request with an `Idempotency-Key` only once, and return the first response to every retry. Verbs.
 
 1. Claim the key: commit a row without a response before anything else.
-2. Do the write. The publication has an id that is derived from the row, and
-   the log accepts each id only once.
+2. Do the write. The publication has an id that is derived from the row, and the log accepts each id only once.
 3. Store the response in the row.
 
-A process that dies between these steps leaves a row without a response. After `LEASE` a retry takes the row over. If
-the first request had published, the retry gets that publication as its response. A key can be used again after a day.
+A process that dies between these steps leaves a row without a response. After `LEASE`, a retry takes the row over. If
+the first request had already published, the retry returns that publication. A key can be used again after a day.
 """
 
 import hmac
@@ -33,9 +32,9 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to carry out the request with this key. Only one process has the right.
+    """The right to carry out the request with this key. Only one process can have it.
 
-    `taken_over` is True if another process had started the request and then died.
+    `taken_over` is True if another process started the request and then died.
     """
 
     id: int
@@ -44,7 +43,7 @@ class Claim:
 
 
 class Remembered(Exception):
-    """Raised if the request was already done. `response` is its first response."""
+    """The request was already done. `response` is its first response."""
 
     def __init__(self, response: HttpResponse) -> None:
         self.response = response
@@ -52,7 +51,7 @@ class Remembered(Exception):
 
 
 def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Claim:
-    """Claim the key for this request. Raise Remembered if its response is stored.
+    """Claim the key for this request. Raise Remembered if a response is already stored.
 
     Raise TakenBack if that response was about a publication that has been reverted since then. Raise Problem if the key
     is invalid or belongs to another request, or if the same request is still in progress.
@@ -77,9 +76,9 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
 
 
 def form_id_of(claim_id: int) -> UUID:
-    """Return the id of a claim's publication. The log accepts each id only once.
+    """Return the publication id for a claim. The log accepts each id only once.
 
-    A key that is used again after a day has another id.
+    If a key is used again after a day, the id is different.
     """
     return uuid5(NAMESPACE, str(claim_id))
 
@@ -95,7 +94,7 @@ def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
 
 
 def forget_answers(*, now: datetime) -> int:
-    """Delete responses older than a day, so that their keys can be used again. Return their number."""
+    """Delete responses older than a day. Their keys can then be used again. Return the number of deleted responses."""
     forgotten, _ = RememberedAnswer.objects.filter(at__lte=now - REMEMBERED_FOR).delete()
     return forgotten
 
@@ -115,10 +114,10 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
 
 
 def _digest(request: HttpRequest) -> bytes:
-    """Return a digest of a request's method, path, query, conditions and body. For uploads, only the size counts.
+    """Return a digest of a request's method, path, query, conditions and body. Only the size of uploads is included.
 
-    The digest uses a key of the panel, because bodies contain passwords. From a plain digest, a reader of the database
-    could guess a password.
+    The digest is keyed with one of the panel's keys, because bodies contain passwords. Otherwise, anyone who can read
+    the database could guess passwords from the digests.
     """
     named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")
     head = "\0".join((request.method or "", request.get_full_path(), *(request.META.get(name, "") for name in named)))

@@ -1,4 +1,4 @@
-"""Strict parsers of JSON bodies. Ambiguous JSON and values that can't be stored never reach a view."""
+"""Parse JSON bodies strictly. Reject ambiguous JSON and values that can't be stored."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from dnspanel.api.v2.http.problems import Problem
 class StrictJSONParser(BaseParser):
     """A JSON parser that rejects NaN, Infinity, lone surrogates, zero bytes and excessive nesting.
 
-    Raises Problem for invalid text, and RequestDataTooBig (413) above `DATA_UPLOAD_MAX_MEMORY_SIZE` before parsing.
+    It raises Problem, or, before parsing, RequestDataTooBig (413) above `DATA_UPLOAD_MAX_MEMORY_SIZE`.
     """
 
     media_type = "application/json"
@@ -31,7 +31,7 @@ class StrictJSONParser(BaseParser):
 
 
 class MergePatchParser(StrictJSONParser):
-    """The strict JSON parser for the media type of JSON Merge Patch (RFC 7386)."""
+    """The strict JSON parser for JSON Merge Patch's media type (RFC 7386)."""
 
     media_type = "application/merge-patch+json"
 

@@ -1,7 +1,7 @@
-"""Cursor pages: `{"items": […], "next": URL or null, "next_cursor": text or null}`, and a Link header (RFC 8288).
+"""Return cursor pages `{"items": […], "next": URL or null, "next_cursor": text or null}` and a Link header (RFC 8288).
 
-A cursor names the item after which the next page starts, not a number of items. So pages don't repeat or skip items
-when other clients write.
+A cursor identifies the item before the next page, instead of a number of items. Pages therefore don't repeat or skip
+items when other clients write.
 """
 
 import base64
@@ -27,14 +27,14 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """The requested number of items, and the key of the item before them. An empty key means from the beginning."""
+    """The requested number of items, and the key of the item before them. An empty key starts at the beginning."""
 
     limit: int
     after: tuple[Any, ...]
 
 
 def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageRequest:
-    """Parse `limit` and `cursor`. `kinds` are the types of the key's parts. Raise Problem if either is invalid."""
+    """Parse `limit` and `cursor`. `kinds` are the types of the key's parts. Raise Problem if a parameter is invalid."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
         raise bad_number("limit", typed, f"`limit` must be a whole number from 1 to {MOST}.")
@@ -60,7 +60,7 @@ def page_answer(
 
 
 def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
-    """Return the page's rows, and True if there are more. The caller has selected `limit + 1` rows."""
+    """Return the page's rows, and whether there are more. The caller must have selected `limit + 1` rows."""
     return rows[:limit], len(rows) > limit
 
 
@@ -73,7 +73,7 @@ def page_by_id(
 ) -> HttpResponse:
     """Return a response with the requested page of these rows, sorted by id (the cursor).
 
-    `items_of` turns rows into items. Raise Problem if `limit` or `cursor` is invalid.
+    `items_of` converts rows to items. Raise Problem if `limit` or `cursor` is invalid.
     """
     page = page_request(request, int)
     rows = rows.order_by("-pk" if newest_first else "pk")
@@ -84,7 +84,7 @@ def page_by_id(
 
 
 def each_as(to_json: Callable[[Row], Any]) -> Callable[[Sequence[Row]], list[Any]]:
-    """Return a function that converts rows into items one by one."""
+    """Return a function that converts rows to items one by one."""
     return lambda rows: [to_json(row) for row in rows]
 
 
@@ -109,7 +109,7 @@ def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 
 def _is_usable(part: object, kind: type) -> bool:
-    """Return True if a part of a key can be used in a query. Clients can send cursors that they made up."""
+    """Return True if a part of a key can be used in a query. Clients can send arbitrary cursors."""
     if type(part) is not kind:
         return False
     if isinstance(part, int):

@@ -1,4 +1,4 @@
-"""The query parameters and the body that an operation accepts according to the OpenAPI document."""
+"""Check a request's query parameters against those that the OpenAPI document defines for the operation."""
 
 from typing import NamedTuple
 
@@ -11,9 +11,9 @@ from dnspanel.api.v2.http.problems import RequestFault, bad_choice, invalid
 
 
 def refuse_unknown_parameters(request: Request, view: APIView) -> None:
-    """Raise Problem for an unknown query parameter, because a misspelled `dry_run` would cause a write.
+    """Raise Problem for an unknown query parameter. Otherwise, a misspelled `dry_run` would cause a write.
 
-    This runs before the operation does anything.
+    This runs before the operation.
     """
     if not request.query_params:
         return
@@ -32,7 +32,7 @@ def refuse_unknown_parameters(request: Request, view: APIView) -> None:
 
 
 class Taken(NamedTuple):
-    """The inputs that an operation accepts: the names of its query parameters, and a flag for a request body."""
+    """The inputs that an operation accepts: its query parameters' names, and whether it accepts a request body."""
 
     parameters: frozenset[str]
     body: bool

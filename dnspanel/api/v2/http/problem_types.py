@@ -1,7 +1,6 @@
-"""All problem types of API v2, with the stable codes that clients use.
+"""Define all problem types of API v2, with the stable codes for clients.
 
-A problem's `type` is a URL below `/api/v2/problems/`, where the problem type is explained. A published code keeps its
-meaning.
+A problem's `type` is a URL below `/api/v2/problems/` with an explanation. A published code never changes its meaning.
 """
 
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """A problem type: its code, status and title, the cause, and the remedy."""
+    """A problem type: its code, status, title, cause and remedy."""
 
     code: str
     status: int

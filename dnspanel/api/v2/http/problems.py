@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457), which are the response to every error of the panel and of the framework.
+"""Convert every error of the panel and of the framework to problem details (RFC 9457).
 
     {"type", "title", "status", "detail", "code", "errors": [{"pointer" | "parameter" | "header", "code", "detail"}]}
 
@@ -70,7 +70,7 @@ class RequestFault:
 
 @dataclass
 class Problem(ApiError):
-    """An error response of API v2. Views raise it, and every other error is translated into it."""
+    """An error response from API v2. Views raise it, and all other errors are converted to it."""
 
     code: str
     detail: str
@@ -108,7 +108,7 @@ def bad_parameter(name: str, detail: str, code: str = INVALID) -> Problem:
 
 
 def bad_number(name: str, typed: str, detail: str) -> Problem:
-    """Return the problem for a query parameter that is not one of the allowed numbers."""
+    """Return the problem for a query parameter that isn't one of the allowed numbers."""
     return bad_parameter(name, detail, "out-of-range" if typed.isascii() and typed.isdecimal() else INVALID)
 
 
@@ -124,7 +124,7 @@ def bad_value(pointer: str, detail: str, code: str = INVALID) -> Problem:
 
 @contextmanager
 def faults_at(pointer: str, code: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Turn errors of these kinds inside the block into the problem for an invalid value in the body."""
+    """Convert errors of these kinds within the block to the problem for an invalid value in the body."""
     try:
         yield
     except kinds as exc:
@@ -159,18 +159,18 @@ def needs_confirmation(
 
 
 def totals_of(zones: Sequence[GuardedZone]) -> dict[str, int]:
-    """Return the number of zones, of RRsets that the zones lose, and of all RRsets in the zones."""
+    """Return the numbers of zones, of removed RRsets, and of all RRsets in the zones."""
     removed, rrsets = sum(each.removed for each in zones), sum(each.rrsets for each in zones)
     return {"zones": len(zones), "removed": removed, "rrsets": rrsets}
 
 
 def _reasons_of(zones: Sequence[GuardedZone], count: int) -> list[str]:
-    """Return the reasons of all zones as sentences, prefixed with the zone's name if there are several zones."""
+    """Return all zones' reasons as sentences, prefixed with the zone's name if there are several zones."""
     return [f"{each.name}: {reason}" if count > 1 else reason for each in zones for reason in each.reasons]
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response to an exception that a view raised. Log an unexpected exception and report a server error."""
+    """Return the response for an exception from a view. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     problem = problem_of(exc)
     if problem is not None and database_away.is_away(exc):
@@ -204,7 +204,7 @@ def problem_of(exc: BaseException) -> Problem | None:
 
 
 def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
-    """Return a function that turns an exception into a problem of this type with the exception's text."""
+    """Return a function that converts an exception to a problem of this type, with the exception's text."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda exc: Problem(code, str(exc), headers=named)
 
@@ -232,7 +232,7 @@ def _of_server(exc: transfer.ServerRefused) -> Problem:
 
 
 def _of_value(code: str) -> Callable[[Any], Problem]:
-    """Return a function that turns an exception into an invalid-value problem with this code and no pointer."""
+    """Return a function that converts an exception to an invalid-value problem with this code and no pointer."""
     return lambda exc: invalid([RequestFault(code, str(exc))])
 
 
@@ -311,7 +311,7 @@ def _validation(exc: drf.ValidationError) -> Problem:
 
 
 def _faults_in(detail: Any, pointer: str) -> Sequence[RequestFault]:
-    """Flatten a serializer's errors (nested lists and dicts of sentences) into a list."""
+    """Flatten a serializer's errors (nested lists and dicts of sentences) to a list."""
     if isinstance(detail, Mapping):
         nested = [
             _faults_in(each, pointer if name == "non_field_errors" else f"{pointer}/{_token(name)}")
@@ -353,7 +353,7 @@ def _too_general(exc: SearchTooGeneral) -> Problem:
 
 
 def unavailable(exc: BaseException) -> Problem:
-    """Return the problem for an unreachable PostgreSQL. `in_doubt` is true if the write was possibly committed."""
+    """Return the problem for an unavailable PostgreSQL. `in_doubt` is true if the write may have been committed."""
     headers = {"Retry-After": str(database_away.retry_after(exc))}
     extensions = {"in_doubt": True} if database_away.is_in_doubt(exc) else {}
     return Problem("unavailable", database_away.sentence(exc), headers=headers, extensions=extensions)

@@ -1,4 +1,4 @@
-"""JSON values of zones, RRsets, changes and revisions in API v2. `schema.zone_serializers` describes them."""
+"""Convert zones, RRsets, changes and revisions to API v2's JSON, which `schema.zone_serializers` describes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,12 +22,12 @@ ROOT_URL = "/api/v2"
 
 
 def time_json(at: datetime) -> str:
-    """Return a time in RFC 3339 format, in UTC with microseconds."""
+    """Format a time as in RFC 3339, in UTC with microseconds."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def code_of(word: str) -> str:
-    """Return a word of the panel's pages as an API code: lowercase, with hyphens for spaces."""
+    """Convert a word from the panel's pages to an API code: lowercase, with hyphens for spaces."""
     return word.lower().replace(" ", "-")
 
 
@@ -43,7 +43,7 @@ def optional_rrset_json(rrset: RRset | None) -> dict[str, Any] | None:
 
 
 def zone_url(name: str) -> str:
-    """Return the URL of a zone. A slash in the name is escaped as in DNS, because it would split the path."""
+    """Return a zone's URL. A slash in the name is escaped as in DNS, because it would split the path."""
     return f"{ROOT_URL}/zones/{_segment(name)}"
 
 
@@ -71,7 +71,7 @@ def violation_json(violation: Violation) -> dict[str, Any]:
 
 
 def conflict_json(conflict: Conflict) -> dict[str, Any]:
-    """Return a conflicting RRset in all three versions (base, theirs, mine)."""
+    """Return all three versions of a conflicting RRset (base, theirs, mine)."""
     return {
         "zone": conflict.zone_name,
         "operation": conflict.operation_id,
@@ -94,7 +94,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
-    """Return the actual or planned effect of a publication on one zone. Omit RRsets that aren't visible."""
+    """Return a publication's actual or planned effect on one zone. Omit RRsets that aren't visible."""
     return {
         **moved_json(plan),
         "kind": str(RevisionKind.CHANGE),
@@ -119,7 +119,7 @@ def moved_json(plan: ZonePlan) -> dict[str, Any]:
 
 
 def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
-    """Return a draft's change to one RRset, with the published and the wanted version."""
+    """Return a draft's change to one RRset, with the published and the new version."""
     return {
         "operation": row.operation_id,
         "zone": zone_name,
@@ -133,7 +133,7 @@ def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
 
 
 def revision_json(zone_name: str, row: HistoryRow, actor: Actor) -> dict[str, Any]:
-    """Return a revision in a zone's history. Omit author and reason if the actor isn't allowed to know them."""
+    """Return a revision in a zone's history. Omit author and reason if the actor isn't allowed to see them."""
     knows = may_know_author(actor, row.token_id)
     return {
         "zone": zone_name,

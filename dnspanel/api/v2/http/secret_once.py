@@ -1,4 +1,4 @@
-"""Responses with a secret that is shown once. A retry doesn't get the secret, and the database never stores it."""
+"""Return a secret only once. Retries don't receive it, and it is never stored in the database."""
 
 import json
 from typing import Any
@@ -12,13 +12,13 @@ from dnspanel.api.v2.http.view import V2View
 
 
 class _Once(HttpResponse):
-    """A response whose content, without the secret, is stored for retries. `with_secret` is sent the first time."""
+    """A response whose content is stored for retries without the secret. `with_secret` is sent the first time."""
 
     with_secret: bytes = b""
 
 
 class OneSecretView(V2View):
-    """The base class of views whose responses can contain a secret. Idempotency stores responses without the secret."""
+    """The base class of views whose responses can contain a secret. The secret isn't stored for retries."""
 
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
@@ -31,7 +31,7 @@ class OneSecretView(V2View):
 
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
-    """Return a response with `value`. In the copy that is stored for retries, the member named `secret` is null."""
+    """Return a response with `value`. The copy stored for retries has null in the member named `secret`."""
     plain = answer_with_tag(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

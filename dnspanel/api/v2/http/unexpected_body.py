@@ -1,4 +1,4 @@
-"""Rejection of request bodies for operations that accept none, because such a body would be ignored."""
+"""Reject a request body if the operation doesn't accept one, because the body would be ignored."""
 
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -13,8 +13,7 @@ _MOST = 100
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
     """Raise Problem for a write with a body that its operation doesn't accept, such as a `reason` for a DELETE.
 
-    An empty object is allowed, because some clients send one with every POST. This runs before the operation does
-    anything.
+    An empty object is allowed, because some clients send one with every POST. This runs before the operation.
     """
     method = str(request.method)
     taken = taken_by(view, method)

@@ -1,4 +1,4 @@
-"""Shared parts of all views of API v2: problems as errors, strict JSON, conditions, responses for retries."""
+"""The base of all API v2 views: problem details, strict JSON, conditional requests, responses for retries."""
 
 import json
 import logging
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 class JSONOnly(BaseRenderer):
-    """A renderer used only for content negotiation. `answer` creates the responses."""
+    """A renderer used only for content negotiation. `answer` builds the responses."""
 
     media_type = JSON
     format = "json"
@@ -52,17 +52,17 @@ class JSONOnly(BaseRenderer):
 
 
 class ProblemOnly(JSONOnly):
-    """A renderer that lets content negotiation accept clients that only accept problem details."""
+    """A renderer that makes content negotiation accept clients that only accept problem details."""
 
     media_type = problems.MEDIA_TYPE
 
 
 class V2View(APIView):
-    """The base class of views of API v2.
+    """The base class of API v2 views.
 
     A write with an `Idempotency-Key` publishes only once: its response is stored for a day and returned to every retry.
-    A dry run doesn't use up the key. A write needs If-Match if its token requires conditions. Exceptions are POSTs that
-    only read (`writes_nothing`) and resources without a state to compare (`unconditional`).
+    A dry run doesn't use up the key. A write needs If-Match if its token requires conditions. The exceptions are POSTs
+    that only read (`writes_nothing`) and resources without a state to compare (`unconditional`).
     """
 
     parser_classes: Any = (StrictJSONParser, MergePatchParser)
@@ -74,11 +74,11 @@ class V2View(APIView):
 
     @property
     def actor(self) -> Actor:
-        """The actor of the request."""
+        """The request's actor."""
         return actor_in(self.request)
 
     def get_parsers(self) -> list[BaseParser]:
-        """Return the parsers. The media type of RFC 7386 is only accepted for PATCH."""
+        """Return the parsers. RFC 7386's media type is only accepted for PATCH."""
         is_patch = self.request is None or self.request.method == "PATCH"  # None: OpenAPI generation
         return [each for each in super().get_parsers() if is_patch or not isinstance(each, MergePatchParser)]
 
@@ -145,7 +145,7 @@ class V2View(APIView):
 
 
 class NothingHere(V2View):
-    """The view of all other URLs below the API's root. It raises a `not-found` problem."""
+    """The view for all other URLs below the API's root. It raises a `not-found` problem."""
 
     unconditional = True
 
@@ -155,7 +155,7 @@ class NothingHere(V2View):
 
 
 def _meant_path(path: str) -> str:
-    """Return a hint for a client that requested an unknown path, with the most similar resource if there is one."""
+    """Return a hint for a client that requested an unknown path, with the most similar resource, if any."""
     parts = path.removeprefix(ROOT).split("/")
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}
@@ -167,7 +167,7 @@ def _meant_path(path: str) -> str:
 
 
 def form_id_of(request: Request) -> Any:
-    """Return the publication id that all retries of a write share, or None without an Idempotency-Key."""
+    """Return the publication id shared by all retries of a write, or None without an Idempotency-Key."""
     claim = request.parser_context["view"]._claim
     return None if claim is None else claim.form_id
 
@@ -179,7 +179,7 @@ def _answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse
 
 
 def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
-    """Turn an error of the framework into a problem that lists the accepted values. Return other errors unchanged."""
+    """Convert a framework error to a problem that lists the accepted values. Return other errors unchanged."""
     if isinstance(exc, drf.UnsupportedMediaType):
         taken = " or ".join(parser.media_type for parser in view.get_parsers())
         sent = quote_text(request.content_type) if request.content_type else "a body without a media type"

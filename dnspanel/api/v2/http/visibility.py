@@ -1,4 +1,4 @@
-"""The filter for zones that a token is only allowed to see in part."""
+"""Filter the content of zones that are only partly visible to a token."""
 
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
@@ -17,5 +17,5 @@ Item = TypeVar("Item", bound=_Named)
 
 
 def filter_visible(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
-    """Return the visible items (RRsets, changes or violations). If `visibility` is None, all are visible."""
+    """Return the visible RRsets, changes or violations. If `visibility` is None, everything is visible."""
     return list(items) if visibility is None else [item for item in items if visibility(item.name, item.type)]

@@ -1,6 +1,6 @@
-"""The resource of the audit log, most recent act first.
+"""The audit log resource, newest entry first.
 
-Without the permission `audit`, a person sees only their own acts, and a token only the acts of its owner.
+Without the permission `audit`, users see only their own actions, and a token only its owner's actions.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ _DATE_TIME = {"type": "string", "format": "date-time"}
 
 
 class ActSerializer(serializers.Serializer):
-    """An entry of the audit log: an act, its author, its time and its origin."""
+    """An entry in the audit log: an action, its author, its time and its origin."""
 
     kind = serializers.ChoiceField(choices=[("entry", "an act"), ("publication", "a publication")])
     id = serializers.IntegerField(help_text="Id of the entry; for a publication, its sequence.")
@@ -40,7 +40,7 @@ class ActSerializer(serializers.Serializer):
 
 
 class Audit(V2View):
-    """View to list entries of the audit log."""
+    """View that lists audit log entries."""
 
     @api_operation(
         "listAuditEntries",
@@ -57,8 +57,8 @@ class Audit(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List audit entries.
 
-        Each entry records an act, its author, its time and its origin. The list includes publications, and the newest
-        entry comes first. Without the permission `audit` a token sees the acts of its owner only.
+        Each entry records an action, its author, its time and its origin. The list includes publications, and the
+        newest entry comes first. Without the permission `audit`, a token sees only its owner's actions.
         """
         query, page = request.query_params, page_request(request, int, int)
         filters = Filters(

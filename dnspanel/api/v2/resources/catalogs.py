@@ -1,4 +1,4 @@
-"""Resources of consumed catalogs (RFC 9432): the catalogs, their rules, their members, and pending removals."""
+"""Resources for consumed catalogs (RFC 9432): the catalogs, their rules, their members, and pending removals."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -33,7 +33,7 @@ from dnspanel.zones.models import Channel
 
 
 class CatalogTermsSerializer(Shape):
-    """The settings that apply to the members of a consumed catalog."""
+    """The settings for a consumed catalog's members."""
 
     team = Integer(default=None, allow_null=True, help_text="Id of the team that members belong to.")
     tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list)
@@ -95,7 +95,7 @@ class CatalogSerializer(CatalogTermsSerializer):
 
 
 class RuleSerializer(Shape):
-    """A rule for the members of one group of a consumed catalog: their team, tags and primaries."""
+    """A rule for the members of one group in a consumed catalog: their team, tags and primaries."""
 
     group = Text(
         max_length=set_up_catalogs.LONGEST_GROUP, help_text="Group of members (RFC 9432) that the rule applies to."
@@ -110,7 +110,7 @@ class RuleSerializer(Shape):
 class RulesSerializer(Shape):
     """The rules of a consumed catalog.
 
-    For each member, the first rule that matches one of its groups applies.
+    For each member, the first rule that matches one of the member's groups applies.
     """
 
     rules = serializers.ListField(child=RuleSerializer(), max_length=set_up_catalogs.MOST_RULES)
@@ -136,7 +136,7 @@ class ConfirmationSerializer(Shape):
 
 
 class Catalogs(V2View):
-    """View to list consumed catalogs and to consume another one."""
+    """View that lists consumed catalogs and adds another one."""
 
     unconditional = True
 
@@ -144,7 +144,7 @@ class Catalogs(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List consumed catalogs.
 
-        A consumed catalog is a catalog zone of another server. The panel creates zones for its members. Needs the
+        A consumed catalog is another server's catalog zone. The panel creates zones for its members. Needs the
         permission `fleet`.
         """
         return page_by_id(request, access.catalogs_visible_to(self.actor), _catalogs_json)
@@ -153,8 +153,8 @@ class Catalogs(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Consume a catalog.
 
-        The panel transfers the catalog zone at once, then creates zones for its members. Needs the permission `nodes`
-        and the rights `create-zone`, `add`, `settings` and `delete-zone` for all zones.
+        The panel transfers the catalog zone immediately, then creates zones for its members. Needs the permission
+        `nodes` and the rights `create-zone`, `add`, `settings` and `delete-zone` for all zones.
         """
         actor = access.require_set_up(self.actor)
         values = read(NewCatalogSerializer, request.data)
@@ -169,7 +169,7 @@ class Catalogs(V2View):
 
 
 class OneCatalog(V2View):
-    """View to read, change or stop consuming a catalog."""
+    """View that reads, changes or stops consuming a catalog."""
 
     @api_operation("getCatalog", CatalogSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -183,7 +183,7 @@ class OneCatalog(V2View):
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
         """Change a consumed catalog.
 
-        Changes the settings for the catalog's members. Existing members get the new settings too. Fields that the
+        Changes the settings for the catalog's members. The new settings also apply to existing members. Fields that the
         request body omits stay unchanged. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
@@ -197,8 +197,8 @@ class OneCatalog(V2View):
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
         """Stop consuming a catalog.
 
-        Moves the catalog zone to the trash. The zones of its members stay, and the panel still transfers them from
-        their primaries. Needs the same rights as `createCatalog`.
+        Moves the catalog zone to the trash. Its members' zones remain, and the panel still transfers them from their
+        primaries. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         with _guard_write(request, actor, catalog_id):
@@ -207,7 +207,7 @@ class OneCatalog(V2View):
 
 
 class CatalogRules(V2View):
-    """View to read and set the rules of a consumed catalog."""
+    """View that reads and sets a consumed catalog's rules."""
 
     @api_operation("getCatalogRules", RulesSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
@@ -221,8 +221,8 @@ class CatalogRules(V2View):
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
         """Set the rules of a consumed catalog.
 
-        Replaces all rules. A rule without the secret of its key keeps the current secret. Needs the same rights as
-        `createCatalog`.
+        Replaces all rules. If a rule contains a key without its secret, the current secret is kept. Needs the same
+        rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(RulesSerializer, request.data)["rules"]
@@ -236,7 +236,7 @@ class CatalogRules(V2View):
 
 
 class CatalogConfirmation(V2View):
-    """View to confirm that many members leave a consumed catalog."""
+    """View that confirms the removal of many members from a consumed catalog."""
 
     unconditional = True  # the body has the revision
 
@@ -244,8 +244,8 @@ class CatalogConfirmation(V2View):
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
-        Confirm if more than `most_lost` percent of the members left in one revision of the catalog. The panel removes
-        the zones of these members within seconds. Needs the same rights as `createCatalog`.
+        Confirmation is needed if more than `most_lost` percent of the members left in one revision of the catalog. The
+        panel then removes the zones of these members within seconds. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
@@ -254,7 +254,7 @@ class CatalogConfirmation(V2View):
 
 
 class CatalogZones(V2View):
-    """View to list the members of a consumed catalog."""
+    """View that lists a consumed catalog's members."""
 
     @api_operation(
         "listCatalogZones",
@@ -297,9 +297,9 @@ def _catalogs_json(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
 
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
-    """Return the settings of a catalog that its ETag covers.
+    """Return the catalog settings that its ETag covers.
 
-    The catalog's state changes without a request, so the ETag doesn't cover the state.
+    The catalog's state changes without a request, so the ETag doesn't cover it.
     """
     terms = asdict(set_up_catalogs.terms_of(catalog))
     return {name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()}
@@ -329,7 +329,7 @@ def _listing_json(listing: Listing) -> dict[str, Any]:
 
 
 def _primaries(values: Mapping[str, Any]) -> Terms:
-    """Return these primaries as terms, without `uses_ixfr`, which is a setting of each zone."""
+    """Convert these primaries to `Terms`, without `uses_ixfr`, which is set for each zone."""
     return Terms(**{name: value for name, value in values.items() if name != "uses_ixfr"})
 
 
@@ -339,7 +339,7 @@ def _to_change(request: Request, catalog_id: int) -> tuple[Actor, Catalog]:
 
 
 def _guard_write(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for the catalog's settings, which locks the catalog and checks If-Match."""
+    """Return a `conditional_write` for the catalog's settings. It locks the catalog and checks If-Match."""
     return conditional_write(
         request, f"catalog/{catalog_id}", lambda: _terms_json(access.catalog_for(actor, catalog_id))
     )

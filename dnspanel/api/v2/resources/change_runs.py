@@ -1,4 +1,4 @@
-"""Resources of change runs, which make the same change in many zones: dry run, run and undo."""
+"""Resources for change runs, which make the same change in many zones: dry run, run and undo."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -67,7 +67,7 @@ class RunActSerializer(ZonesActSerializer):
 
 
 class ChangeRunSerializer(RunProgress):
-    """A run that changes zones: its act, its progress and its outcomes."""
+    """A run that changes zones: its action, its progress and its outcomes."""
 
     q = Text(
         required=False,
@@ -119,7 +119,7 @@ class ChangeRunZoneSerializer(Shape):
 
 
 class ChangeRuns(V2View):
-    """View to list the caller's change runs and to start one."""
+    """View that lists the caller's change runs and starts one."""
 
     unconditional = True
 
@@ -137,10 +137,10 @@ class ChangeRuns(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Start a run that changes zones.
 
-        Starts one of three runs: a dry run of one act over any number of zones, the real run after a dry run
+        Starts one of three runs: a dry run of one action on any number of zones, the real run after a dry run
         (`dry_run_of`), or the undo of a run (`undo_of`). A real run changes the zones that its dry run found. Changes
-        are published in several publications. Needs the right for the act in each zone. Zones that the run refuses are
-        listed with the reason. Read the run until its state is `done`.
+        are published in several publications. Needs the right for the action in each zone. Zones that the run rejects
+        are listed with the reason. Read the run until its state is `done`.
         """
         form_id = form_id_of(request)
         access.require(self.actor, Permission.READ)
@@ -150,7 +150,7 @@ class ChangeRuns(V2View):
 
 
 class OneChangeRun(V2View):
-    """View to read or cancel a change run."""
+    """View that reads or cancels a change run."""
 
     @api_operation("getChangeRun", ChangeRunSerializer)
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
@@ -166,7 +166,7 @@ class OneChangeRun(V2View):
     def delete(self, request: Request, change_run_id: int) -> HttpResponse:
         """Cancel a run that changes zones.
 
-        Stops an unfinished run. Changes that the run has already published stay. To undo them, start a run with
+        Stops an unfinished run. Changes that the run has already published remain. To undo them, start a run with
         `undo_of`.
         """
         run = change_run_queries.run_for(self.actor, change_run_id)
@@ -180,7 +180,7 @@ class OneChangeRun(V2View):
 
 
 class ChangeRunZones(V2View):
-    """View to list the outcome of a change run in each zone."""
+    """View that lists a change run's outcome in each zone."""
 
     @api_operation(
         "listChangeRunZones",
@@ -190,7 +190,7 @@ class ChangeRunZones(V2View):
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
         """List the zones of a run that changes zones.
 
-        Lists all zones that the run changes and the first 1,000 zones that it refuses. Each zone has its outcome.
+        Lists all zones that the run changes and the first 1,000 zones that it rejects, each with its outcome.
         """
         run = change_run_queries.run_for(self.actor, change_run_id)
         found = ChangeRunZone.objects.filter(run=run)

@@ -1,6 +1,6 @@
-"""Resources that change many RRsets of one zone, or of many zones, in one request.
+"""Resources that change many RRsets in one or many zones, in one request.
 
-All changes are published, or none. Every error has a pointer to its place in the request body.
+Either all changes are published, or none. Every error has a pointer to its place in the request body.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ _ANSWERS = {202: WrittenSerializer, 200: WrittenSerializer}
 
 @dataclass(frozen=True, slots=True)
 class ZoneRequest:
-    """The requested changes to one zone, and the pointer to these changes in the body."""
+    """The requested changes to one zone, and their pointer in the body."""
 
     zone: Zone
     orders: Sequence[Order]
@@ -49,17 +49,17 @@ class ZoneRequest:
 
 
 class ZoneChanges(V2View):
-    """View to change many RRsets of one zone."""
+    """View that changes many RRsets of one zone."""
 
     @api_operation("changeRRsets", _ANSWERS, request=ChangesSerializer, parameters=CHANGING)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
 
-        Publishes all changes as one revision, or none. Needs the rights `add`, `change` or `remove`, depending on each
-        change. Several changes to the same RRset are applied in the given order. `If-Match` takes the `ETag` of the
-        zone.
+        Publishes either all changes as one revision, or none. Needs the rights `add`, `change` or `remove`, depending
+        on each change. Several changes to the same RRset are applied in the given order. `If-Match` takes the zone's
+        `ETag`.
 
-        A request for more than 2,000 RRsets is also accepted or refused as a whole, but published in several
+        A request for more than 2,000 RRsets is also accepted or rejected as a whole, but published in several
         publications. `publications` lists all of them.
         """
         zone = access.zone_for_editing(self.actor, zone_name)
@@ -82,7 +82,7 @@ class ZoneChanges(V2View):
 
 
 class Bulk(V2View):
-    """View to change many RRsets of many zones."""
+    """View that changes many RRsets in many zones."""
 
     unconditional = True  # each zone can have `at_revision` instead
 
@@ -90,8 +90,8 @@ class Bulk(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Change RRsets of several zones.
 
-        Checks all changes to all zones first. Each change that is refused has an entry in `errors` with a pointer. If
-        one change is refused, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
+        Checks all changes to all zones first. Each rejected change has an entry in `errors` with a pointer. If one
+        change is rejected, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
 
         Up to 2,000 RRsets are published in one publication. A larger write takes several publications, which
         `publications` lists. Undoing one of these publications undoes the whole write.
@@ -125,7 +125,7 @@ def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
 
 
 def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
-    """Return the requested changes of each zone, with zones found by one query. Add each error to `faults`."""
+    """Parse the requested changes of each zone. Finds the zones with one query. Add each error to `faults`."""
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
         faults.wrong_list("/zones", value, "zones", 1, MOST_ZONES)
         return []
@@ -169,9 +169,9 @@ def _usable_zone(
     requests: Mapping[str, ZoneRequest],
     faults: Faults,
 ) -> Zone | None:
-    """Return the zone if it exists, the actor is allowed to edit it, and the body names it only once.
+    """Return the zone if it exists, the actor is allowed to edit it, and it occurs only once in the body.
 
-    Otherwise add the error to `faults` and return None.
+    Otherwise, add the error to `faults` and return None.
     """
     if name is None:
         return None
@@ -196,7 +196,7 @@ def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int 
 
 
 def _problem_with_pointers(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
-    """Return the problem for an error, with pointers to the items that caused the error."""
+    """Return the problem for an error, with pointers to the items that caused it."""
     if isinstance(exc, RuleViolations):
         return violations_at(exc, lambda violation: _violating(requests, violation.name, violation.type))
     problem = problem_of(exc)
@@ -233,8 +233,8 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
 def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
     """Return the pointer to the requested change that breaks a rule.
 
-    A rule can concern a neighbor of a changed RRset. If no change is requested for the violating RRset, return the
-    pointer to the closest enclosing zone, or "" if no requested zone encloses it.
+    The violating RRset can also be a neighbor of a changed RRset. Without a requested change to it, return the pointer
+    to the closest enclosing zone, or "" if no requested zone encloses it.
     """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):
@@ -244,6 +244,6 @@ def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
 
 
 def _pointer(zone_request: ZoneRequest, name: str, type: int) -> str:
-    """Return the pointer to the last requested change to this RRset, or to the zone if there is none."""
+    """Return the pointer to the last requested change to this RRset, or to the zone if no change was requested."""
     found = [order.pointer for order in zone_request.orders if order.key == (name, type)]
     return found[-1] if found else zone_request.pointer

@@ -1,4 +1,4 @@
-"""Resources that read and change how zones are signed, for one zone or many."""
+"""Resources that read and change how one or many zones are signed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -60,7 +60,7 @@ _REASON = TERMS[0]
 
 
 class ZoneDnssec(V2View):
-    """View to read and change how a zone is signed."""
+    """View that reads and changes how a zone is signed."""
 
     @api_operation("getZoneDnssec", {200: SigningSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -87,10 +87,10 @@ class ZoneDnssec(V2View):
         publication, or two if it replaces one NSEC3 chain with another. Needs the right `dnssec`. Fields that the
         request body omits stay unchanged.
 
-        The panel refuses NSEC3 and CDS without keys. It also refuses a change if validating resolvers that know the
-        parent zone's DS records would then reject the zone. Asking the parent to delete its DS needs `confirm`, and is
-        refused while a rollover needs that DS. A zone that is served with the signatures from its source accepts only
-        `{"signed": false}`, which removes the signatures.
+        The panel rejects NSEC3 and CDS without keys. It also rejects a change if it would make validating resolvers
+        that know the parent zone's DS records reject the zone. Asking the parent to delete its DS needs `confirm`, and
+        is rejected while a rollover needs that DS. A zone that is served with the signatures from its source accepts
+        only `{"signed": false}`, which removes the signatures.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         values = _take_confirmation(read(SigningPatchSerializer, request.data), [zone])
@@ -113,7 +113,7 @@ class ZoneDnssec(V2View):
 
 
 class BulkDnssec(V2View):
-    """View to change how many zones are signed."""
+    """View that changes how many zones are signed."""
 
     unconditional = True  # the result doesn't depend on the previous state
 
@@ -130,11 +130,11 @@ class BulkDnssec(V2View):
         """Change how zones are signed.
 
         Does the same as `changeZoneDnssec` for up to 1,000 zones (20 with new RSA keys) in one publication. If one zone
-        is refused, no zone changes. Needs the right `dnssec` for each zone. Every zone that is refused has an entry in
-        `errors`. With `dry_run` nothing is changed, and `plans` has the outcome for each zone.
+        is rejected, no zone changes. Needs the right `dnssec` for each zone. Every rejected zone has an entry in
+        `errors`. With `dry_run`, nothing is changed, and `plans` has the outcome for each zone.
 
         A change from one NSEC3 chain to another takes two publications. `{"signed": false}` removes the signatures of
-        zones that are served with the signatures from their source. Then all named zones must be of this kind.
+        zones that are served with the signatures from their source. The request must then contain only such zones.
         """
         body = read(BulkSigningSerializer, request.data)
         zones = _zones_named(self.actor, body["zones"])
@@ -176,16 +176,16 @@ def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[st
 
 
 def acting(request: Request, reason: str = "") -> Acting:
-    """Return the author, channel, time, reason and idempotency key of this request."""
+    """Return this request's author, channel, time, reason and idempotency key."""
     return Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
 
 
 def condition_on(
     request: Request, zone: Zone, tag: Callable[[SigningState], str | None], theirs: Callable[[SigningState], Any]
 ) -> Callable[[], None]:
-    """Return a function that raises Problem (412) unless the condition of the request holds.
+    """Return a function that raises Problem (412) unless the request's condition holds.
 
-    Call the function inside the transaction of the write. It locks the zone.
+    The caller must run the function inside the write's transaction. It locks the zone.
     """
     condition = condition_in(request)
 
@@ -290,7 +290,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
 
 
 def _refuse(plans: Sequence[SigningPlan]) -> None:
-    """Raise the problem of the first refused zone, if any, with a pointer to every refused zone."""
+    """Raise the problem of the first rejected zone, if any, with a pointer to every rejected zone."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:
         return
@@ -301,7 +301,7 @@ def _refuse(plans: Sequence[SigningPlan]) -> None:
 
 
 def _zones_named(actor: Actor, named: Sequence[str]) -> list[Zone]:
-    """Return the zones with these names in this order, found by one query.
+    """Return the zones with these names, in this order. Uses one query.
 
     Raise Problem with a pointer to each name that is unknown or listed twice.
     """

@@ -1,4 +1,4 @@
-"""Resources that compare a signed zone with the DS at its parent and with the answers of each node."""
+"""Resources that compare a signed zone with the DS at its parent and with each node's answers."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from dnspanel.zones.signing.safety import parent_here
 
 
 class DnssecParent(V2View):
-    """View to read the DS records at the parent zone, or to query the parent again."""
+    """View that reads the DS records at the parent zone, or queries the parent again."""
 
     unconditional = True  # the earlier result does not matter
 
@@ -42,8 +42,8 @@ class DnssecParent(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read the DS records at the parent zone.
 
-        Returns the last answers of every name server of the parent zone. The panel queries these servers once a day, or
-        once an hour while something is wrong. Needs the right `read`.
+        Returns the last answers of all the parent zone's name servers. The panel queries these servers once a day, or
+        once an hour while a problem exists. Needs the right `read`.
         """
         return answer(_parent_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
@@ -51,8 +51,8 @@ class DnssecParent(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Check the parent zone now.
 
-        A worker queries all name servers of the parent zone. Read the result with `getDnssecParent` until `waiting` is
-        false. Needs the right `dnssec`.
+        A worker queries all of the parent zone's name servers. Read the result with `getDnssecParent` until `waiting`
+        is false. Needs the right `dnssec`.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         ask_parent(zone=zone, now=timezone.now(), by=self.actor)
@@ -60,15 +60,15 @@ class DnssecParent(V2View):
 
 
 class DnssecNodes(V2View):
-    """View to check the DNSSEC answers of every node for a zone."""
+    """View that checks every node's DNSSEC answers for a zone."""
 
     @api_operation("listDnssecNodes", page_of(DnssecNodeSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Check a zone on every node.
 
         Queries every node over DNS for the zone's DNSKEY and SOA records and validates them. Returns the key tags, the
-        serial and the end of the SOA's signature. Needs the right `read`. The response takes up to three seconds if a
-        node does not answer.
+        serial, and the time when the SOA's signature expires. Needs the right `read`. The response takes up to three
+        seconds if a node doesn't respond.
         """
         page_request(request)
         zone, now = access.zone_for_reading(self.actor, zone_name), timezone.now()
@@ -88,15 +88,15 @@ class DnssecNodes(V2View):
 
 
 class UnprovenZones(V2View):
-    """View to list zones that don't validate on a node."""
+    """View that lists zones that don't validate on a node."""
 
     @api_operation("listUnprovenZones", page_of(UnprovenZoneSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
         """List zones that do not validate on a node.
 
-        Lists zones that stopped validating on a node although no publication caused it, oldest finding first. Until a
+        Lists zones that stopped validating on a node without a publication as the cause, oldest finding first. Until a
         zone validates on the node again, the panel sends the zone's changes to that node without the validation check.
-        Needs the permission `read`; only zones that the token can read are listed.
+        Needs the permission `read`. Only zones that the token can read are listed.
         """
         page = page_request(request, int)
         access.require(self.actor, Permission.READ)

@@ -1,4 +1,4 @@
-"""Resources of a zone's DNSSEC keys: create, import, change, delete, and export with the private part."""
+"""Resources for a zone's DNSSEC keys: create, import, change, delete, and export with the private part."""
 
 from typing import Any
 from uuid import uuid4
@@ -41,7 +41,7 @@ _REASON = TERMS[0]
 
 
 class DnssecKeys(V2View):
-    """View to list the DNSSEC keys of a zone, and to create or import one."""
+    """View that lists a zone's DNSSEC keys, and creates or imports one."""
 
     unconditional = True
 
@@ -64,8 +64,8 @@ class DnssecKeys(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Create or import a DNSSEC key.
 
-        Creates a new key, or imports one as private-key text or as the two files that BIND writes, then publishes the
-        zone. Needs the right `dnssec`. The panel refuses a key that would make validating resolvers reject the zone.
+        Creates a new key, or imports one as private-key text or as the two files that BIND writes. Then publishes the
+        zone. Needs the right `dnssec`. The panel rejects a key that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
@@ -82,7 +82,7 @@ class DnssecKeys(V2View):
 
 
 class DnssecKey(V2View):
-    """View to read, change or delete a DNSSEC key of a zone."""
+    """View that reads, changes or deletes one of a zone's DNSSEC keys."""
 
     @api_operation("getDnssecKey", {200: KeySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
@@ -102,8 +102,8 @@ class DnssecKey(V2View):
     def patch(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Change a DNSSEC key.
 
-        Sets whether the key signs and whether it is in the DNSKEY RRset, and publishes the zone. Needs the right
-        `dnssec`. The panel refuses a change that would make validating resolvers reject the zone.
+        Sets whether the zone is signed with the key and whether the key is in the DNSKEY RRset. Then publishes the
+        zone. Needs the right `dnssec`. The panel rejects a change that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(KeyPatchSerializer, request.data)
@@ -123,7 +123,7 @@ class DnssecKey(V2View):
         """Delete a DNSSEC key.
 
         Removes the key from the zone and publishes the zone. Needs the right `dnssec`. The panel destroys the private
-        part after a day. After that, only an export can restore the key. The panel refuses a deletion that would make
+        part after a day. After that, only an export can restore the key. The panel rejects a deletion that would make
         validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
@@ -137,7 +137,7 @@ class DnssecKey(V2View):
 
 
 class DnssecKeyExport(OneSecretView):
-    """View to export a DNSSEC key with its private part."""
+    """View that exports a DNSSEC key with its private part."""
 
     unconditional = True  # it changes nothing
 
@@ -160,7 +160,7 @@ class DnssecKeyExport(OneSecretView):
 
 
 def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
-    """Add the key in the body to the zone and return its id. Raise Problem with a pointer if the key is refused."""
+    """Add the key in the body to the zone and return its id. Raise Problem with a pointer if the key is rejected."""
     texts = sign.KeyTexts(body.get("private_key"), body.get("public_key"))
     others = {name: value for name, value in body.items() if name not in ("private_key", "public_key")}
     with (
@@ -171,7 +171,7 @@ def _add_key(zone: Zone, body: dict[str, Any], by: Acting) -> int:
 
 
 def _key(zone: Zone, key_id: int) -> KeyView:
-    """Return the zone's key with this id. Raise KeyUnknown if the zone doesn't have such a key."""
+    """Return the zone's key with this id. Raise KeyUnknown if it doesn't exist."""
     found = next((key for key in queries.keys_of(zone) if key.id == key_id), None)
     if found is None:
         raise KeyUnknown(zone.name, key_id)

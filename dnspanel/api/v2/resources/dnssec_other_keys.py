@@ -1,4 +1,4 @@
-"""Resources of the DNSSEC keys that other signers use for a zone: list, add and remove."""
+"""API resources to list, add and remove the DNSSEC keys that other signers use for a zone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,9 +54,9 @@ class OtherKeys(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add a key of another signer.
 
-        Publishes the given DNSKEY next to the zone's own keys (RFC 8901, model 2). A key with flags 257 is also
-        included in the zone's CDS and CDNSKEY records, if there are any. The zone must already be signed with the key's
-        algorithm. Needs the right `dnssec`.
+        Publishes the given DNSKEY next to the zone's own keys (RFC 8901, model 2). If the zone has CDS and CDNSKEY
+        records, a key with flags 257 is included in them. The zone must already be signed with the key's algorithm.
+        Needs the right `dnssec`.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewOtherKeySerializer, request.data)
@@ -73,9 +73,9 @@ class OneOtherKey(V2View):
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
         """Remove a key of another signer.
 
-        Publishes the DNSKEY records without this key. Needs the right `dnssec`. First let the other signer stop using
-        the key, and wait until its signatures have left all caches. After the removal, resolvers can no longer validate
-        these signatures.
+        Publishes the DNSKEY records without this key. Needs the right `dnssec`. Before the removal, the other signer
+        must stop using the key, and its signatures must have left all caches. Afterwards, resolvers can no longer
+        validate these signatures.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         by = acting(request, terms_of_query(request).reason)

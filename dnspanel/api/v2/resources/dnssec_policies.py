@@ -1,4 +1,4 @@
-"""Resources of DNSSEC policies, which define how zones should be signed, and of the policy of one zone."""
+"""API resources for DNSSEC policies, which define how zones should be signed, and for the policy of one zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -266,8 +266,8 @@ class ZonePolicy(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Detach the zone's own DNSSEC policy.
 
-        After that the zone uses the policy of its tags, else of its team, else the default policy. Needs the right
-        `dnssec`. How the zone is signed does not change.
+        After that, the zone uses the policy of its tags, or else of its team, or else the default policy. Needs the
+        right `dnssec`. How the zone is signed does not change.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         with conditional_write(request, f"zone-policy/{zone.pk}", lambda: zone_policy_json(zone, self.actor)):
@@ -322,7 +322,7 @@ def _json_of(policy_id: int, actor: Actor) -> dict[str, Any]:
 
 
 def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
-    """Return the policy that the query parameter `replaced_by` names. Raise Problem if it is unknown."""
+    """Return the replacement policy from the query parameter `replaced_by`. Raise Problem if it is unknown."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
@@ -332,7 +332,7 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
 
 
 def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
-    """Return the policy with the id in the body. Raise PolicyRefused if it is unknown or hidden from the actor."""
+    """Return the policy with this id from the body. Raise PolicyRefused if it is unknown or hidden from the actor."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
@@ -342,7 +342,7 @@ def _policy_in_body(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
 
 
 def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
-    """Return a policy in the form of a request body that would create the same policy."""
+    """Convert a policy to the values of a request body that creates an equal policy."""
     terms = policy_queries.terms_of(policy)
     nsec3 = terms.nsec3 or Nsec3()
     denial = {"method": "nsec" if terms.nsec3 is None else "nsec3", "salt": nsec3.salt.hex()}
@@ -367,7 +367,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
 
 
 def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:
-    """Return the tags and teams in a body, or None for each that stays unchanged.
+    """Return the tags and teams from a request body. Each is None if it stays unchanged.
 
     Raise PolicyRefused for an unknown team.
     """

@@ -1,4 +1,4 @@
-"""Resources of DNSSEC policy runs. A run signs zones as their policies define. A dry run previews the changes."""
+"""API resources for DNSSEC policy runs. A run signs zones as their policies define. A dry run previews the changes."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ _ACTS = [str(act) for act in Act]
 
 
 class PolicyRunSerializer(RunProgress):
-    """A run of DNSSEC policies over the zones of one policy or of a search."""
+    """A run that applies DNSSEC policies to the zones of one policy or of a search."""
 
     dry_run = serializers.BooleanField(
         read_only=True, help_text="True: the run only counts and lists changes. Always true without `dry_run_of`."
@@ -122,8 +122,8 @@ class OnePolicyRun(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read a run of DNSSEC policies.
 
-        Returns the run's state, its progress and the number of zones for each act. A token sees the runs that it
-        started.
+        Returns the run's state, its progress and the number of zones for each action (`act`). A token sees only the
+        runs that it started.
         """
         run = policy_runs.run_for(self.actor, run_id)
         return answer(policy_run_json(run), headers={"ETag": tag_of(what_stays(run))})
@@ -153,8 +153,8 @@ class PolicyRunZones(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """List the zones of a run of DNSSEC policies.
 
-        Returns the outcome of the run in each zone. Lists the first 100 zones for each act, and the first 1,000 zones
-        that were refused or need a rollover. The counts of the run include all zones.
+        Returns the outcome of the run in each zone. Lists the first 100 zones for each action (`act`), and the first
+        1,000 zones that were refused or need a rollover. The counts of the run include all zones.
         """
         run = policy_runs.run_for(self.actor, run_id)
         found = PolicyRunZone.objects.filter(run=run)

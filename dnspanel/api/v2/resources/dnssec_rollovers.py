@@ -1,4 +1,4 @@
-"""Resources of DNSSEC key rollovers: start, read and cancel a zone's rollover, and list rollovers under way."""
+"""API resources to start, read and cancel a zone's DNSSEC key rollover, and to list the rollovers in progress."""
 
 from typing import Any
 from uuid import uuid4
@@ -44,11 +44,11 @@ _PAGE = page_of(RolloverSerializer)  # one class for both uses: the document nee
 
 
 class RolloversUnderWay(V2View):
-    """View to list the rollovers that are under way in all zones."""
+    """View to list the rollovers in progress in all zones."""
 
     @api_operation("listRollovers", _PAGE, parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
-        """List DNSSEC rollovers under way.
+        """List DNSSEC rollovers in progress.
 
         Lists rollovers in zones that the token can read, oldest first. Needs the permission `read`.
         """
@@ -67,8 +67,8 @@ class RolloverKinds(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
 
-        Each kind has the reason if the zone's keys do not allow the rollover, and the damage that an emergency rollover
-        would cause. Needs the right `read`.
+        If the zone's keys do not allow a kind of rollover, the kind includes the reason. It also includes the damage
+        that an emergency rollover causes. Needs the right `read`.
         """
         page_request(request)
         zone, now = access.zone_for_reading(self.actor, zone_name), timezone.now()
@@ -140,7 +140,7 @@ class OneRollover(V2View):
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Read a DNSSEC rollover.
 
-        Returns the rollover's step, the reason why it waits and the earliest time of the next step. Also returns the
+        Returns the rollover's step, the reason for waiting and the earliest time of the next step. Also returns the
         nodes that are behind, and the DS records to add or remove at the parent. Needs the right `read`.
         """
         row = _rollover(access.zone_for_reading(self.actor, zone_name), rollover_id)
@@ -163,8 +163,8 @@ class RolloverCancel(V2View):
     def post(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
         """Cancel a DNSSEC rollover.
 
-        Returns to the previous keys in several steps, which wait like the steps of the rollover. Needs the right
-        `dnssec`. The panel refuses to cancel if going back is not safe.
+        Returns to the previous keys in several steps. These steps wait in the same way as the steps of the rollover.
+        Needs the right `dnssec`. The panel refuses to cancel if returning to the previous keys is not safe.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(RolloverCancelSerializer, request.data)
@@ -191,7 +191,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """Return `by` with a form id, which later finds the request's publications. If `by` has none, the id is random."""
+    """Return `by` with a form id, used to find the request's publications later. The id is random if `by` has none."""
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 
 

@@ -1,4 +1,4 @@
-"""Resources of the draft of a token's owner: read, edit, review, resolve conflicts, publish and discard.
+"""API resources to read, edit, review, publish and discard the draft of a token's owner, and to resolve conflicts.
 
 A token works in its owner's draft within its scope. Zones and RRsets outside the scope are hidden from the token and
 stay in the draft.
@@ -123,8 +123,8 @@ class DraftRRset(V2View):
         """Put an RRset into the draft.
 
         Saves the given records in your draft. With `wanted: null`, publishing the draft deletes the RRset. Needs the
-        rights `add`, `change` or `remove`. `base_revision` is the revision of the zone that your change is based on. If
-        other people have published a change to the RRset since then, your change becomes a conflict and does not
+        rights `add`, `change` or `remove`. `base_revision` is the zone revision that your change is based on. If
+        someone else has published a change to the RRset since then, your change becomes a conflict and does not
         overwrite theirs.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
@@ -176,9 +176,9 @@ class DraftPublish(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Publish the draft.
 
-        Publishes the draft, or its changes to some zones, in one publication with one revision of each zone. If a
-        change is refused, nothing is published. Needs the rights `add`, `change` or `remove`. `If-Match` takes the
-        `ETag` of the draft.
+        Publishes the draft, or only its changes to some zones, in one publication with one revision per zone. If any
+        change is rejected, nothing is published. Needs the rights `add`, `change` or `remove`. `If-Match` accepts the
+        draft's `ETag`.
         """
         body = read(PublishDraftSerializer, request.data)
         with _draft_write(request, self.actor):
@@ -198,7 +198,7 @@ class ConflictResolve(V2View):
         """Resolve a conflict in the draft.
 
         A change conflicts if someone else has published a different change to the same RRset. `theirs` drops your
-        change, `mine` lets your change replace the published one, and `both` keeps the records of both changes.
+        change, `mine` replaces the published change with yours, and `both` keeps the records of both changes.
         """
         operation = next((o for o in _operations(self.actor) if o.pk == operation_id), None)
         if operation is None:
@@ -211,12 +211,12 @@ class ConflictResolve(V2View):
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for the draft, which locks the draft and checks If-Match."""
+    """Return a `conditional_write` that locks the draft and checks If-Match."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
 
 
 def _operation_write(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for one change in the draft. It locks the whole draft and checks If-Match."""
+    """Return a `conditional_write` for one change in the draft, which locks the whole draft and checks If-Match."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
 
 
@@ -228,7 +228,7 @@ def publish_seen(
     *,
     of: NamedDraft | None = None,
 ) -> Publication:
-    """Publish the changes to these zones in the draft, or in the named draft `of`, with the options in `body`.
+    """Publish the draft's changes to these zones, or those of the named draft `of`, with the options in `body`.
 
     `body` has the shape of `PublishDraftSerializer`. Raise the same errors as `revision.publish`, but leave out
     conflicts on RRsets that the actor is not allowed to see.
@@ -268,7 +268,7 @@ def _operations(actor: Actor) -> list[Operation]:
 def _draft_json(actor: Actor) -> dict[str, Any]:
     """Return the number of changes that the actor can see in the draft, by zone.
 
-    `digest` identifies these changes: if one of them changes, so does `digest`.
+    `digest` identifies these changes. It changes whenever one of them changes.
     """
     operations = _operations(actor)
     zones: dict[str, dict[str, Any]] = {}
@@ -296,7 +296,7 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
 
 
 def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
-    """Return the body of a PUT and its RRset, which is None for a deletion. Raise Problem if the body is invalid."""
+    """Return the body of a PUT and the RRset in it, or None for a deletion. Raise Problem if the body is invalid."""
     value = request.data
     if not isinstance(value, dict):
         return read(DraftedSerializer, value), None  # raises ValidationError
@@ -315,7 +315,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the named zones. Without names, return the zone in the query, or else all zones with visible changes."""
+    """Return the named zones. Without names, return the zone from the query, or else all zones with visible changes."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)

@@ -1,4 +1,4 @@
-"""Resources of audit log destinations. Callers need an administrator's token without limits."""
+"""API resources for audit log destinations. Callers need an administrator's token without limits."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -112,8 +112,8 @@ class EvidenceDestinations(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a destination of the audit log.
 
-        The panel starts to send audit entries to the destination, from now on or from the beginning of the log. Needs
-        an administrator's token without limits.
+        The panel starts to send audit entries to the destination, either only new entries or the whole log from its
+        beginning. Needs an administrator's token without limits.
         """
         now = timezone.now()
         verbs.require_operator(self.actor)
@@ -210,7 +210,7 @@ def _settings_of(destination: Destination) -> dict[str, Any]:
 
 
 def _told_apart(destination: Destination) -> dict[str, Any]:
-    """Return the values that the ETag of a destination covers. `version` increases when a secret changes."""
+    """Return the values that a destination's ETag covers. `version` increases when a secret changes."""
     return {**_settings_of(destination), "version": destination.version}
 
 
@@ -225,7 +225,7 @@ def _answer_row(row: DestinationRow, status: int = 200, **headers: str) -> HttpR
 
 
 def _guard_write(request: Request, destination_id: int) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for this destination, which locks the destination and checks If-Match."""
+    """Return a `conditional_write` that locks this destination and checks If-Match."""
     return conditional_write(
         request,
         f"evidence-destination/{destination_id}",

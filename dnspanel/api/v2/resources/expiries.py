@@ -1,4 +1,4 @@
-"""The resource that lists RRsets with a scheduled removal in all zones, earliest removal first."""
+"""API resource that lists RRsets with a scheduled removal in all zones, earliest removal first."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -54,8 +54,8 @@ class Expiries(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List RRsets that will be removed.
 
-        Lists RRsets of all zones that have a time of removal, earliest first. If the panel couldn't remove an RRset in
-        time, `refusal` gives the reason. A page can have fewer items than `limit` although more follow, so read pages
+        Lists RRsets of all zones that have a removal time, earliest first. If the panel couldn't remove an RRset in
+        time, `refusal` gives the reason. A page can have fewer items than `limit` even if more follow, so read pages
         until `next` is null.
         """
         page = page_request(request, int, int)

@@ -1,4 +1,4 @@
-"""The resource of the scheduled removal of one RRset: read, set and cancel."""
+"""API resource to read, set and cancel the scheduled removal of one RRset."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -57,9 +57,9 @@ class RRsetExpiry(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Set the removal time of an RRset.
 
-        At that time the panel removes the RRset with its current records, in a separate publication in your name. The
+        At that time the panel publishes the removal of the RRset, whatever its records are then, in your name. The
         RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes to the
-        RRset do not change the time. Deleting the RRset also deletes the time.
+        RRset do not change the removal time. Deleting the RRset also deletes its removal time.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)

@@ -1,4 +1,4 @@
-"""Resources of exports: a worker writes zones into a file, which the panel keeps for a day."""
+"""API resources for exports. A worker writes zones into a file, which the panel keeps for a day."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ class Gzip(JSONOnly):
 
 
 class Octets(Gzip):
-    """A renderer for `application/octet-stream`, so that every generated client can read the export's file."""
+    """A renderer for `application/octet-stream`. Every generated client can read files of this media type."""
 
     media_type = "application/octet-stream"
     format = "bin"

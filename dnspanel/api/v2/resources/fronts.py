@@ -1,4 +1,4 @@
-"""Resources of fronts: the settings of a front's dnsdist, and the state of the nodes behind it."""
+"""API resources for the settings of a front's dnsdist, and for the state of the nodes behind the front."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -28,7 +28,7 @@ def _most(name: str) -> int:
 
 
 class FrontBackendSerializer(serializers.Serializer):
-    """A node behind a front, in the state that the front's dnsdist reports."""
+    """A node behind a front, with the state that the front's dnsdist reports."""
 
     name = serializers.CharField()
     address = serializers.CharField()
@@ -93,7 +93,8 @@ class OneFront(V2View):
     def get(self, request: Request, name: str) -> HttpResponse:
         """Read a front.
 
-        Returns the settings of a dnsdist and the state of the nodes behind it. Needs the permission `fleet`.
+        Returns the settings of the front's dnsdist and the state of the nodes behind the front. Needs the permission
+        `fleet`.
         """
         access.require(self.actor, Permission.FLEET)
         return _answer(_front(name))
@@ -125,9 +126,9 @@ def _front(name: str) -> Node:
 
 
 def _set(node: Node) -> dict[str, Any]:
-    """Return the settings of a front that its ETag covers.
+    """Return the settings that a front's ETag covers.
 
-    The state of the nodes behind the front changes every second, so the ETag doesn't cover it.
+    The ETag doesn't cover the state of the nodes behind the front, because it changes every second.
     """
     return asdict(fronts.terms_of(node))
 

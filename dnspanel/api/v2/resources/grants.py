@@ -1,6 +1,6 @@
-"""Resources of grants to people and teams.
+"""API resources for grants to people and teams.
 
-Without the permission `people`, people see only their own and their teams' grants, and tokens see none.
+Without the permission `people`, people see only their own grants and those of their teams. Tokens then see none.
 """
 
 from typing import Any
@@ -137,8 +137,8 @@ def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
 def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":
     """Select the grants that the actor is allowed to see.
 
-    An actor with the permission `people` sees all grants. Without the permission, people see their own grants and their
-    teams' grants, and a token sees none.
+    An actor with the permission `people` sees all grants. Without the permission, people see their own grants and those
+    of their teams, and a token sees none.
     """
     rows = GrantRow.objects.select_related("created_by", "user", "team")
     if Permission.PEOPLE in actor.permissions:

@@ -1,4 +1,4 @@
-"""Resources of an import's files. A file is uploaded whole or in chunks, and an upload can be resumed hours later."""
+"""API resources for an import's files. Files are uploaded whole or in chunks; an upload can be resumed hours later."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class UploadedSerializer(serializers.Serializer):
 
 
 class Octets(BaseParser):
-    """A parser that leaves the body unread, because the view reads it in pieces."""
+    """A parser that leaves the request body unread, because the view reads it in pieces."""
 
     media_type = "application/octet-stream"
 
@@ -74,7 +74,7 @@ class ImportFile(V2View):
         """Upload a file of an import.
 
         The request body is the whole file, or, with `offset`, one chunk of the file. An interrupted chunk does not
-        change the file. After 409, continue at the `offset` in the response. Needs the permission `edit`.
+        change the file. If the status is 409, continue at the `offset` in the response. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         offset = _number(request, "offset")

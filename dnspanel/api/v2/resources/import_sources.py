@@ -1,6 +1,6 @@
 """Serializers for the source of an import.
 
-The request body has one member for each kind of source.
+The request body has one field for each kind of source.
 """
 
 import base64
@@ -49,7 +49,7 @@ _COLUMNS = (
 
 
 class OptionsSerializer(Shape):
-    """The options of an import: for reading zones, and for new and existing zones."""
+    """The options of an import: how to read zones, and how to handle new and existing zones."""
 
     new = Choice(
         choices=[("create", "create"), ("skip", "skip")],
@@ -148,7 +148,7 @@ class PowerdnsApiSerializer(Shape):
 class PowerdnsSqlSerializer(Shape):
     """The database of a PowerDNS server.
 
-    A database user with read access is enough.
+    A database user with read-only access is enough.
     """
 
     kind = Choice(
@@ -195,7 +195,7 @@ class CsvSerializer(Shape):
 
 
 def options_of(values: dict[str, Any], before: Options) -> Options:
-    """Return the options `before`, updated with `values`.
+    """Return a copy of the options `before`, updated with `values`.
 
     Raise ValidationError if TTL options contradict each other.
     """
@@ -208,7 +208,7 @@ def options_of(values: dict[str, Any], before: Options) -> Options:
 
 
 def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str] | None]:
-    """Return the arguments for `jobs.create_job`: the source's parameters, and its secrets separately."""
+    """Return the arguments for `jobs.create_job`: the source's parameters, and separately its secrets."""
     if source == SourceKind.CSV:
         return {"mapping": asdict(CsvMapping(**told))}, None
     secret = {name: told.pop(name) for name in ("tsig_secret", "key", "password") if told.get(name)}

@@ -1,4 +1,4 @@
-"""Resources of an import's zones: their planned actions, and the errors and remarks with line numbers."""
+"""API resources for an import's zones with their planned actions, and for its errors and remarks with line numbers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +63,7 @@ class ImportZoneSerializer(serializers.Serializer):
 
 
 class FaultSerializer(serializers.Serializer):
-    """An error or a remark, with its place in the source."""
+    """An error or a remark, with its position in the source."""
 
     id = serializers.IntegerField()
     severity = serializers.ChoiceField(choices=[(word, word) for word in SEVERITIES])

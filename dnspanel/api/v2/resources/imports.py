@@ -1,6 +1,6 @@
-"""Resources of imports: create an import, follow its progress, choose zones, publish, cancel and undo.
+"""API resources to create, follow, publish, cancel and undo imports, and to change their options.
 
-Each step needs a request. So the client can review the plan before anything is published.
+Each step needs its own request. This lets the client review the plan before anything is published.
 """
 
 from collections.abc import Callable
@@ -114,7 +114,7 @@ class ImportSerializer(Shape):
 class ImportStepSerializer(ImportSerializer):
     """An import after a step.
 
-    In a dry run, `reasons` are the reasons why the step would need `confirm`.
+    In a dry run, `reasons` lists why the step needs `confirm`.
     """
 
     reasons = serializers.ListField(
@@ -127,7 +127,8 @@ class ImportStepSerializer(ImportSerializer):
 class NewImportSerializer(ImportSerializer):
     """An import to create.
 
-    If the source is a set of files, upload the files afterwards. The panel reads other sources at once.
+    If the source is a set of files, upload the files after creating the import. The panel starts to read other sources
+    at once.
     """
 
     paste = sources.PasteSerializer(write_only=True, required=False)
@@ -174,7 +175,7 @@ class ListedImportSerializer(serializers.Serializer):
 
 
 class ChangeImportSerializer(Shape):
-    """The fields that can be changed in a waiting import."""
+    """The fields that can be changed while an import is waiting."""
 
     options = sources.OptionsSerializer()
 
@@ -206,9 +207,9 @@ class Imports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
-        After this, upload files and run `scan`, or wait while the panel reads the source. Review the zones, and run
-        `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add
-        whole zones.
+        After this, upload files and run `scan`, or wait while the panel reads the source. Then review the zones, and
+        run `plan` and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can
+        add whole zones.
         """
         actor = require_imports(self.actor)
         job = _create(request, actor, read(NewImportSerializer, request.data))
@@ -222,7 +223,7 @@ class OneImport(V2View):
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """Read an import.
 
-        Returns the import's state, progress and numbers. Needs the permission `edit`.
+        Returns the import's state, progress and counts. Needs the permission `edit`.
         """
         return _answer(job_of(request, import_id))
 
@@ -264,13 +265,13 @@ class ImportAct(V2View):
     def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
         """Scan, plan, apply, pause, resume, cancel or undo an import.
 
-        `scan` reads the uploaded files. `plan` is a dry run. `apply` publishes the changes in the plan, in several
-        publications. `replan` plans zones again that changed after the dry run. `undo` reverts the published changes,
-        except where someone has changed the zone since then. Needs the permission `edit`, and the rights over the
-        zones.
+        `scan` reads the uploaded files. `plan` is a dry run. `apply` publishes the planned changes, in several
+        publications. `replan` makes a new plan for zones that changed after the dry run. `undo` reverts the published
+        changes, except where someone has changed the zone since then. Needs the permission `edit`, and the rights over
+        the zones.
 
         With `dry_run`, the response shows the import as it would be after the step. `reasons` lists the reasons why
-        `apply` or `undo` would need `confirm`.
+        `apply` or `undo` needs `confirm`.
         """
         job = job_of(request, import_id)
         if act not in ACTS:
@@ -299,12 +300,12 @@ def require_imports(actor: Actor) -> Actor:
 
 
 def job_of(request: Request, import_id: int) -> ImportJob:
-    """Return the import with this id. Raise Forbidden if the actor can't import, Unknown if the import is hidden."""
+    """Return the import with this id. Raise Forbidden if the actor can't import, or Unknown if it is hidden."""
     return queries.job_for(require_imports(actor_in(request)), import_id)
 
 
 def stable(job: ImportJob) -> dict[str, Any]:
-    """Return the values that the ETag of an import covers. Progress changes without a request and is not covered."""
+    """Return the values that an import's ETag covers. Progress is not covered, because it changes without a request."""
     return {"id": job.pk, "state": job.state, "paused": job.paused, "options": Options.from_json(job.options).to_json()}
 
 
@@ -384,6 +385,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded_zone(row: Any) -> GuardedZone:
-    """Return a zone of an import that would lose many RRsets, with the reason why it needs confirmation."""
+    """Convert an import's zone that would lose many RRsets, with the reason why it needs confirmation."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

@@ -1,4 +1,4 @@
-"""Resources of zone transfers without a TSIG key, and of additional addresses that receive NOTIFY."""
+"""API resources for zone transfers without a TSIG key, and for additional addresses that receive NOTIFY."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class NoticeSerializer(serializers.Serializer):
 
 
 class KeylessTransfersSerializer(Shape):
-    """The networks that can transfer a zone without a key, and the addresses that receive NOTIFY."""
+    """The networks that can transfer a zone without a TSIG key, and the addresses that receive NOTIFY."""
 
     networks = serializers.ListField(
         child=Text(max_length=49),
@@ -52,7 +52,7 @@ class KeylessTransfersSerializer(Shape):
 
 
 class KeylessTransfers(V2View):
-    """View to read and set the networks that can transfer a zone without a key, and the addresses that get NOTIFY."""
+    """View to read and set the networks that can transfer a zone without a key, and the NOTIFY addresses."""
 
     @api_operation("getKeylessTransfers", KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -67,9 +67,9 @@ class KeylessTransfers(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set transfers without a key.
 
-        Replaces the networks that can transfer the zone and the addresses that receive NOTIFY. API v1 shows them as the
-        metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right `settings`, and a token that can read the whole
-        zone.
+        Replaces the networks that can transfer the zone without a TSIG key, and the addresses that receive NOTIFY. API
+        v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right `settings`, and a token that
+        can read the whole zone.
         """
         zone = _zone(request, zone_name)
         values = read(KeylessTransfersSerializer, request.data)
@@ -83,7 +83,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _set(found: keyless.Keyless) -> dict[str, Any]:
-    """Return the settings that the ETag covers. The results of NOTIFY change without a request and are not covered."""
+    """Return the settings that the ETag covers. It doesn't cover NOTIFY results, which change without a request."""
     return {"networks": found.networks, "addresses": found.addresses}
 
 

@@ -1,4 +1,4 @@
-"""Resources of a zone's locks. Only the manager of a lock can change locked records."""
+"""API resources for a zone's locks. Only the manager of a lock can change the locked records."""
 
 from typing import Any
 
@@ -72,8 +72,8 @@ class ZoneLocks(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Lock a zone, a name or an RRset.
 
-        From then on only the manager of the lock can change or delete the locked records, in any part of the panel.
-        Needs the right `settings`; anyone with this right can delete the lock.
+        From then on, only the manager of the lock can change or delete the locked records, in every part of the panel.
+        Needs the right `settings`. Anyone with this right can delete the lock.
         """
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         values = read(NewLockSerializer, request.data)

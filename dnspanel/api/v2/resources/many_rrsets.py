@@ -1,4 +1,4 @@
-"""The resource that makes the same change to many RRsets, found by a search or listed in the request."""
+"""API resource that makes the same change to many RRsets, found by a search or listed in the request."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -57,7 +57,7 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 
 
 class ManyRRsets(V2View):
-    """View to make the same change to many RRsets of any zones."""
+    """View to make the same change to many RRsets, in any zones."""
 
     @api_operation(
         "actOnRRsets",
@@ -71,10 +71,10 @@ class ManyRRsets(V2View):
         parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Act on RRsets of any zones.
+        """Change many RRsets in any zones.
 
-        Applies one act to all RRsets that a search finds, or to the listed RRsets, at most 20,000. All changes are in
-        one publication, which can be undone as a whole. Needs the rights `add`, `change` or `remove`.
+        Applies one action to all RRsets that a search finds, or to the listed RRsets, at most 20,000. All changes are
+        in one publication, which can be undone as a whole. Needs the rights `add`, `change` or `remove`.
 
         RRsets that would become invalid, or that the token is not allowed to change, stay unchanged and are counted in
         `outcome`. With `dry_run` nothing is published. To publish exactly the changes of a dry run, send its `ETag` as
@@ -103,7 +103,7 @@ class ManyRRsets(V2View):
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
-    """Return the changes that the act would make. Raise Problem or SearchTooGeneral for too wide a search."""
+    """Return the changes that the action would make. Raise Problem or SearchTooGeneral if the search is too general."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())
@@ -120,7 +120,7 @@ def _selection(body: Mapping[str, Any]) -> WideSelection:
 
 
 def search_in(text: str) -> str:
-    """Return the search in `q`. Raise Problem if the search is empty or can't be parsed."""
+    """Return the search in the body's `q`. Raise Problem if the search is empty or can't be parsed."""
     if unclear := unclear_in(text):
         raise bad_value("/q", unclear)
     if not text.strip():
@@ -129,7 +129,7 @@ def search_in(text: str) -> str:
 
 
 def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
-    """Return the keys of the RRsets that the body names. Raise Problem with a pointer to each invalid name."""
+    """Return the keys of the RRsets that are listed in the body. Raise Problem with a pointer to each invalid name."""
     faults = Faults()
     keys = []
     for index, each in enumerate(named):
@@ -142,7 +142,7 @@ def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
 
 
 def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
-    """Return the act in the body. Raise Problem for missing, unknown or invalid members."""
+    """Return the action in the body. Raise Problem for missing, unknown or invalid fields."""
     refuse_members(body, MEMBERS)
     op = body["op"]
     try:
@@ -153,9 +153,9 @@ def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
 
 
 def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], set[str]]]) -> None:
-    """Raise Problem for missing or unknown members of an act.
+    """Raise Problem for missing or unknown fields of an action.
 
-    `known` maps each act to its required and its optional members.
+    `known` maps each action to its required and its optional fields.
     """
     needed, optional = known[act["op"]]
     faults = Faults()

@@ -1,4 +1,4 @@
-"""The resource that changes or deletes many zones, found by a search or listed in the request.
+"""API resource to change or delete many zones, found by a search or listed in the request.
 
 A change sets tags or the team.
 """
@@ -59,14 +59,14 @@ class ManyZones(V2View):
         parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
-        """Act on zones.
+        """Change or delete many zones.
 
-        Applies one act to all zones that a search finds, or to the listed zones. Changing tags or the team needs the
-        right `settings` and publishes nothing. Deleting needs `delete-zone`, takes at most 1,000 zones and makes one
-        publication.
+        Applies one action to all zones that a search finds, or to the listed zones. Changing tags or the team needs the
+        right `settings` and publishes nothing. Deleting needs the right `delete-zone`, takes at most 1,000 zones and
+        makes one publication.
 
-        Zones that the token is not allowed to change, and zones that someone else is changing at that moment, stay
-        unchanged and are listed in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as
+        Zones that the token is not allowed to change, or that someone else is changing at that moment, stay unchanged
+        and are listed in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as
         `If-Match`.
         """
         body = read(ManyZonesSerializer, request.data)
@@ -107,13 +107,16 @@ def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) ->
 
 
 def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
-    """Return the outcome of the write. Include zones that the preview refused or left unchanged."""
+    """Return the outcome of the write, plus the zones that the preview refused or left unchanged."""
     refused = {zone.pk: (zone, reason) for zone, reason in [*preview.refused, *done.refused]}
     return ZonesOutcome(done.changed, preview.unchanged + done.unchanged, list(refused.values()))
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Preview the act (a deletion if `marks` is None) and return its outcome. Raise Problem for too many zones."""
+    """Return the outcome that the action would have. Raise Problem if too many zones match.
+
+    The action is a deletion if `marks` is None.
+    """
     try:
         with searching_for(selection.search):
             if marks is None:
@@ -132,7 +135,7 @@ def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
 
 
 def marks_in(act: Mapping[str, Any], actor: Actor) -> Marks:
-    """Return the tags or the team that the act sets. Raise Problem if they are invalid."""
+    """Return the tags or the team that the action sets. Raise Problem if they are invalid."""
     try:
         if act["op"] == ADD_TAGS:
             return marks_of(add=act["tags"])

@@ -1,4 +1,4 @@
-"""The resource of the caller's own token. Clients call it first, to check that their token works."""
+"""API resource for the caller's own token. Clients can use it to check that their token works."""
 
 from django.http import HttpResponse
 from rest_framework import serializers
@@ -33,7 +33,7 @@ class OwnTokenSerializer(serializers.Serializer):
 class MeSerializer(serializers.Serializer):
     """The owner of the token, and the token's own permissions.
 
-    A token never has more permissions than its owner, nor more than its scope allows.
+    A token never has more permissions than its owner has or its scope allows.
     """
 
     user = serializers.CharField()
@@ -51,8 +51,8 @@ class Me(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the token.
 
-        Returns the token's owner, rights, limits and expiry time, and the version of the panel. Every token can read
-        this.
+        Returns the token's owner, rights, limits and expiry time, and the version of the panel. Every token can use
+        this operation.
         """
         token = self.actor.token
         assert token is not None  # HasToken

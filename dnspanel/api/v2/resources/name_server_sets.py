@@ -1,4 +1,4 @@
-"""Resources of name server sets. A set defines the NS records and the SOA names of the zones that follow the set."""
+"""API resources for name server sets. A set defines the NS records and SOA names of the zones that follow it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ from dnspanel.zones.values.soa import DEFAULT_TTL
 
 
 class NameServerSerializer(Shape):
-    """A name server with its own addresses, or with the nodes whose addresses it uses."""
+    """A name server, with its own addresses or with nodes that provide the addresses."""
 
     name = Text(max_length=1100)
     addresses = serializers.ListField(
@@ -91,7 +91,7 @@ class NameServerSetSerializer(Shape):
 
 
 class FollowedSetSerializer(Shape):
-    """The set of name servers that a zone follows, and the differences between zone and set."""
+    """The name server set that a zone follows, and the differences between zone and set."""
 
     set = serializers.IntegerField(allow_null=True, help_text="Id of the set; null: none, or hidden from this token.")
     version = serializers.IntegerField(allow_null=True, help_text="Version of the zone's last update.")
@@ -250,7 +250,7 @@ def _door(request: Request, set_id: int) -> ZoneTemplate:
 
 
 def _content(values: Mapping[str, Any]) -> edit_template.Text:
-    """Return the content of a version of the set. Raise TemplateRefused for invalid values, with pointers."""
+    """Return the content of a set's version. Raise TemplateRefused with pointers for invalid values."""
     hosts, faults = [], {}
     for index, each in enumerate(values["servers"]):
         try:

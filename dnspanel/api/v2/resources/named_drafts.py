@@ -1,4 +1,4 @@
-"""Resources of saved drafts: list, save the current draft, review, publish, resume, release and delete.
+"""API resources to list, save, review, publish, resume, release and delete saved drafts.
 
 A token sees saved drafts that belong to its owner or are shared with its owner. The token's scope must cover at least
 one change in the draft.
@@ -42,7 +42,7 @@ from dnspanel.zones.rights import access
 class NamedDraftSerializer(Shape):
     """A saved draft.
 
-    Its numbers count only zones and RRsets that the token can see.
+    All counts cover only zones and RRsets that the token can see.
     """
 
     key = serializers.UUIDField(help_text="Id of the draft in paths.")
@@ -56,7 +56,7 @@ class NamedDraftSerializer(Shape):
 
 
 class NewNamedDraftSerializer(Shape):
-    """The name under which to save the draft, and the zones whose changes to save."""
+    """The name for the saved draft, and the zones whose changes to save."""
 
     name = Text(max_length=LONGEST_NAME)
     zones = serializers.ListField(
@@ -65,7 +65,7 @@ class NewNamedDraftSerializer(Shape):
 
 
 class TakeUpSerializer(Shape):
-    """The choice for unnamed changes in the current draft.
+    """What to do with unnamed changes in the current draft.
 
     The changes are saved under a name, or moved into the resumed draft.
     """
@@ -104,8 +104,8 @@ class NamedDraftList(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Save the draft under a name.
 
-        Moves your draft, or its changes to some zones, to a saved draft with the given name. Needs the rights `add`,
-        `change` or `remove` in its zones.
+        Moves your draft, or only its changes to some zones, to a saved draft with the given name. Needs the rights
+        `add`, `change` or `remove` in these zones.
         """
         values = read(NewNamedDraftSerializer, request.data)
         zones = _zones(self.actor, values.get("zones"))
@@ -128,8 +128,8 @@ class OneNamedDraft(V2View):
     def delete(self, request: Request, key: UUID) -> HttpResponse:
         """Delete a saved draft.
 
-        Deletes the draft and all its changes. Nothing is published. Only the owner of the draft can delete it; needs
-        the permission `edit`.
+        Deletes the draft and all its changes. Nothing is published. Only the draft's owner can delete it. Needs the
+        permission `edit`.
         """
         named = _to_change(self.actor, key)
         with _write(request, self.actor, key):
@@ -163,8 +163,8 @@ class NamedDraftPublish(V2View):
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Publish a saved draft.
 
-        Publishes the changes that the token can see in one publication, or nothing. Needs the rights `add`, `change` or
-        `remove`. When no changes are left in the draft, the draft is deleted.
+        Publishes the changes that the token can see, in one publication, or nothing. `zones` limits this to some zones.
+        Needs the rights `add`, `change` or `remove`. The draft is deleted if no changes are left in it.
         """
         named = _to_change(self.actor, key)
         body = read(PublishDraftSerializer, request.data)
@@ -195,14 +195,14 @@ class NamedDraftTakeUp(V2View):
 
 
 class NamedDraftPutBack(V2View):
-    """View to release a saved draft, so that someone else can resume it."""
+    """View to release a saved draft, which lets someone else resume it."""
 
     @api_operation("releaseNamedDraft", NamedDraftSerializer, request=None, parameters=[IF_MATCH, IDEMPOTENCY_KEY])
     def post(self, request: Request, key: UUID) -> HttpResponse:
         """Release a saved draft.
 
-        Ends the work in the draft, so that someone else can resume it. Only the owner and the person who works in the
-        draft can release it; needs the permission `edit`.
+        Someone else can then resume the draft. Only the owner and the person who is working in the draft can release
+        it. Needs the permission `edit`.
         """
         named = _to_change(self.actor, key)
         with _write(request, self.actor, key):
@@ -231,7 +231,7 @@ def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
 
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:
-    """Return the `conditional_write` for the saved draft, which locks the draft and checks If-Match."""
+    """Return a `conditional_write` that locks the saved draft and checks If-Match."""
     return conditional_write(request, f"draft/{key}", lambda: _json(_visible_draft(actor, key)))
 
 

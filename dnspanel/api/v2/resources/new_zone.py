@@ -1,4 +1,4 @@
-"""Readers for the parts of a create-zone request that aren't settings: records, name servers, and the SOA mailbox."""
+"""Read the parts of a create-zone request that aren't settings: records, name servers, and the SOA mailbox."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from replication.errors import BadName
 
 
 def new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
-    """Return a new zone's RRsets (None if not given) and the body without them. Raise Problem for an invalid body."""
+    """Return a new zone's RRsets (None if not given) and the rest of the body. Raise Problem for an invalid body."""
     given = request.data.get("rrsets") if isinstance(request.data, dict) else None
     body = read(NewZoneSerializer, request.data if given is None else {**request.data, "rrsets": []})
     with faults_at("/name", "bad-name", BadName):
@@ -43,7 +43,7 @@ def hosts(body: dict[str, Any], name: str) -> list[str] | None:
 
 
 def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """Return the body's name server set, or None. Raise Problem if it is unknown or `nameservers` is given too."""
+    """Return the name server set in the body, or None. Raise Problem if it is unknown or `nameservers` is given too."""
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
@@ -57,11 +57,11 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
 
 
 def mailbox_in(body: Mapping[str, Any]) -> str | None:
-    """Return the SOA mailbox in the body (a domain name or an email address) as a domain name, or None if missing."""
+    """Return the body's SOA mailbox (a domain name or an email address) as a domain name, or None if it is missing."""
     return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
 
 
 def host_of(text: str | None, pointer: str) -> str | None:
-    """Return the canonical name, or None for None. Raise Problem with this pointer if the name is invalid."""
+    """Return the canonical form of a host name, or None for None. Raise Problem with this pointer if it is invalid."""
     with faults_at(pointer, "bad-name", BadName):
         return None if text is None else names.parse(text)

@@ -1,4 +1,4 @@
-"""Resources of nodes: their state, their statistics over time, and actions such as drain and retire."""
+"""API resources for nodes: their state, their statistics over time, and actions such as drain and retire."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,7 +63,7 @@ class LiveSerializer(serializers.Serializer):
 
 
 class NodeSerializer(serializers.Serializer):
-    """A node, its position in the log and its live statistics."""
+    """A node, its position in the change log and its live statistics."""
 
     name = serializers.CharField()
     slug = serializers.CharField(
@@ -122,7 +122,7 @@ class NodeSerializer(serializers.Serializer):
 class PointSerializer(serializers.Serializer):
     """The statistics of a node for one second, minute or hour, as rates per second.
 
-    A gap in the data has only a time.
+    If there is no data for this time, only the time is set.
     """
 
     at = serializers.IntegerField(help_text="Seconds since 1970.")
@@ -142,7 +142,7 @@ class PointSerializer(serializers.Serializer):
 class PointsSerializer(serializers.Serializer):
     """The statistics of a node over time, oldest first.
 
-    To get newer seconds, send another request with `after` set to the last `at`.
+    To get newer data, send another request with `after` set to the last `at`.
     """
 
     now = serializers.FloatField()
@@ -165,7 +165,7 @@ class NodeActSerializer(Shape):
 class NodePatchSerializer(Shape):
     """The fields that can be changed in a node that has not joined.
 
-    For a node that has joined, use the panel's page.
+    A node that has joined can be changed only on the panel's page.
     """
 
     name = Text(required=False, max_length=63)
@@ -226,8 +226,8 @@ class OneNode(V2View):
     def delete(self, request: Request, name: str) -> HttpResponse:
         """Delete a node that has not joined.
 
-        The name of the node can be used again. Returns 409 for a node that has joined: use `retire` of `actOnNode`.
-        Needs the permission `nodes`.
+        The name of the node can be used again. Returns 409 for a node that has joined; use the action `retire` of
+        `actOnNode` instead. Needs the permission `nodes`.
         """
         actor, node = _to_change(request, name)
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
@@ -277,12 +277,12 @@ class NodeAct(V2View):
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
         """Approve, decline, drain, resume, resync, check, revoke or retire a node.
 
-        Needs the permission `nodes`. `approve` and `decline` decide on a request to join. `approve` needs the
-        `fingerprint` that the agent printed. A drained node gets no changes and keeps serving its current data until
-        `resume`.
+        Needs the permission `nodes`. `approve` and `decline` decide on a node's request to join. `approve` needs the
+        `fingerprint` that the node's agent printed. A drained node receives no changes and continues to serve its
+        current data until `resume`.
 
-        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` makes the node's
-        certificate invalid. `retire` removes the node permanently.
+        `resync` sends a whole snapshot. `check` makes the node read and compare every row. `revoke` revokes the node's
+        certificate. `retire` removes the node permanently.
         """
         actor, node = _to_change(request, name)
         values = read(NodeActSerializer, request.data)
@@ -307,7 +307,10 @@ def node_name(name: str) -> str:
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller and the node. Raise UnknownNode for an unknown name, Forbidden without `fleet` and `nodes`."""
+    """Return the caller and the node. Raise UnknownNode for an unknown name, or Forbidden without permissions.
+
+    The permissions are `fleet` and `nodes`.
+    """
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = node_lifecycle.node_by_name(node_name(name))
@@ -374,7 +377,7 @@ def _require_fingerprint(node: Any, sent: str | None) -> None:
 
 
 def _level(text: str) -> Level | None:
-    """Return the level of the requested time step, or None for seconds. Raise Problem for an unknown step."""
+    """Return the statistics level of the time step, or None for seconds. Raise Problem for an unknown step."""
     if text not in {"", "second", *LEVELS}:
         raise bad_choice("step", text, ("second", *LEVELS))
     return LEVELS.get(text)

@@ -1,4 +1,4 @@
-"""The resource of the OpenAPI document.
+"""API resource for the OpenAPI document.
 
 Everyone can read the document without a token, because it describes only the API and not the panel's data.
 """
@@ -39,5 +39,5 @@ class OpenApi(V2View):
 
 @cache
 def _document() -> dict[str, object]:
-    """Return the OpenAPI document, built once in each process. The document depends only on the code."""
+    """Return the OpenAPI document, built once in each process because it depends only on the code."""
     return document()

@@ -1,4 +1,4 @@
-"""Resources of zones transferred from other primaries: set primaries, transfer, take over and give back."""
+"""API resources for zones with other primaries: set primaries, transfer, take over and give back."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ class PrimariesSerializer(Shape):
 
 
 class PastRulesSerializer(Shape):
-    """The reason for changing the primaries, and a flag to skip approval rules and freezes."""
+    """The reason for an action on the zone's primaries, and a flag to skip approval rules and freezes."""
 
     reason = Text(
         max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Reason, for other people."
@@ -139,7 +139,7 @@ class TransferNowSerializer(Shape):
 
 
 class TransferredZones(V2View):
-    """View to list zones with other primaries, including zones that were taken over, and to create a zone."""
+    """View to list zones with other primaries, including zones that were taken over, and to create such a zone."""
 
     unconditional = True
 
@@ -151,7 +151,7 @@ class TransferredZones(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones from other primaries.
 
-        Each zone has the result of its last transfer, with the reason for a failure. Only zones whose settings the
+        Each zone includes the result of its last transfer, with the reason if it failed. Only zones whose settings the
         token can change are listed.
         """
         found = _rows_of(self.actor)
@@ -168,7 +168,7 @@ class TransferredZones(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a zone from other primaries.
 
-        The first transfer starts at once. After the transfer, nodes serve the zone. Needs the right `create-zone`.
+        The first transfer starts at once. Nodes serve the zone after this transfer. Needs the right `create-zone`.
         """
         values = read(NewTransferredZoneSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
@@ -192,7 +192,7 @@ class ZonePrimaries(V2View):
         """Read the primaries of a zone.
 
         Returns the addresses of the primaries, the zone's timers and its last transfer. The status is 404 for a zone
-        that is edited here. Needs the right `settings`.
+        that never had other primaries. Needs the right `settings`.
         """
         return _answer_primaries(_zone(request, zone_name))
 
@@ -204,8 +204,8 @@ class ZonePrimaries(V2View):
 
         The next transfer replaces all records of the zone, and the zone can no longer be edited here. Approval rules,
         freezes, locks and publish hooks apply as for a change to the whole zone. If the zone already has the given
-        primaries, nothing happens. Needs the right `settings`, and for a zone that is edited here the rights `add`,
-        `change` and `remove`.
+        primaries, only `uses_ixfr` is set. Needs the right `settings`, and for a zone that is edited here the rights
+        `add`, `change` and `remove`.
         """
         zone = _zone(request, zone_name)
         values = read(ChosenPrimariesSerializer, request.data)
@@ -233,7 +233,7 @@ class ZoneTransfer(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Transfer a zone now.
 
-        A worker queries the primaries, even if no timer is due. Read the result with `getZonePrimaries`. Needs the
+        A worker contacts the primaries, even if no timer is due. Use `getZonePrimaries` to read the result. Needs the
         right `settings`.
         """
         zone = _zone(request, zone_name)
@@ -254,8 +254,8 @@ class ZoneTakeOver(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Take over a zone.
 
-        Makes this panel the primary. After that the zone can be edited here, and nodes serve it even if it had expired.
-        The takeover is one publication. Needs the right `settings`.
+        Makes this panel the primary, in one publication. After that, the zone can be edited here, and nodes serve the
+        zone even if it had expired. Needs the right `settings`.
         """
         zone = _zone(request, zone_name)
         with _guard_write(request, zone):
@@ -300,12 +300,12 @@ def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
 
 
 def _terms_json(row: TransferredZone) -> dict[str, Any]:
-    """Return the settings that the ETag covers. The state of transfers changes without a request and is not covered."""
+    """Return the settings that the ETag covers. It doesn't cover transfers, whose state changes without a request."""
     return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
 
 
 def _acting(request: Request, actor: Actor) -> dict[str, Any]:
-    """Return the author, the reason, and a flag to skip rules, as keyword arguments. The request body is optional."""
+    """Return the author, the reason, and the flag to skip rules, as keyword arguments. The request body is optional."""
     said = read(PastRulesSerializer, request.data)
     acting = Acting(actor, Channel.API, timezone.now(), said.get("reason", ""))
     return {"acting": acting, "past_rules": said.get("past_rules", False)}
@@ -321,7 +321,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _guard_write(request: Request, zone: Zone) -> Any:
-    """Return the `conditional_write` for the zone's primaries, which locks the primaries and checks If-Match.
+    """Return a `conditional_write` that locks the zone's primaries and checks If-Match.
 
     The ETag also changes when the zone is taken over or given back.
     """
@@ -339,7 +339,7 @@ def _state_of(row: TransferredZone | None) -> dict[str, Any] | None:
 def _answer_primaries(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
     """Return the response with the zone's primaries and their ETag.
 
-    Raise Problem (404) if the zone has no other primaries and never had any.
+    Raise Problem (404) if the zone doesn't have other primaries and never had any.
     """
     row = _row(zone)
     if row is None:

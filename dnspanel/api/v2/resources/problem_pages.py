@@ -1,4 +1,4 @@
-"""Resources that explain each kind of problem, at the URL in the `type` of a problem. They need no token."""
+"""API resources that explain each kind of problem, at the URL in a problem's `type`. No token is needed."""
 
 from typing import Any
 
@@ -29,21 +29,21 @@ class KindSerializer(Shape):
 
 
 class PageForBrowsers(JSONOnly):
-    """A renderer for requests whose `Accept` prefers HTML. The view makes the page."""
+    """A renderer for requests whose `Accept` prefers HTML. The view itself renders the page."""
 
     media_type = "text/html"
     format = "html"
 
 
 class KindView(V2View):
-    """Base class of the views of problem kinds, with JSON for programs and a page for browsers."""
+    """Base class for views of problem kinds, which return JSON to programs and a page to browsers."""
 
     permission_classes = ()  # the same for every client, without personal data
     authentication_classes = ()
     renderer_classes: Any = (JSONOnly, ProblemOnly, PageForBrowsers)
 
     def page_or(self, json: HttpResponse, request: Request, template: str, **context: Any) -> HttpResponse:
-        """Return the page for browsers, or the JSON for everyone else."""
+        """Return the rendered page if the client prefers HTML, and the JSON response otherwise."""
         if request.accepted_renderer.format == PageForBrowsers.format:
             return render(request._request, template, context)
         return json
@@ -70,8 +70,8 @@ class KindDetail(KindView):
     def get(self, request: Request, code: str) -> HttpResponse:
         """Read a kind of problem.
 
-        Returns the meaning of the problem's code, and what to do. The `type` of a problem is the URL of this resource.
-        No token is needed.
+        Returns the meaning of the problem's code, and how to fix the problem. A problem's `type` is the URL of this
+        resource. No token is needed.
         """
         kind = PROBLEM_TYPES.get(code)
         if kind is None:

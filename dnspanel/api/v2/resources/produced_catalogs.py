@@ -1,4 +1,4 @@
-"""Resources of produced catalogs (RFC 9432): the catalogs, their members and their groups."""
+"""API resources for produced catalogs (RFC 9432), their members and their groups."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -169,8 +169,8 @@ class OneProducedCatalog(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a produced catalog.
 
-        Moves the catalog to the trash for 30 days. The member zones stay, and are members again if the catalog is
-        restored. The deletion counts toward the limit on zones that a person deletes within ten minutes. Needs the
+        Moves the catalog to the trash for 30 days. The member zones stay, and become members again if the catalog is
+        restored. The deletion counts toward the limit on zones that a person can delete within ten minutes. Needs the
         right `delete-zone`.
         """
         terms = terms_of_query(request)
@@ -214,12 +214,12 @@ class CatalogPutIn(V2View):
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Add zones to a produced catalog.
 
-        Adds the zones with the given names, tag or team whose settings the token can change. Zones that get the tag
-        later are not added. The catalog lists the new members within seconds. Needs the right `settings` for the
-        catalog.
+        Adds the named zones, and zones with the given tag or of the given team. A named zone whose settings the token
+        cannot change is refused; zones of the tag or the team are skipped instead. Zones that get the tag later are not
+        added. The catalog lists the new members within seconds. Needs the right `settings` for the catalog.
 
-        A zone that is in another catalog keeps its label when it moves. For an hour the old catalog points to the new
-        one. The new catalog lists the zone after a minute.
+        A zone that moves from another catalog keeps its label. For an hour the old catalog points to the new one. The
+        new catalog lists the zone after a minute.
         """
         actor, catalog = _to_change(request, zone_name)
         chosen = producer.Chosen(**read(CatalogPutInSerializer, request.data))
@@ -237,7 +237,7 @@ class CatalogTakeOut(V2View):
         """Remove zones from a produced catalog.
 
         Within seconds the catalog no longer lists the given zones, and servers that consume the catalog stop serving
-        them. Needs the right `settings` for the catalog.
+        these zones. Needs the right `settings` for the catalog.
         """
         actor, catalog = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]
@@ -272,7 +272,7 @@ def _json(row: ProducerRow) -> dict[str, Any]:
 
 
 def _set(catalog: Producer) -> dict[str, Any]:
-    """Return the settings that the ETag covers. Members change without a request and are not covered."""
+    """Return the settings that the ETag covers. Members are not covered, because they change without a request."""
     return {"group_tags": list(catalog.group_tags)}
 
 
@@ -284,7 +284,7 @@ def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
 
 
 def _guard_write(request: Request, catalog: Producer) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for the catalog's settings, which locks the catalog and checks If-Match."""
+    """Return a `conditional_write` for the catalog's settings, which locks the catalog and checks If-Match."""
     return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 

@@ -1,4 +1,4 @@
-"""Resources of publications, the log of all published changes: list, read, wait for the nodes."""
+"""API resources to list and read publications (the log of all published changes), and to wait for the nodes."""
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
@@ -109,7 +109,7 @@ class PublicationZones(V2View):
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication.
 
-        Lists the zones that the publication changed, by name, if the token can read them. Each zone has its new
+        Lists the zones that the publication changed and that the token can read, by name. Each zone has its new
         revision and serial.
         """
         page = page_request(request, str, int)
@@ -130,10 +130,10 @@ class PublicationDetail(V2View):
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Read a publication.
 
-        Returns the publication's state on every node. With `wait`, the response comes when all nodes have the
-        publication, or when the time has passed. With `wait_for=all`, the request also waits for secondaries. If the
+        Returns the publication's state on every node. With `wait`, the response is sent when all nodes have the
+        publication, or when the time is over. With `wait_for=all`, the request also waits for secondaries. If the
         publication was taken back, `wait` returns 422 with the reason. `shadowed` lists RRsets that nodes don't serve,
-        because another zone has their names.
+        because another zone contains their names.
         """
         publication = publication_for(self.actor, sequence)
         seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
@@ -147,7 +147,8 @@ class PublicationDetail(V2View):
 def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondaries: bool) -> None:
     """Wait until the nodes have the publication, but at most `seconds`.
 
-    Raise TakenBack if the publication was taken back. The error has the reason only if the actor is allowed to see it.
+    Raise TakenBack if the publication was taken back. The error includes the reason only if the actor is allowed to see
+    it.
     """
     try:
         wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
@@ -156,7 +157,7 @@ def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondar
 
 
 def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
-    """Select publications that changed a zone that this actor can read, including deleted zones."""
+    """Select publications that changed at least one zone that the actor can read, including deleted zones."""
     publications = Publication.objects.select_related("author", "token")
     if actor.may_everywhere(Right.READ):
         return publications
@@ -165,7 +166,7 @@ def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
 
 
 def publication_for(actor: Actor, sequence: int) -> Publication:
-    """Return the publication with this sequence. Raise Problem (404) if the actor can't see such a publication."""
+    """Return the publication with this sequence number. Raise Problem (404) if there is none that the actor can see."""
     found = publications_visible_to(actor).filter(sequence=sequence).first() if sequence < 2**63 else None
     if found is None:
         raise Problem("not-found", f"There is no publication {sequence}.")

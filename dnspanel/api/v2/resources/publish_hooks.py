@@ -1,4 +1,4 @@
-"""Resources of publish hooks: list, create, change, test and delete hooks, rotate their secrets, and show their health.
+"""API resources to list, create, change, test and delete publish hooks, rotate their secrets, and show their health.
 
 Callers need the right `govern` over the zones of a hook.
 """
@@ -140,7 +140,7 @@ class PublishHooks(OneSecretView):
 
         From then on, the panel sends a question to the hook's URL before each publication in the hook's zones. The
         panel publishes a change only after a signed approval of exactly that change. Needs the right `govern`. The
-        response has the secret, which is shown only once.
+        response includes the secret, which is shown only once.
         """
         values = read(NewPublishHookSerializer, request.data)
         made = place_publish_hooks.add_hook(
@@ -169,8 +169,8 @@ class OnePublishHook(V2View):
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
         """Change a publish hook.
 
-        The secret stays unchanged, as do fields that the request body omits. Earlier replies of the hook no longer
-        count. Needs the right `govern`.
+        The secret and all fields that the request body omits stay unchanged. Earlier replies of the hook become
+        invalid. Needs the right `govern`.
         """
         hook = place_publish_hooks.hook_for(self.actor, hook_id)
         given = read(NewPublishHookSerializer, request.data, partial=True)
@@ -191,8 +191,8 @@ class OnePublishHook(V2View):
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
         """Delete a publish hook.
 
-        The panel stops asking the hook. Changes that the hook refused can then be published without it. Needs the right
-        `govern`.
+        The panel no longer sends questions to the hook. Changes that the hook refused can then be published without it.
+        Needs the right `govern`.
         """
         place_publish_hooks.hook_for(self.actor, hook_id)
         with _guard_write(request, self.actor, hook_id):
@@ -207,8 +207,8 @@ class PublishHookRotation(OneSecretView):
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Replace the secret of a publish hook.
 
-        Returns the new secret, only once. For a day the panel signs questions with both secrets, and the hook can sign
-        replies with either. Needs the right `govern`.
+        Returns the new secret, only once. For a day, the panel signs questions with both secrets, and the hook can sign
+        replies with either secret. Needs the right `govern`.
         """
         place_publish_hooks.hook_for(self.actor, hook_id)
         with _guard_write(request, self.actor, hook_id):
@@ -257,7 +257,7 @@ def _terms(values: dict[str, Any]) -> HookTerms:
 
 
 def _guard_write(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for this hook, which locks the hook and checks If-Match."""
+    """Return a `conditional_write` that locks this hook and checks If-Match."""
     return conditional_write(
         request, f"publish-hook/{hook_id}", lambda: _hook(place_publish_hooks.hook_for(actor, hook_id))
     )

@@ -1,4 +1,4 @@
-"""Resources of publish requests: create, list and read requests, and act on one (approve, comment, publish, …).
+"""API resources to create, list and read publish requests, and for actions such as approve, comment and publish.
 
 A request is a draft that waits for approval or for a scheduled time.
 """
@@ -150,9 +150,8 @@ class RequestList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List approval requests.
 
-        `which` selects the list: your own requests, newest first (`mine`), the requests that wait for your approval
-        (`waiting`), or the requests that bypassed the rules in the last 30 days (`past-rules`). Needs the permission
-        `read`.
+        `which` selects the list. `mine`: your own requests, newest first. `waiting`: the requests that wait for your
+        approval. `past-rules`: the requests that bypassed the rules in the last 30 days. Needs the permission `read`.
         """
         page = page_request(request, int)
         access.require(self.actor, Permission.READ)
@@ -176,8 +175,8 @@ class RequestList(V2View):
         """Request approval.
 
         Turns your draft, or a saved draft, into a request. The request waits for approval, for the time `publish_at`,
-        or for both. If no rule needs approval, the request can be published at once or at its time. Needs the rights
-        `add`, `change` or `remove` in its zones.
+        or for both. If no rule requires approval, the request can be published at once or at its scheduled time. Needs
+        the rights `add`, `change` or `remove` in its zones.
         """
         values = read(NewRequestSerializer, request.data)
         zones = values.get("zones")
@@ -212,7 +211,7 @@ class OneRequest(V2View):
 
 
 class RequestAct(V2View):
-    """View to act on an approval request, such as approve or publish."""
+    """View to run an action on an approval request, such as approve or publish."""
 
     @api_operation(
         "actOnRequest",
@@ -234,8 +233,8 @@ class RequestAct(V2View):
         """Approve, decline, comment, withdraw, schedule or publish a request.
 
         `approve` and `decline` need the permission `approve`. `approve` also needs the `digest` of the changes that you
-        have reviewed. `comment` needs `read`, and all other acts need `edit`. `plan` sets the time at which the request
-        is published automatically.
+        have reviewed. `comment` needs `read`, and all other actions need `edit`. `plan` sets the time at which the
+        request is published automatically.
 
         `publish` publishes the request in one publication, in the name of the person who requested approval.
         `past-rules` publishes the request in your name without approval; it needs the right `govern` and a reason.

@@ -1,4 +1,4 @@
-"""Resources of approval rules and freezes: list, create and delete them.
+"""API resources to list, create and delete approval rules and freezes.
 
 Callers need the right `govern` over the zones of a rule or freeze.
 """
@@ -122,7 +122,7 @@ class ApprovalRuleSerializer(NewApprovalRuleSerializer):
 
 
 class NewFreezeSerializer(ScopedSerializer):
-    """A freeze to create: the time in which nothing is published."""
+    """A freeze to create: a period in which nothing is published."""
 
     starts_at = Moment(help_text="Beginning of the freeze.")
     ends_at = Moment(help_text="End of the freeze.")
@@ -137,7 +137,7 @@ class NewFreezeSerializer(ScopedSerializer):
 
 
 class FreezeSerializer(NewFreezeSerializer):
-    """A freeze: a time in which nothing is published."""
+    """A freeze: a period in which nothing is published."""
 
     id = serializers.IntegerField()
     placed_by = ActorSerializer(allow_null=True)
@@ -202,7 +202,7 @@ class OneApprovalRule(V2View):
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
-        After that, changes to the rule's zones no longer need approval under this rule. Needs the right `govern`.
+        Changes to the rule's zones no longer need approval under this rule. Needs the right `govern`.
         """
         _rule_of(self.actor, rule_id)
         with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(self.actor, rule_id))):
@@ -227,8 +227,8 @@ class Freezes(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Freeze zones for a time.
 
-        During a freeze, no part of the panel can publish a change to the frozen zones. Maintenance of DNSSEC keys and
-        signatures continues. Needs the right `govern`.
+        During a freeze, changes to the frozen zones cannot be published from any part of the panel. Maintenance of
+        DNSSEC keys and signatures continues. Needs the right `govern`.
         """
         values = read(NewFreezeSerializer, request.data)
         freeze = publish_rules.add_freeze(
@@ -275,7 +275,7 @@ def _freeze_of(actor: Actor, freeze_id: int) -> Freeze:
 def page_of_rules(
     request: Request, rules: Iterable[AnyRule], json: Callable[[AnyRule], dict[str, Any]]
 ) -> HttpResponse:
-    """Return the response with a page of these rules, newest first. The rules are already in memory."""
+    """Return the response with a page of these rules, newest first. The rules must already be in memory."""
     page = page_request(request, int)
     rows, more = cut([rule for rule in rules if not page.after or rule.pk < page.after[0]], page.limit)
     return page_answer(request, [json(rule) for rule in rows], (rows[-1].pk,) if more else None)
@@ -284,7 +284,7 @@ def page_of_rules(
 def scope_in(actor: Actor, values: Mapping[str, Any]) -> Scope:
     """Return the zones that the rule in the body applies to.
 
-    Raise Unknown for an unknown zone, Problem for a team that the actor can't see.
+    Raise Unknown for an unknown zone, and Problem for a team that the actor can't see.
     """
     zone = None if values["zone"] is None else access.zone_for_reading(actor, values["zone"])
     return Scope(zone, values["tag"].strip().lower(), _team(actor, values["team"], "team"))
@@ -326,7 +326,7 @@ def _freeze(freeze: Freeze) -> dict[str, Any]:
 
 
 def scope_json(rule: ZoneRule) -> dict[str, Any]:
-    """Return the JSON fields that rules of all kinds share."""
+    """Return the JSON fields that all kinds of rules share."""
     return {
         "id": rule.pk,
         "zone": rule.zone.name if rule.zone else None,

@@ -1,6 +1,6 @@
-"""Helpers that publish the changes in a request with `zone_patches.publish_patches`.
+"""Publish the changes in a request with `zone_patches.publish_patches`.
 
-The helpers read the author, the reason and the terms from the request.
+The functions read the author, the reason and the publishing options from the request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_piec
 
 
 def all_patches(request: Request, patches: Sequence[Patch], terms: Terms) -> Sequence[Patch]:
-    """Return these patches. If `ptr` is set, add the patches for their PTR records."""
+    """Return these patches, plus patches for their PTR records if `ptr` is set."""
     return pointers.with_pointers(author=actor_in(request), patches=patches) if terms.ptr else patches
 
 

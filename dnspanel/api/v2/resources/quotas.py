@@ -1,6 +1,6 @@
-"""Resources of quotas: the usage and the limits of a person or a team.
+"""API resources for quotas: the usage and the limits of a person or a team.
 
-Administrators set limits for teams here and on the pages, and limits for people on the pages only.
+Administrators can set team limits through this API and on the panel's pages, but limits for people only on the pages.
 """
 
 from typing import Any
@@ -64,7 +64,7 @@ class OwnQuotas(V2View):
     def get(self, request: Request) -> HttpResponse:
         """Read the owner's quotas.
 
-        Returns the owner's usage and limit for each quota. Every token can read this.
+        Returns the owner's usage and limit for each quota. Every token can use this operation.
         """
         return answer_with_tag(_quotas_json(holder_of(self.actor.user)))
 
@@ -76,8 +76,8 @@ class TeamQuotas(V2View):
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.
 
-        Returns the team's usage and limit for each quota. The team's usage is its zones, and the tokens and imports of
-        its members. Without the permission `people`, only for teams of the token's owner.
+        Returns the team's usage and limit for each quota. The usage counts the team's zones, and its members' tokens
+        and imports. Without the permission `people`, a token can read only the quotas of its owner's teams.
         """
         return answer_with_tag(_quotas_json(holder_of(team_for(self.actor, team_id))))
 

@@ -1,4 +1,4 @@
-"""The resource that restores many zones from the trash, chosen by name, id, search or publication."""
+"""API resource that restores many zones from the trash, chosen by name, id, search or publication."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -58,9 +58,9 @@ class Restorations(V2View):
 
         Restores the zones that match all given conditions, with higher serials. Needs the right `delete-zone` for each
         zone. Up to 1,000 zones are restored in one publication. A larger restoration takes several publications, which
-        `publications` lists.
+        are listed in `publications`.
 
-        A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason; all other zones
+        A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason. All other zones
         are restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as
         `If-Match`.
         """
@@ -86,7 +86,7 @@ class Restorations(V2View):
 
 
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
-    """Return the body's selection of zones. Raise Problem if the selection is empty."""
+    """Return the zone selection in the body. Raise Problem if the selection is empty."""
     if not any(name in body for name in _SELECTING):
         raise bad_value("/q", f"Send at least one of {', '.join(_SELECTING)}.", "required")
     return TrashSelection(
@@ -99,7 +99,7 @@ def selection_in(body: Mapping[str, Any]) -> TrashSelection:
 
 
 def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
-    """Return the zones in the trash that the selection matches. Raise Problem if there are too many."""
+    """Return the zones in the trash that match the selection. Raise Problem if there are too many."""
     try:
         with searching_for(selection.search):
             return restore_zones.selected_from_trash(selection, actor)
@@ -112,7 +112,7 @@ def answer_restored(
 ) -> HttpResponse:
     """Return the response with the restored zones and the refused ones.
 
-    `before` is the write's earlier publication, which undid record changes.
+    `before` is an earlier publication of the same write, which undid record changes.
     """
     last = done.last or before
     zones = [] if last is None else moved_by(last, actor_in(request))
@@ -121,7 +121,7 @@ def answer_restored(
 
 
 def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
-    """Return zones that a publication deleted and that are no longer in the trash, each with the reason.
+    """Return the zones that a publication deleted and that are no longer in the trash, each with the reason.
 
     The result is empty unless the actor can read every zone.
     """
@@ -131,7 +131,7 @@ def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
 
 
 def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:
-    """Return the requested names and ids that aren't in the trash, with the reason. Omit zones that exist again."""
+    """Return the requested names and ids that aren't in the trash, with the reason. Omit those of existing zones."""
     missing = set(body.get("zones", ())) - {zone.name for zone in zones}
     live = access.zones_visible_to(actor).filter(name__in=missing).values_list("name", flat=True) if missing else ()
     lost = set(body.get("ids", ())) - {zone.pk for zone in zones}

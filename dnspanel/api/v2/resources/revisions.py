@@ -1,4 +1,4 @@
-"""Resources of a zone's history: list and read revisions, undo a revision, and restore the zone to a revision."""
+"""API resources for a zone's history: list and read revisions, undo them, and restore the zone to a revision."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
@@ -65,8 +65,8 @@ class RevisionList(V2View):
         """List revisions.
 
         Lists the revisions of a zone, newest first, with time, author and number of RRsets. Needs the right `read`.
-        With `name`, lists only revisions that changed this name. A token that sees only part of the zone needs `name`,
-        and must see everything at that name.
+        With `name`, lists only revisions that changed this name. A token that can see only part of the zone needs
+        `name`, and must be able to see everything at that name.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         page = page_request(request, int)
@@ -129,9 +129,9 @@ class RevisionUndo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Undo a revision.
 
-        Publishes one new revision that restores the RRsets from before the undone revision. Needs the rights `add`,
-        `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed again later. `into: draft`
-        puts the changes into your draft instead.
+        Publishes a new revision that restores the RRsets to their state before the undone revision. Needs the rights
+        `add`, `change` or `remove`. Returns 409 `changed-by-others` if the same RRsets were changed again later. `into:
+        draft` puts the changes into your draft instead.
         """
         zone = access.zone_for_editing(self.actor, zone_name)
         found = revision_of(zone, number)
@@ -153,8 +153,8 @@ class PublicationUndo(V2View):
         publications, undoing any of them undoes the whole write. Needs the rights `add`, `change` or `remove` in each
         zone. `into: draft` puts the changes into your draft instead, zone by zone.
 
-        Zones that the publication deleted are restored, as by `restoreZones`. A zone that cannot be restored is listed
-        in `outcome`.
+        Zones that the publication deleted are restored, as with `restoreZones`. This isn't possible with `into: draft`.
+        A zone that cannot be restored is listed in `outcome`.
         """
         publication = publication_for(self.actor, sequence)
         parts = pieces.parts_of(publication)
@@ -218,15 +218,16 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 
 def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
-    """Return one patch per zone that undoes the revisions, which must be sorted by zone, then by number."""
+    """Return one patch per zone that undoes these revisions. They must be sorted by zone, then by number."""
     return [_patch_of_undo(actor, list(of_zone)) for _, of_zone in groupby(revisions, key=lambda one: one.zone_id)]
 
 
 def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
     """Return a patch that undoes revisions of one zone.
 
-    The patch is refused if an RRset has changed since these revisions. Raise CannotUndo if a revision isn't a change of
-    RRsets. Raise RightMissing if the actor must not see one of the RRsets, because a conflict would reveal it.
+    Applying the patch raises Conflicts if an RRset has changed since these revisions. Raise CannotUndo if a revision
+    isn't a change of RRsets. Raise RightMissing if the actor isn't allowed to see one of the RRsets, because a conflict
+    would reveal it.
     """
     zone = revisions[0].zone
     for found in revisions:
@@ -256,7 +257,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
 
 
 def _stored_changes(revisions: Sequence[Revision]) -> "QuerySet[StoredChange]":
-    """Return the stored changes of revisions, at most one more than can be undone.
+    """Return the stored changes of these revisions, limited to one more than can be undone.
 
     Revisions of one zone in the same write never change the same owner name.
     """
@@ -275,7 +276,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
-    """Undo the publication's changes to RRsets, then restore the zones that it deleted."""
+    """Undo the publication's changes to RRsets, then restore the zones that the publication deleted."""
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot restore deleted zones. Undo the deletion without a draft.")
@@ -298,7 +299,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
 def _patch_of_state(zone: Zone, number: int) -> Patch:
     """Return a patch that restores the zone to this revision.
 
-    The patch is refused if the zone gets another revision before the patch is published.
+    The patch is rejected if the zone gets another revision before the patch is published.
     """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
@@ -322,7 +323,7 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:
-    """Return the revision. Raise Unknown or Forbidden if the actor is not allowed to see or to edit its zone.
+    """Return the revision. Raise Unknown or Forbidden if the actor is not allowed to see or edit the revision's zone.
 
     Raise CannotUndo if the zone is in the trash.
     """
@@ -337,5 +338,5 @@ def _terms(body: dict[str, Any]) -> Terms:
 
 
 def _answer_drafted(request: Request) -> HttpResponse:
-    """Return the response for changes that went into the draft: no publication, and the draft's URL."""
+    """Return the response for changes that were put into the draft: no publication, and the draft's URL."""
     return answer_publication(request, None, {"zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})

@@ -1,6 +1,6 @@
-"""Resources of custom roles, which administrators create in addition to the built-in roles.
+"""API resources for custom roles, which administrators create in addition to the built-in roles.
 
-These resources need the permission `people`.
+All operations need the permission `people`.
 """
 
 from typing import Any
@@ -60,8 +60,8 @@ class Roles(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a role.
 
-        Saves a role with rights and permissions. Use `own_role` of `changeUser` to give the role to a person. Needs the
-        permission `people`. A role cannot have more rights or permissions than you.
+        Saves a role with rights and permissions. Use `own_role` of `changeUser` to assign the role to a person. Needs
+        the permission `people`. A role cannot have rights or permissions that you don't have.
         """
         access.require(self.actor, Permission.PEOPLE)
         values = read(RoleSerializer, request.data)
@@ -98,7 +98,7 @@ class OneRole(V2View):
     def delete(self, request: Request, role_id: int) -> HttpResponse:
         """Delete a role.
 
-        Returns 409 while someone has the role. Needs the permission `people`.
+        Returns 409 if anyone still has the role. Needs the permission `people`.
         """
         role = _role_for(self.actor, role_id)
         with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(self.actor, role_id))):

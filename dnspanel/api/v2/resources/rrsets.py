@@ -1,4 +1,4 @@
-"""Resources of a zone's RRsets: list and read them, and change one at a time.
+"""API resources to list and read a zone's RRsets, and to change one at a time.
 
 The module `changes` changes many RRsets in one request.
 """
@@ -69,8 +69,8 @@ class RRsetList(V2View):
         """List RRsets.
 
         Lists the RRsets of a zone in canonical order. Needs the right `read`. A token that is limited to names or types
-        gets only RRsets within these limits. A page can have fewer items than `limit` although more follow, so read
-        pages until `next` is null. `q` compares at most 30,000 RRsets for each page.
+        gets only RRsets within these limits. A page can have fewer items than `limit` even if more follow, so read
+        pages until `next` is null. For each page, `q` is compared with at most 30,000 RRsets.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         page = page_request(request, str, int)
@@ -125,8 +125,8 @@ class RRsetDetail(V2View):
         """Change an RRset.
 
         Changes the TTL, the comment or single records, and publishes the result as one revision. Needs the right
-        `change`. `add` and `remove` keep changes that others make at the same time, because they are applied while the
-        zone is locked. Removing the last record deletes the RRset.
+        `change`. `add` and `remove` are applied while the zone is locked, so simultaneous changes by others are kept.
+        Removing the last record deletes the RRset.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         step = read_patch(request.data, key, zone.name)
@@ -177,9 +177,9 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
 
 
 def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
-    """Return the pointer to the part of the body that breaks a rule. Return None for a deletion, which has no body.
+    """Return a JSON pointer to the part of the body that breaks a rule, or None for a deletion, which has no body.
 
-    The part is the member with the records, or the whole body.
+    The part is the field with the records, or the whole body.
     """
     if not isinstance(body, dict) or not body:
         return None
@@ -189,7 +189,7 @@ def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
     """Return the RRset after the publication, and its ETag. Return None if the RRset was deleted.
 
-    Read the RRset from the database only if the plan doesn't include it.
+    The RRset is read from the database only if the plan doesn't include it.
     """
     if not outcome.plans:
         return _stored_rrset(zone, key)
@@ -204,9 +204,10 @@ def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
 def at_path(
     request: Request, zone_name: str, owner: str, type_name: str, *, to_change: bool = False
 ) -> tuple[Zone, Key]:
-    """Return the zone and the RRset key that a URL path names.
+    """Return the zone and the RRset key from a URL path.
 
-    Raise Unknown, Forbidden or RightMissing if the actor lacks access, Problem (404) for an invalid or hidden RRset.
+    Raise Unknown, Forbidden or RightMissing if the actor lacks access, and Problem (404) for an invalid or hidden
+    RRset.
     """
     actor = actor_in(request)
     zone = access.zone_for_editing(actor, zone_name) if to_change else access.zone_for_reading(actor, zone_name)

@@ -1,4 +1,4 @@
-"""The common part of the run resources in API v2: the progress of a run over many zones."""
+"""Share the progress of runs over many zones between the run resources of API v2."""
 
 from dataclasses import asdict
 from typing import Any
@@ -36,7 +36,7 @@ class RunProgress(Shape):
 
 
 def run_json(shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun, **members: Any) -> dict[str, Any]:
-    """Return the JSON form of a run, as its serializer describes it."""
+    """Return the JSON form of a run, with the fields of its serializer."""
     members["taken_back"] = [asdict(batch) for batch in run_turns.taken_back_of(run)]
     return row_json(shape, run, q=run.search, zones_done=run.done, zones_total=run.total, **members)
 
@@ -44,6 +44,6 @@ def run_json(shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun,
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
     """Return the values that the ETag of a run covers.
 
-    Progress is not covered, so a client can cancel a run with the ETag that it has read.
+    Progress is not covered. A client can therefore cancel a run with an ETag that it read earlier.
     """
     return {"id": run.pk, "ended": run.ended_at is not None}

@@ -1,4 +1,4 @@
-"""Resources of SCIM directories, which manage accounts here. Callers need the permission `people`."""
+"""API resources for SCIM directories, which manage accounts here. Callers need the permission `people`."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -64,7 +64,7 @@ class NewScimDirectorySerializer(ScimDirectorySerializer):
 class ScimSecretSerializer(serializers.Serializer):
     """The new secret of a directory.
 
-    The old secret has stopped working.
+    The old secret no longer works.
     """
 
     secret = serializers.CharField(allow_null=True, help_text="Shown only once.")
@@ -170,14 +170,14 @@ def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
 
 
 def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for this directory, which locks the directory and checks If-Match."""
+    """Return a `conditional_write` that locks this directory and checks If-Match."""
     return conditional_write(
         request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))
     )
 
 
 def _directory_to_change(request: Request, directory_id: int) -> tuple[Actor, ScimDirectory]:
-    """Return the caller and the directory. Raise Forbidden without `people`, DirectoryUnknown for an unknown id."""
+    """Return the caller and the directory. Raise Forbidden without `people`, and DirectoryUnknown for an unknown id."""
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, verbs.directory_by_id(directory_id)

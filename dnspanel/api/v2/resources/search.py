@@ -1,4 +1,4 @@
-"""The resource that searches all zones, with the syntax of the panel's search box. It lists zones, then RRsets."""
+"""API resource that searches all zones with the syntax of the panel's search box, and lists zones, then RRsets."""
 
 from datetime import datetime
 from typing import Any
@@ -42,7 +42,7 @@ class Search(V2View):
         """Search zones and RRsets.
 
         Lists zones by name, then RRsets. Finds only zones and RRsets that the token can read. A page can have fewer
-        items than `limit` although more follow, so read pages until `next` is null.
+        items than `limit` even if more follow, so read pages until `next` is null.
         """
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))
         text = search_parameter(request)
@@ -67,7 +67,7 @@ class Search(V2View):
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
-    """Return a page's zones and the last name that was searched, which is "" if there can't be more zones."""
+    """Return a page of zones, and the last zone name that was searched, or "" if it was the last zone."""
     zone_names = zones_to_search(actor, text).values_list("name", flat=True)
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)

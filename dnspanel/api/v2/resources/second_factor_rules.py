@@ -1,4 +1,4 @@
-"""The resource of the rules that require two-factor authentication for roles and teams.
+"""API resource for the rules that require two-factor authentication for roles and teams.
 
 Callers need the permission `people`.
 """
@@ -59,7 +59,7 @@ class SecondFactorRules(V2View):
         """Read the rules for two-factor authentication.
 
         Returns the roles and teams that require two-factor authentication, the start of each rule, and the number of
-        days for the setup. Needs the permission `people`.
+        days that people have for the setup. Needs the permission `people`.
         """
         access.require(self.actor, Permission.PEOPLE)
         return answer_with_tag(_json())

@@ -1,4 +1,4 @@
-"""Resources of secondaries and their zones. A secondary is another name server that transfers zones from here."""
+"""API resources for secondaries and their zones. A secondary is another name server that transfers zones from here."""
 
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -219,8 +219,8 @@ class SecondaryNotification(V2View):
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Send NOTIFY to a secondary.
 
-        The panel soon sends NOTIFY for each of the secondary's zones. Needs the permission `nodes` and the right `read`
-        for all zones.
+        The panel soon sends a NOTIFY for each of the secondary's zones. Needs the permission `nodes` and the right
+        `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         set_up_secondaries.notify_now(secondary=secondary, by=actor, now=timezone.now())
@@ -236,7 +236,7 @@ class SecondaryRotation(OneSecretView):
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.
 
-        Returns the new secret, only once. The old secret works for another day, so that you have time to configure the
+        Returns the new secret, only once. The old secret works for another day, which gives you time to configure the
         server. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
@@ -256,8 +256,8 @@ class SecondaryZones(V2View):
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """List the zones of a secondary.
 
-        Each zone has the serial on the secondary and the last transfer. Only zones that the token can read are listed.
-        Needs the permission `fleet`.
+        Each zone includes the serial on the secondary and the last transfer. Only zones that the token can read are
+        listed. Needs the permission `fleet`.
         """
         secondary = access.secondary_for(self.actor, secondary_id)
         found = access.members_visible_to(self.actor, secondary).select_related("zone")
@@ -272,7 +272,7 @@ def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
 
 
 def _guard_write(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
-    """Return the `conditional_write` for this secondary, which locks the secondary and checks If-Match."""
+    """Return a `conditional_write` that locks this secondary and checks If-Match."""
     return conditional_write(
         request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))
     )

@@ -1,4 +1,4 @@
-"""The resource of sign-in providers: OpenID Connect, SAML and LDAP. Callers need the permission `people`."""
+"""API resources for sign-in providers (OpenID Connect, SAML and LDAP). Callers need the permission `people`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -52,9 +52,9 @@ class SignInProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a sign-in provider.
 
-        Lets people sign in at the new provider. `kind` decides which other members the body can have. The panel first
-        reads the configuration of an OpenID Connect provider or the metadata of a SAML provider, or signs in to an LDAP
-        server and searches the base. If the panel fails to do so, the status is 422. Needs the permission `people`.
+        Lets people sign in with the new provider. `kind` decides which other fields the body can have. The panel first
+        reads an OpenID Connect provider's configuration or a SAML provider's metadata. For LDAP, the panel signs in to
+        the server and searches the base. If this fails, the status is 422. Needs the permission `people`.
         """
         now = timezone.now()
         access.require(self.actor, Permission.PEOPLE)
@@ -74,8 +74,8 @@ class OneSignInProvider(V2View):
     def get(self, request: Request, provider_id: int) -> HttpResponse:
         """Read a sign-in provider.
 
-        Returns the provider's settings and rules, without the secret, and the panel's URLs that the provider needs.
-        Needs the permission `people`.
+        Returns the provider's settings and rules, without the secret, and the panel's URLs to configure at the
+        provider. Needs the permission `people`.
         """
         return answer_with_tag(provider_json(_provider_to_change(request, provider_id)[1]))
 
@@ -126,7 +126,7 @@ def provider_json(provider: SignInProvider) -> dict[str, Any]:
 
 
 def _own_members_of(provider: SignInProvider) -> dict[str, str]:
-    """Return the read-only members that only this kind of provider has."""
+    """Return the read-only fields that only this kind of provider has."""
     if provider.kind == ProviderKind.OIDC:
         return {"redirect_uri": rows.panel_url("openid_connect_callback", provider.slug)}
     if provider.kind == ProviderKind.SAML:
@@ -139,13 +139,13 @@ def _own_members_of(provider: SignInProvider) -> dict[str, str]:
 
 
 def _read_new(body: Any) -> dict[str, Any]:
-    """Return the values of a new provider. Read `kind` first, because it decides which other members are valid."""
+    """Return the values of a new provider. Read `kind` first, because it decides which other fields are valid."""
     first = {name: value for name, value in body.items() if name == "kind"} if isinstance(body, Mapping) else body
     return read(SHAPES[read(ProviderKindSerializer, first)["kind"]], body)
 
 
 def _read_change(provider: SignInProvider, body: Any) -> dict[str, Any]:
-    """Return the values to change. Raise Problem if a member differs that can't change."""
+    """Return the values to change. Raise Problem if the body has another value for a field that can't change."""
     shape = SHAPES[provider.kind]
     fixed = {name: getattr(provider, name) for name in ("kind", "slug", "issuer") if name in shape().fields}
     sent = body if isinstance(body, Mapping) else {}
@@ -160,7 +160,7 @@ def _read_change(provider: SignInProvider, body: Any) -> dict[str, Any]:
 
 
 def _write(kind_name: str, verb: Callable[..., Any], values: Mapping[str, Any], **acting: Any) -> Any:
-    """Call a verb of this kind of provider. Its errors point at the members of the body."""
+    """Call `verb` with the terms of this kind of provider, and map its errors to the fields of the body."""
     kind = KINDS[kind_name]
     given = {name: values[name] for name in kind.settings}
     given |= {"rules": tuple(map(Rule.from_json, given["rules"])), "mail_domains": tuple(given["mail_domains"])}
@@ -173,7 +173,7 @@ def _write(kind_name: str, verb: Callable[..., Any], values: Mapping[str, Any], 
 
 
 def _conditional_write(request: Request, provider_id: int) -> AbstractContextManager[None]:
-    """Lock the provider against other writes and check If-Match."""
+    """Return a `conditional_write` that locks the provider and checks If-Match."""
     resource = f"sign-in-provider/{provider_id}"
     return conditional_write(request, resource, lambda: provider_json(rows.provider_by_id(provider_id)))
 
@@ -181,7 +181,7 @@ def _conditional_write(request: Request, provider_id: int) -> AbstractContextMan
 def _provider_to_change(request: Request, provider_id: int) -> tuple[Actor, SignInProvider]:
     """Return the caller and the provider.
 
-    Raise Forbidden without the permission `people`, ProviderUnknown for an unknown id.
+    Raise Forbidden without the permission `people`, and ProviderUnknown for an unknown id.
     """
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)

@@ -1,4 +1,4 @@
-"""Resources of a person's sign-in: two-factor authentication, sessions and password links.
+"""API resources for a person's two-factor authentication, sessions and password links.
 
 Changes need the permission `people`.
 """
@@ -76,9 +76,9 @@ class SecondFactor(V2View):
     def delete(self, request: Request, user_id: int) -> HttpResponse:
         """Reset the two-factor authentication of a person.
 
-        Deletes the person's authenticator app, passkeys and recovery codes, and ends the person's sessions. After that
-        the person signs in with only a password, until they set up two-factor authentication again. Needs the
-        permission `people`.
+        Deletes the person's authenticator app, passkeys and recovery codes, and ends the person's sessions. After that,
+        the person signs in with only a password until they set up two-factor authentication again. Needs the permission
+        `people`.
         """
         user = user_for(self.actor, user_id)
         access.require(self.actor, Permission.PEOPLE)
@@ -123,7 +123,7 @@ class PasswordLink(OneSecretView):
         """Create a password link for a person.
 
         Returns a link to set a new password. The link works once, within a day, and only until the person signs in.
-        Two-factor authentication stays set up. Needs the permission `people`.
+        Two-factor authentication does not change. Needs the permission `people`.
         """
         user = user_for(self.actor, user_id)
         access.require(self.actor, Permission.PEOPLE)

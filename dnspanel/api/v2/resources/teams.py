@@ -1,4 +1,4 @@
-"""Resources of teams and their members. Without the permission `people`, callers see only their own teams."""
+"""API resources for teams and their members. Without the permission `people`, callers see only their own teams."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ class Teams(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List teams.
 
-        Lists all teams. Without the permission `people`, lists only teams of the token's owner.
+        Lists all teams, or, without the permission `people`, only the teams of the token's owner.
         """
         return page_by_id(request, teams_visible_to(self.actor), each_as(team_json))
 
@@ -101,7 +101,8 @@ class OneTeam(V2View):
     def delete(self, request: Request, team_id: int) -> HttpResponse:
         """Delete a team.
 
-        Zones of the team stay, without a team. Members lose the rights from the team. Needs the permission `people`.
+        The team's zones stay, but no longer belong to a team. Members lose the rights that the team gave them. Needs
+        the permission `people`.
         """
         actor, team = _to_change(request, team_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):

@@ -1,4 +1,4 @@
-"""Resources of template runs. A run updates zones to a template's newest version. A dry run previews the changes."""
+"""API resources for template runs. A run updates zones to a template's newest version. A dry run previews this."""
 
 from typing import Any
 
@@ -182,7 +182,7 @@ class TemplateRunZones(V2View):
         """List the zones of a run of a template.
 
         Returns the outcome of the run in each zone. Lists the first 200 zones that change, and the first 1,000 zones
-        with conflicts or refusals. The counts of the run include all zones.
+        that have conflicts or were refused. The counts of the run include all zones.
         """
         run = runs.run_for(self.actor, template_run_id)
         found = TemplateRunZone.objects.filter(run=run)

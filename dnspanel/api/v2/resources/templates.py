@@ -1,4 +1,4 @@
-"""Resources of templates (zone records with variables) and their versions. A template can be applied to a zone."""
+"""API resources for templates (zone records with variables) and their versions. Templates can be applied to zones."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -198,7 +198,7 @@ class OneTemplate(V2View):
     def get(self, request: Request, template_id: int) -> HttpResponse:
         """Read a template.
 
-        Returns the template's name, its team and the number of its newest version. Use `getTemplateVersion` to get the
+        Returns the template's name, its team and the number of its newest version. Use `getTemplateVersion` to read the
         text. Needs the permission `read`.
         """
         return answer_with_tag(template_json(_door(request, template_id)))
@@ -224,7 +224,7 @@ class OneTemplate(V2View):
     def delete(self, request: Request, template_id: int) -> HttpResponse:
         """Delete a template.
 
-        Zones keep the records from the template, but no longer follow the template. Needs the right `templates`.
+        Zones keep the template's records, but no longer follow the template. Needs the right `templates`.
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
@@ -253,7 +253,7 @@ class TemplateVersions(V2View):
         """Publish a new version of a template.
 
         This does not change any zone; use `createTemplateRun` to update zones. If the text equals the newest version,
-        no version is created and the response is the newest version. Needs the right `templates`.
+        no version is created and the response contains the newest version. Needs the right `templates`.
         """
         template = _door(request, template_id)
         values = read(TemplateVersionSerializer, request.data)
@@ -299,8 +299,8 @@ class ZoneTemplateUse(V2View):
         """Apply a template to a zone.
 
         Publishes the template's records in the zone as one revision. Needs the rights `add`, `change` or `remove`.
-        Records from other sources, and template records that someone has edited, are conflicts. Conflicts stay
-        unchanged unless `overwrite` is true. A snippet adds its records at one name.
+        Records from other sources, and template records that someone has edited, are conflicts. They stay unchanged
+        unless `overwrite` is true. A snippet adds its records at one name.
         """
         now = timezone.now()
         zone = access.zone_for_editing(self.actor, zone_name)
@@ -350,7 +350,7 @@ def _door(request: Request, template_id: int) -> ZoneTemplate:
 
 
 def team_of_body(team_id: int | None) -> Team | None:
-    """Return the team that the body names, or None without one. Raise TemplateRefused for an unknown team."""
+    """Return the team with this id from a body, or None without an id. Raise TemplateRefused for an unknown team."""
     if team_id is None:
         return None
     return first_or(

@@ -1,4 +1,4 @@
-"""Resources of API tokens. A token with the permission `people` sees all tokens; other tokens see only themselves.
+"""API resources for API tokens. With the permission `people`, a token sees all tokens; otherwise only itself.
 
 A token can only create tokens with the same or fewer rights.
 """
@@ -106,8 +106,8 @@ class Tokens(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List tokens.
 
-        With the permission `people`, lists everyone's tokens. Without it, lists only the caller's own token. The list
-        includes revoked tokens, newest first.
+        With the permission `people`, lists everyone's tokens. Without this permission, lists only the caller's own
+        token. The list includes revoked tokens, newest first.
         """
         now = timezone.now()
         found = verbs.tokens_visible_to(self.actor).filter(kind=TokenKind.API)
@@ -117,8 +117,8 @@ class Tokens(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a token.
 
-        Returns the secret, only once. The new token cannot have more rights than its owner, or than the token that
-        creates it. A token for someone else needs the permission `people`.
+        Returns the secret, only once. The new token cannot have more rights than its owner or the token that creates
+        it. A token for someone else needs the permission `people`.
         """
         now = timezone.now()
         values = read(TokenSerializer, request.data)
@@ -135,7 +135,7 @@ class OneToken(V2View):
         """Read a token.
 
         Returns the token's scope, limits and last use, without the secret. A token without the permission `people` can
-        read itself only.
+        read only itself.
         """
         return answer_with_tag(_token_json(self.actor, token_id))
 
@@ -144,7 +144,7 @@ class OneToken(V2View):
         """Revoke a token.
 
         The token and all tokens that it created stop working at once. Lists still include the token, because the
-        history refers to it. A token without the permission `people` can revoke itself only.
+        history refers to it. A token without the permission `people` can revoke only itself.
         """
         token = token_for(self.actor, token_id)
         with conditional_write(request, f"token/{token_id}", lambda: _token_json(self.actor, token_id)):
@@ -159,8 +159,8 @@ class TokenRotation(OneSecretView):
     def post(self, request: Request, token_id: int) -> HttpResponse:
         """Rotate a token.
 
-        Returns a new token with the same scope and limits. The response has the new secret, only once. The old token
-        still works for `overlap_seconds`. A token without the permission `people` can rotate itself only.
+        Returns a new token with the same scope and limits. The response includes the new secret, only once. The old
+        token still works for `overlap_seconds`. A token without the permission `people` can rotate only itself.
         """
         now = timezone.now()
         token = token_for(self.actor, token_id)
@@ -202,14 +202,14 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms
 def _usual_end(actor: Actor, now: datetime) -> datetime:
     """Return the default expiry time of a new token.
 
-    The time is 90 days from now, or earlier if the creating token expires earlier.
+    This is 90 days from now, or the expiry time of the creating token if that is earlier.
     """
     ends = [default_end(now), actor.token.expires_at if actor.token else None]
     return min(end for end in ends if end is not None)
 
 
 def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> Token:
-    """Return the token of this kind with this id. Raise TokenUnknown if the actor isn't allowed to see one."""
+    """Return the token of this kind with this id. Raise TokenUnknown if the actor can't see such a token."""
     token = verbs.token_for(actor, token_id)
     if token.kind != kind:
         raise TokenUnknown

@@ -1,4 +1,4 @@
-"""Resources of TSIG keys, which are tokens that sign DNS messages (RFC 8945).
+"""API resources for TSIG keys, which are tokens that sign DNS messages (RFC 8945).
 
 The keys sign dynamic updates and zone transfers.
 """
@@ -82,7 +82,7 @@ class TsigKeys(OneSecretView):
     def get(self, request: Request) -> HttpResponse:
         """List TSIG keys.
 
-        Lists all keys, newest first, without their secrets. A token without the permission `people` sees none.
+        Lists all keys, newest first, without their secrets. Without the permission `people`, the list is empty.
         """
         return page_by_id(
             request,
@@ -95,8 +95,7 @@ class TsigKeys(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a TSIG key.
 
-        Returns the secret, only once. The key cannot have more rights than its owner, or than the token that creates
-        it.
+        Returns the secret, only once. The key cannot have more rights than its owner or the token that creates it.
         """
         now = timezone.now()
         values = read(NewTsigKeySerializer, request.data)
@@ -128,7 +127,7 @@ class OneTsigKey(V2View):
     def delete(self, request: Request, key_id: int) -> HttpResponse:
         """Revoke a TSIG key.
 
-        The key stops working at once. The key's name can be used again. Needs the permission `people`.
+        The key stops working at once. The key's name can then be used for another key. Needs the permission `people`.
         """
         key = token_for(self.actor, key_id, TokenKind.TSIG)
         with conditional_write(request, f"token/{key_id}", lambda: _key_json(self.actor, key_id)):

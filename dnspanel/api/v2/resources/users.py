@@ -1,4 +1,4 @@
-"""Resources of people: accounts, service accounts, invitations, handovers, and rights with their sources.
+"""API resources for people: accounts, service accounts, invitations, handovers, and rights with their sources.
 
 Without the permission `people`, a caller sees only their own account.
 """
@@ -130,7 +130,7 @@ class ReasonSerializer(serializers.Serializer):
 
 
 class VerdictSerializer(serializers.Serializer):
-    """One right: a flag that is true if the person has the right, and the sources of the right."""
+    """One right: whether the person has it, and its sources."""
 
     right = serializers.ChoiceField(
         choices=[(str(right), str(right)) for right in Right], help_text="The right over the zone."
@@ -150,7 +150,7 @@ class ActSinceSerializer(serializers.Serializer):
 
 
 class SinceSerializer(serializers.Serializer):
-    """The comparison of a person's rights now with their rights at an earlier time."""
+    """The comparison of a person's current rights with their rights at an earlier time."""
 
     at = serializers.DateTimeField(help_text="Requested time.")
     certain = serializers.BooleanField(help_text="True if nothing that decides the rights changed since then.")
@@ -159,7 +159,7 @@ class SinceSerializer(serializers.Serializer):
 
 
 class RightsSerializer(serializers.Serializer):
-    """The rights of a person in a zone, and their sources."""
+    """The rights of a person in a zone, and the sources of these rights."""
 
     user = serializers.CharField()
     zone = serializers.CharField()
@@ -193,8 +193,8 @@ class ServiceAccounts(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a service account.
 
-        A service account cannot sign in. It owns tokens, so that the tokens stay valid when the person who created them
-        leaves. Needs the permission `people`.
+        A service account cannot sign in. Its tokens stay valid when the person who created them leaves. Needs the
+        permission `people`.
         """
         access.require(self.actor, Permission.PEOPLE)
         values = read(ServiceAccountSerializer, request.data)
@@ -204,7 +204,7 @@ class ServiceAccounts(V2View):
 
 
 class HandOver(V2View):
-    """View to give the tokens and other objects of an account to another account."""
+    """View to hand over the tokens and other objects of an account to another account."""
 
     unconditional = True
 
@@ -212,8 +212,9 @@ class HandOver(V2View):
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over the objects of an account.
 
-        Gives the listed tokens, webhooks, drafts and publish hooks to another account, either all or none. A token's
-        webhooks move with the token. The token's secret stays valid until it is rotated. Needs the permission `people`.
+        Transfers the listed tokens, webhooks, drafts and publish hooks to another account, either all or none. A
+        token's webhooks move with the token. The token's secret stays valid until it is rotated. Needs the permission
+        `people`.
         """
         user = user_for(self.actor, user_id)
         access.require(self.actor, Permission.PEOPLE)
@@ -247,8 +248,8 @@ class OneUser(V2View):
     def patch(self, request: Request, user_id: int) -> HttpResponse:
         """Change the role or state of a person.
 
-        Gives the person another role, or closes or opens the account. `same_person_as` marks two accounts as accounts
-        of the same person. This person then cannot approve their own requests, and cannot remove the mark. Needs the
+        Changes the person's role, or closes or opens the account. `same_person_as` marks two accounts as accounts of
+        the same person. This person then cannot approve their own requests, and cannot remove the mark. Needs the
         permission `people`.
         """
         user = user_for(self.actor, user_id)
@@ -278,10 +279,9 @@ class UserRights(V2View):
     def get(self, request: Request, user_id: int) -> HttpResponse:
         """Check the rights of a person in a zone.
 
-        Lists each right, with a flag that is true if the person has it, and the role, team or grant that gives it.
-        Without `name` and `type`, a right counts if the person has it for at least one RRset. With `at`, also compares
-        the rights with the rights at a time in the past. Without the permission `people`, a token can ask only about
-        its owner.
+        For each right, returns whether the person has it, and the role, team or grant that gives it. Without `name` and
+        `type`, a right counts if the person has it for at least one RRset. With `at`, also compares the rights with
+        those at a time in the past. Without the permission `people`, a token can check only its owner.
         """
         user = user_for(self.actor, user_id)
         zone, subject = _subject(request, self.actor)
@@ -394,7 +394,7 @@ def _since(since: Since) -> dict[str, Any]:
 def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subject]:
     """Return the zone in the query, and the query's subject, which is the zone or one of its RRsets.
 
-    Raise Problem for an invalid query, Unknown for a zone that the caller is not allowed to see.
+    Raise Problem for an invalid query, and Unknown for a zone that the caller is not allowed to see.
     """
     query = request.query_params
     if not query.get("zone"):

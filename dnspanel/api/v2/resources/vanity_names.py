@@ -1,4 +1,4 @@
-"""Resources of vanity names, which are names of a name server set inside zones of this panel.
+"""API resources for vanity names, which are name servers of a set whose names are inside zones of this panel.
 
 The resources show the addresses that the panel maintains, the glue, and the check at the parent zone.
 """
@@ -32,7 +32,7 @@ from dnspanel.zones.rights import access
 
 
 class ParentPointSerializer(serializers.Serializer):
-    """One check at the parent zone, and the records to change there."""
+    """The result of one check at the parent zone, and the records to change there."""
 
     code = serializers.CharField(help_text="`parent` (delegation) or `glue`.")
     verdict = serializers.ChoiceField(
@@ -53,7 +53,7 @@ class VanityNameSerializer(serializers.Serializer):
 class VanityPlaceSerializer(Shape):
     """A zone that contains names of a name server set.
 
-    Includes the check at the parent zone, and a flag that is true if the panel maintains the names' addresses.
+    Includes the check at the parent zone, and whether the panel maintains the addresses of these names.
     """
 
     zone = serializers.CharField()
@@ -72,7 +72,7 @@ class VanityPlaces(V2View):
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
 
-        Lists zones of this panel that contain the name of a name server in the set, if the name server has nodes. Omits
+        Lists zones of this panel that contain the name of at least one of the set's name servers with nodes. Omits
         zones that the token can't read. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), self.actor)
@@ -80,7 +80,7 @@ class VanityPlaces(V2View):
 
 
 class VanityPlace(V2View):
-    """View to read vanity names in a zone, and to start or stop maintaining their addresses."""
+    """View to read the vanity names in a zone, and to start or stop maintaining their addresses."""
 
     @api_operation("getVanityAddresses", VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
@@ -97,9 +97,9 @@ class VanityPlace(V2View):
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
-        Publishes A and AAAA records at the vanity names, with the addresses of the nodes. From then on the panel keeps
-        the records current, in your name. Needs the rights `add`, `change` and `remove` for these records. If the panel
-        cannot publish the records, the response has the reason and the panel tries again.
+        Publishes A and AAAA records at the vanity names, with the addresses of the nodes. From then on, the panel keeps
+        these records up to date, in your name. Needs the rights `add`, `change` and `remove` for these records. If the
+        panel cannot publish the records, the response includes the reason and the panel tries again.
         """
         template = _set(request, set_id)
         zone = access.zone_for_editing(self.actor, zone_name)
@@ -121,7 +121,7 @@ class VanityPlace(V2View):
 
 
 class VanityParent(V2View):
-    """View to check delegation and glue at the parent of a zone with vanity names."""
+    """View to check the delegation and glue at the parent of a zone with vanity names."""
 
     unconditional = True
 
@@ -129,8 +129,8 @@ class VanityParent(V2View):
     def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Check the delegation and glue at the parent zone.
 
-        Queries the parent zone over DNS now, which takes some seconds. The panel must maintain the addresses in the
-        zone. Needs the right to change records of the zone.
+        Queries the parent zone over DNS now, which takes some seconds. The panel must already maintain the addresses in
+        the zone. Needs the right to change records of the zone.
         """
         template = _set(request, set_id)
         zone = access.zone_for_editing(self.actor, zone_name)

@@ -1,4 +1,4 @@
-"""Resources of webhooks: list, create, change, test and delete webhooks, rotate secrets, list and replay deliveries."""
+"""API resources to list, create, change, test and delete webhooks, rotate secrets, and list and replay deliveries."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ class NewWebhookSerializer(WebhookSerializer):
 class SecretSerializer(serializers.Serializer):
     """The new secret of a webhook.
 
-    For a day requests are signed with the old and the new secret.
+    For a day, requests are signed with both the old and the new secret.
     """
 
     secret = serializers.CharField(allow_null=True)
@@ -137,7 +137,7 @@ class Webhooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a webhook.
 
-        The response has the secret that signs the webhook's requests, only once. The section `webhooks` of this
+        The response includes the secret that signs the webhook's requests, only once. The section `webhooks` of this
         document describes the requests. Needs the permission `read` or `fleet`, and a token that is not limited to
         names or types.
         """
@@ -167,8 +167,8 @@ class OneWebhook(V2View):
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
         """Change a webhook.
 
-        Changes the webhook's settings, or switches the webhook on or off. The secret stays unchanged, as do fields that
-        the request body omits.
+        Changes the webhook's settings, or switches the webhook on or off. The secret and all fields that the request
+        body omits stay unchanged.
         """
         webhook = access.webhook_for(self.actor, webhook_id)
         values = read(WebhookSerializer, request.data, partial=True)
@@ -215,7 +215,7 @@ class WebhookRotation(OneSecretView):
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
 
-        Returns the new secret, only once. For a day requests are signed with the old and the new secret.
+        Returns the new secret, only once. For a day, requests are signed with both the old and the new secret.
         """
         webhook = access.webhook_for(self.actor, webhook_id)
         with conditional_write(
@@ -259,7 +259,7 @@ class Replay(V2View):
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
         """Send a delivery again.
 
-        The panel soon sends the same event with the same id as a new delivery. Returns the new delivery.
+        The panel soon sends the same event again, with the same id, as a new delivery. Returns the new delivery.
         """
         delivery = access.delivery_for(self.actor, delivery_id)
         if delivery.webhook_id != webhook_id:
@@ -278,7 +278,7 @@ def delivery_json(delivery: Delivery) -> dict[str, Any]:
 
 
 def _waits(request: Request, delivery: Delivery) -> HttpResponse:
-    """Return the response (202) with a waiting delivery. `Location` is the delivery log, which later has the result."""
+    """Return a 202 response with a waiting delivery. `Location` is the delivery log, which shows the result later."""
     webhook_path = request.path.partition(f"/{delivery.webhook_id}/")[0]
     return answer(
         delivery_json(delivery), 202, headers={"Location": f"{webhook_path}/{delivery.webhook_id}/deliveries"}

@@ -1,4 +1,4 @@
-"""Resources that list the people and tokens with rights in a zone, and the sources of these rights."""
+"""API resources that list the people and tokens with rights in a zone, and the sources of these rights."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -71,9 +71,9 @@ class ZonePeople(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the people with rights in a zone.
 
-        Each person has their rights, with the role, team or grant that gives each right. Without the permission
-        `people`, a token sees only its owner. With `name` and `type`, lists only rights over this RRset, and omits
-        people without such rights. Needs the right `read`.
+        Lists each person's rights, with the role, team or grant that gives each right. Without the permission `people`,
+        a token sees only its owner. With `name` and `type`, lists only rights over this RRset, and omits people without
+        such rights. Needs the right `read`.
         """
         page = page_request(request, str)
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -93,8 +93,8 @@ class ZoneTokens(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the tokens with rights in a zone.
 
-        Omits tokens whose owners no longer have rights in the zone. A token without the permission `people` sees itself
-        only. Needs the right `read`.
+        Omits tokens whose owners no longer have rights in the zone. Without the permission `people`, a token sees only
+        itself. Needs the right `read`.
         """
         page = page_request(request, int)
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -110,9 +110,9 @@ class ZoneTokens(V2View):
 
 
 def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
-    """Return the subject of a query: the RRset in `name` and `type`, or else the zone.
+    """Return the subject of a query: the RRset given by `name` and `type`, or else the zone.
 
-    Raise Problem if only one parameter is given or one is invalid.
+    Raise Problem if only one of the two parameters is given, or if one is invalid.
     """
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):

@@ -1,4 +1,4 @@
-"""Resources of zones: list, create, read, change, clone, delete and restore from the trash."""
+"""API resources to list, create, read, change, clone and delete zones, and to restore them from the trash."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -87,8 +87,8 @@ class ZoneList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones.
 
-        Lists all zones that the token can read, by name. `q` takes words and the filters of the search. The name of a
-        zone must contain every word. With filters for RRsets a page can have fewer items than `limit` although more
+        Lists all zones that the token can read, by name. `q` accepts words and the filters of the search. The name of a
+        zone must contain every word. With filters for RRsets, a page can have fewer items than `limit` even if more
         zones follow, so read pages until `next` is null.
         """
         requested = page_request(request, str)
@@ -114,12 +114,12 @@ class ZoneList(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a zone.
 
-        Creates the zone and publishes it as revision 1. Needs the right `create-zone`. Without `rrsets` the zone has an
-        SOA record and NS records. The NS records come from `nameservers`, from a set of name servers, or from the
+        Creates the zone and publishes it as revision 1. Needs the right `create-zone`. Without `rrsets`, the zone has
+        an SOA record and NS records. The NS records come from `nameservers`, from a set of name servers, or from the
         panel's default.
 
-        If a record is refused, the zone is not created. A zone with more than 2,000 RRsets takes several publications,
-        which `publications` lists. Name servers answer with the first publications before the last one arrives.
+        If a record is rejected, the zone is not created. A zone with more than 2,000 RRsets takes several publications,
+        which are listed in `publications`. Name servers answer with the first publications before the last one arrives.
         """
         rrsets, body = new_rrsets(request)
         try:
@@ -147,7 +147,7 @@ class ZoneDetail(V2View):
         """Read a zone.
 
         Returns the zone's settings, serial and revision, without RRsets. Needs the right `read`. The `ETag` changes
-        with each revision and whenever a setting changes.
+        with each revision and with each change to a setting.
         """
         zone_body = zone_json(access.zone_for_reading(self.actor, zone_name), self.actor)
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
@@ -179,11 +179,12 @@ class ZoneDetail(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone.
 
-        Moves the zone to the trash for 30 days; nodes stop answering for it. Needs the right `delete-zone`. Use
+        Moves the zone to the trash for 30 days. Nodes no longer answer for the zone. Needs the right `delete-zone`. Use
         `restoreZone` to restore the zone.
 
-        Deletions within ten minutes need `confirm` if they exceed both 25 zones and 1 % of all zones, unless the token
-        is allowed to delete many. To delete several zones in one publication, use `deleteZones`.
+        A token that deletes more than 25 zones and more than 1 % of all zones within ten minutes needs `confirm`. This
+        does not apply to tokens that are allowed to delete many zones. To delete several zones in one publication, use
+        `deleteZones`.
         """
         terms = terms_of_query(request)
         zone = access.zone_for(self.actor, zone_name, Right.DELETE_ZONE)
@@ -210,8 +211,8 @@ class ZoneClones(V2View):
         """Clone a zone.
 
         Creates one or more zones with the published RRsets of the source zone, including comments and disabled values.
-        All new zones are created in one publication, or none of them. Names inside the source zone become names inside
-        the new zone, also within values. DNSSEC keys, signatures and DS records are not copied.
+        Either all new zones are created, in one publication, or none. Names inside the source zone are moved to the new
+        zone, including names in record values. DNSSEC keys, signatures and DS records are not copied.
 
         Needs the right `read` for the whole zone, and `create-zone`.
         """
@@ -255,7 +256,7 @@ class Deletions(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Delete zones.
 
-        Moves all named zones to the trash in one publication, or none of them. Needs the right `delete-zone` for each
+        Moves either all named zones to the trash, in one publication, or none. Needs the right `delete-zone` for each
         zone. Before the first deletion, the panel checks whether the number of zones needs `confirm`.
         """
         body = read(DeletionsSerializer, request.data)
@@ -268,7 +269,7 @@ class Deletions(V2View):
 
 
 def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[edit.ZoneToDelete]:
-    """Return the zones of the request, found by one query.
+    """Return the zones that the request lists, loaded with one query.
 
     Raise Problem with a pointer to each name that is unknown or listed twice.
     """
@@ -309,8 +310,8 @@ class TrashList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List deleted zones.
 
-        Lists the zones in the trash that the token can read, most recently deleted first. Each zone has the time when
-        it is deleted permanently.
+        Lists the zones in the trash that the token can read, most recently deleted first. Each zone includes the time
+        of its permanent deletion.
         """
         requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
@@ -366,7 +367,7 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
     """Return the JSON form of a zone. This needs one query.
 
-    `zone.changed_by` must be loaded. The result omits this person if the actor isn't allowed to see authors.
+    `zone.changed_by` must be loaded. The result omits this user if the actor isn't allowed to see authors.
     """
     changed_by = zone.changed_by.username if zone.changed_by else None
     return _rows_json(
@@ -432,7 +433,10 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id, or None. Raise Problem if the actor can't choose it and it isn't `present`."""
+    """Return the team with this id, or None without an id. Raise Problem if the actor can't choose the team.
+
+    The team with the id `present` can always be chosen.
+    """
     if team_id is None:
         return None
     if team_id == present:

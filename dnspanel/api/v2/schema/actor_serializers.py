@@ -1,4 +1,4 @@
-"""The schema of actors, which API v2 and webhooks share (`actor_form`)."""
+"""Describe the JSON form of actors, which API v2 and webhooks share (`actor_form`)."""
 
 from typing import Any
 

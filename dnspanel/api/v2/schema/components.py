@@ -1,4 +1,4 @@
-"""Changes to drf-spectacular's components, so that all client generators interpret them in the same way. Pure."""
+"""Change drf-spectacular's components so that all client generators interpret them in the same way. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ Schema = dict[str, Any]
 
 
 def settle_defaults(schemas: Schema) -> None:
-    """Replace each `default` in a request with a sentence in the description. In responses, make the member required.
+    """Describe each `default` of a request in a sentence instead. In responses, make the field required.
 
-    Responses always have the member. Some generators make a member with a default required in requests too.
+    Responses always include the field. Some generators treat a field with a default as required in requests too.
     """
     for name, schema in schemas.items():
         for member, value in schema.get("properties", {}).items():
@@ -24,7 +24,7 @@ def settle_defaults(schemas: Schema) -> None:
 
 
 def settle_forms(schemas: Schema) -> None:
-    """Let the body of a PATCH match several forms. All members are optional there, so that most bodies match each."""
+    """Let the body of a PATCH match several forms. Its fields are all optional, so most bodies match every form."""
     for name, schema in schemas.items():
         if name.startswith("Patched") and "oneOf" in schema:
             schemas[name] = {"anyOf": schema["oneOf"]}

@@ -1,4 +1,4 @@
-"""Schemas of DNSSEC answers from parent servers and nodes, for the OpenAPI document."""
+"""OpenAPI schemas for the DNSSEC answers of parent name servers and nodes."""
 
 from rest_framework import serializers
 
@@ -11,7 +11,7 @@ _VERDICTS = [(str(each), str(each)) for each in Verdict]
 
 
 class ParentServerSerializer(Shape):
-    """A name server of the parent zone and the DS records that it serves."""
+    """A name server of the parent zone, and the DS records that it serves."""
 
     server = serializers.CharField(
         help_text="Name and address of the server; `this panel` for a parent zone that is here."
@@ -20,7 +20,7 @@ class ParentServerSerializer(Shape):
 
 
 class ParentCheckSerializer(Shape):
-    """The state of the DS records at the parent zone, and the last answers of its name servers."""
+    """The state of the DS records at the parent zone, and the last answers of the parent's name servers."""
 
     zone = serializers.CharField()
     state = serializers.ChoiceField(choices=_STATES, help_text="State at the last successful check.")
@@ -40,7 +40,7 @@ class ParentCheckSerializer(Shape):
 
 
 class DnssecNodeSerializer(Shape):
-    """A node's answers for a zone, queried over DNS for this request."""
+    """A node's answers for a zone. The panel queries the node over DNS during this request."""
 
     node = serializers.CharField(help_text="Name of the node.")
     has_last_change = serializers.BooleanField(

@@ -1,4 +1,4 @@
-"""Schemas of zone signing and DNSSEC keys for the OpenAPI document."""
+"""OpenAPI schemas for zone signing and DNSSEC keys."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ class NewKeysSerializer(Shape):
 
 
 class SigningPatchSerializer(Shape):
-    """Changes to a zone's signing. Omitted members don't change."""
+    """Changes to a zone's signing. Omitted fields don't change."""
 
     signed = Flag(required=False, help_text="true: create keys if no key signs. false: remove all keys.")
     new_keys = NewKeysSerializer(
@@ -85,7 +85,7 @@ class SigningPatchSerializer(Shape):
 
 
 class BulkSigningSerializer(SigningPatchSerializer):
-    """Changes to the signing of several zones, made for all of these zones or none."""
+    """Changes to the signing of several zones. Either all zones are changed or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
     reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
@@ -174,7 +174,7 @@ class SigningWrittenSerializer(WrittenSerializer):
 
 
 class SigningPlanSerializer(Shape):
-    """The signing state that one zone would have."""
+    """The signing state that a zone would have after the change."""
 
     zone = serializers.CharField()
     changes = serializers.BooleanField(help_text="false: nothing to change, or refused.")
@@ -228,7 +228,7 @@ class NewKeySerializer(Shape):
 
 
 class KeyPatchSerializer(Shape):
-    """Changes to a key. Omitted members don't change."""
+    """Changes to a key. Omitted fields don't change."""
 
     active = Flag(required=False, help_text="Sign with the key.")
     published = Flag(required=False, help_text="Publish the key as DNSKEY.")
@@ -280,7 +280,7 @@ def nsec3_of(denial: dict[str, Any]) -> Nsec3 | None:
 
 
 def denial_json(nsec3: Nsec3 | None) -> dict[str, Any]:
-    """Return NSEC3 parameters as a denial. This is the inverse of `nsec3_of`."""
+    """Convert NSEC3 parameters to a denial. This is the inverse of `nsec3_of`."""
     found = nsec3 or Nsec3()
     return {
         "method": "nsec" if nsec3 is None else "nsec3",

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of API v2, generated from the views and their docstrings.
+"""Generate the OpenAPI 3.1 document of API v2 from the views and their docstrings.
 
 The first line of a method's docstring becomes the operation's summary, and the other lines its description. This module
 adds everything that all operations share (problems, rate limit headers, tags), so that no view can forget it.
@@ -83,7 +83,7 @@ _WRITING = (409, 412, 413, 415, 422, 428)
 
 
 class Operations(AutoSchema):
-    """The generator that turns a view's method into an OpenAPI operation."""
+    """The generator that converts a view's method to an OpenAPI operation."""
 
     def get_summary(self) -> str:
         return self._text().partition("\n")[0].rstrip(".")
@@ -98,7 +98,10 @@ class Operations(AutoSchema):
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
 
     def is_deprecated(self) -> bool:
-        """Return True if the whole operation is deprecated. Its responses then have the deprecation headers."""
+        """Return True if the whole operation is deprecated, and not only some of its parameters.
+
+        Responses of a deprecated operation have the deprecation headers.
+        """
         found = deprecation_of(self.view, self.method)
         return found is not None and not found.parameters
 
@@ -112,14 +115,15 @@ class Operations(AutoSchema):
         return operation
 
     def map_parsers(self) -> list[str]:
-        """Return the media types of request bodies. The type for merge patches is only listed for PATCH."""
+        """Return the media types of request bodies. The merge-patch media type is listed only for PATCH."""
         found: list[str] = super().map_parsers()
         return [media for media in found if self.method == "PATCH" or media != MergePatchParser.media_type]
 
     def map_renderers(self, attribute: str) -> list[str]:
         """Return the media types of successful responses.
 
-        The media type of problems is left out. Clients that accept only problems are served too.
+        The media types of problems, files and HTML pages are left out. Clients that accept only problems are served
+        too.
         """
         return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
 
@@ -128,7 +132,7 @@ class Operations(AutoSchema):
 
 
 class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """The security schemes: a token in one of two headers."""
+    """The security schemes: a token in either of two headers."""
 
     target_class = "dnspanel.api.authentication.TokenAuthentication"
     name = ["bearer", "apiKey"]
@@ -150,7 +154,7 @@ def document() -> Schema:
 
 
 def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
-    """Keep only the endpoints of API v2 (hook of drf-spectacular). API v1 and dyndns2 are documented elsewhere."""
+    """Keep only the endpoints of API v2 (hook of drf-spectacular). API v1 and dyndns2 have their own documentation."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith(ROOT)]
 
 
@@ -188,7 +192,7 @@ def tag_of(path: str) -> str:
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """Add to an operation: the problems that every such method can return, status 304, and the least value of ids."""
+    """Add the shared parts of an operation: its common problems, status 304, and the minimum of ids."""
     operation.setdefault("security", [])  # needs no token
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":
@@ -201,7 +205,7 @@ def _complete(path: str, method: str, operation: Schema) -> None:
 
 
 def _describe(result: Schema) -> None:
-    """Add the descriptions of path variables and responses that views leave out."""
+    """Add the descriptions of path variables and responses that the views lack."""
     schemas = result["components"]["schemas"]
     lists = {path: each["get"]["operationId"] for path, each in result["paths"].items() if "get" in each}
     for path, operations in result["paths"].items():
@@ -216,7 +220,7 @@ def _describe(result: Schema) -> None:
 
 
 def _body_of(response: Schema) -> Schema:
-    """Return the schema of a response's body, or {} if it has no body."""
+    """Return the schema of a response's body, or {} if the response has no body."""
     contents: Schema = response.get("content", {})
     return next((each.get("schema", {}) for each in contents.values()), {})
 

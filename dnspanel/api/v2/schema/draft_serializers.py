@@ -1,4 +1,4 @@
-"""Schemas of drafts: their changes, and how to publish or undo them."""
+"""OpenAPI schemas for drafts and their changes, and for publishing and undoing them."""
 
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
@@ -33,7 +33,7 @@ class DraftedSerializer(Shape):
 
 
 class DraftZoneSerializer(Shape):
-    """The changes in a draft to one zone."""
+    """A draft's changes to one zone."""
 
     zone = serializers.CharField()
     added = serializers.IntegerField(help_text="Number of added RRsets.")

@@ -1,4 +1,4 @@
-"""The responses to `dry_run`, added to the OpenAPI document for all views."""
+"""Add the responses to `dry_run` to the OpenAPI document, for all views."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def add_plans(result: Schema, generator: object, request: Any, *, public: bool) 
     """Add the dry-run response to status 200 of operations with `dry_run` (hook of drf-spectacular).
 
     Operations that publish return plans, unless the view declares different schemas for 200 and 202. All other
-    operations return the result that the write would have.
+    operations return the result that the write would return.
     """
     schemas = result.get("components", {}).get("schemas", {})
     for operations in result["paths"].values():
@@ -54,7 +54,7 @@ def _alternatives(schema: Schema, schemas: Schema) -> list[Schema]:
 
 
 def _with_plans(schema: Schema, schemas: Schema) -> str:
-    """Return a reference to a component with plans as an additional alternative. Create the component if necessary."""
+    """Return a reference to a component that also allows plans. Create the component if it doesn't exist."""
     name = f"{_name(schema)}OrPlans"
     schemas.setdefault(name, {"oneOf": [*_alternatives(schema, schemas), {"$ref": _PLANS}]})
     return f"#/components/schemas/{name}"

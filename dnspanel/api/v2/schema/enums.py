@@ -1,8 +1,8 @@
-"""Names of the enumerations in the OpenAPI document, so that a generated client has one type for each. Pure.
+"""Name the enumerations in the OpenAPI document, so that generated clients have one type for each. Pure.
 
-A set of values has the same name wherever it is used. This module lists each name with one place that has the values.
-Names aren't derived from other names in the document, because then a new member elsewhere would rename a type in every
-client.
+A set of values has the same name wherever it is used. This module lists each name with one place where the values
+occur. Names aren't derived from other names in the document, because a new field elsewhere would then rename a type in
+every client.
 """
 
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ NAMES = {
 
 
 def name_enums(document: Schema) -> None:
-    """Turn every enumeration in `NAMES` into a component and refer to it wherever its values occur.
+    """Convert every enumeration in `NAMES` to a component, and refer to it wherever its values occur.
 
     Raise LookupError if a listed place has no enumeration. Raise ValueError if a name or a set of values occurs twice.
     """
@@ -115,7 +115,7 @@ def name_enums(document: Schema) -> None:
 
 
 def inline_enums(document: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yield each enumeration that isn't a component, with its place in the notation of `NAMES`."""
+    """Yield each enumeration that isn't a component, with its position in the notation of `NAMES`."""
     for name, schema in document["components"]["schemas"].items():
         for member, value in schema.get("properties", {}).items():
             yield from _within(f"{name}.{member}", value)

@@ -1,7 +1,7 @@
-"""The examples of the OpenAPI document: real requests and responses, recorded from the tests into `examples.json`.
+"""Examples for the OpenAPI document: real requests and responses, recorded from the tests into `examples.json`.
 
 `RECORD_EXAMPLES=1 ./dev test tests/dnspanel/api/…` records the operations that these tests call. A test validates every
-example against the document, so that no example can be outdated.
+example against the document. This keeps the examples up to date.
 """
 
 import json
@@ -14,7 +14,10 @@ Schema = dict[str, Any]
 
 
 def add_examples(document: Schema) -> None:
-    """Add the recorded exchange of each operation to its parameters, its body and its response."""
+    """Add OpenAPI examples from the recorded requests and responses to each operation.
+
+    Examples are added to the operation's parameters, request body and response.
+    """
     recorded = recorded_examples()
     for path, operations in document["paths"].items():
         for operation in operations.values():
@@ -27,7 +30,7 @@ def add_examples(document: Schema) -> None:
 
 @cache
 def recorded_examples() -> dict[str, Schema]:
-    """Return the recorded exchanges by operation: `path`, `query`, `request`, `status` and `answer`.
+    """Return the recorded requests and responses by operation: `path`, `query`, `request`, `status` and `answer`.
 
     Webhooks have only `request`.
     """
@@ -49,12 +52,12 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
 
 
 def _parse_value(value: str, type: str | None) -> str | int | bool:
-    """Convert a value from a URL into the parameter's type."""
+    """Convert a value from a URL to the parameter's type."""
     return value == "true" if type == "boolean" else int(value) if type == "integer" else value
 
 
 def variables_in(path: str, real: str) -> dict[str, str]:
-    """Return the values that a real path has for the variables of a document path, or {} if the path doesn't match."""
+    """Return the variables of a document path with their values in a real path, or {} if the paths don't match."""
     places = path.split("/")
     parts = real.split("/", len(places) - 1)  # a file name can contain slashes
     fixed = [(place, part) for place, part in zip(places, parts, strict=False) if not place.startswith("{")]

@@ -1,4 +1,4 @@
-"""Translation of serializer errors into the API's codes and sentences. Pure."""
+"""Translate serializer errors into the API's error codes and messages. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +45,7 @@ _MANY = (*_LISTS, serializers.DictField)
 
 
 def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
-    """Return a serializer's errors in the same structure, with the API's codes and sentences.
+    """Return a serializer's errors in the same structure, with the API's codes and messages.
 
     Errors of the panel's own checks don't change. `field` is None if no field exists for the value.
     """
@@ -67,7 +67,7 @@ def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> An
 
 
 def describe_value(field: Any) -> str:
-    """Return a description of this field's valid values for use at the end of a sentence."""
+    """Describe this field's valid values, in words that fit at the end of a sentence."""
     text = _describe_kind(field)
     return f"{text}, or null" if field.allow_null else text
 
@@ -115,7 +115,7 @@ def _needed_text(field: Any, kind: str) -> str:
 
 
 def settable(serializer: Any) -> list[str]:
-    """Return the names of the members that a client can send."""
+    """Return the names of the fields that a client can send."""
     return [name for name, field in serializer.fields.items() if not field.read_only]
 
 
@@ -132,7 +132,10 @@ def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> Error
 
 
 def _is_of_framework(field: Any, detail: Any) -> bool:
-    """Return True if this error is one of the field's own messages. The panel's checks use the code `invalid` too."""
+    """Return True if this error is one of the field's own messages.
+
+    The code isn't enough to decide, because the panel's own checks also use `invalid`.
+    """
     template = str(field.error_messages.get(detail.code, ""))
     return bool(template) and str(detail).startswith(template.partition("{")[0])
 
@@ -144,7 +147,7 @@ def _member(field: Any, name: object) -> Any:
 
 
 def _at(value: Any, name: Any) -> Any:
-    """Return the member `name` of a value, or None if the value lacks the member."""
+    """Return the member `name` of a value, or None if the value doesn't have it."""
     try:
         return value[name]
     except (LookupError, TypeError):

@@ -1,7 +1,7 @@
-"""The serializer fields of API v2, which accept only the matching JSON type, and pages of lists.
+"""Serializer fields of API v2, which accept only the matching JSON type, and serializers for pages of lists.
 
-Serializers check the structure and make values canonical. They never save. Each serializer is also a component of the
-OpenAPI document, named after its class without "Serializer".
+Serializers check the structure and convert values to canonical form. They never save. Each serializer is also a
+component of the OpenAPI document, named after its class without "Serializer".
 """
 
 from collections.abc import Collection, Mapping
@@ -37,7 +37,7 @@ PAGED = [
 
 
 class Shape(serializers.Serializer):
-    """A JSON object. Unknown members are rejected, because the client probably expects them to have an effect."""
+    """A JSON object. Unknown fields are rejected, because the client probably expects them to have an effect."""
 
     def to_internal_value(self, data: Any) -> Any:
         faults: dict[str, Any] = dict(self._unknown_members(data)) if isinstance(data, Mapping) else {}
@@ -107,7 +107,7 @@ class Choice(serializers.ChoiceField):
 
 
 class Members(serializers.DictField):
-    """A JSON object with at most `most` members of any name."""
+    """A JSON object with at most `most` members, which can have any name."""
 
     def __init__(self, *, most: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -127,7 +127,7 @@ class Moment(serializers.DateTimeField):
 
 @extend_schema_field(OpenApiTypes.STR)
 class ZoneName(Text):
-    """The name of a zone, converted into canonical form."""
+    """The name of a zone, converted to canonical form."""
 
     needs = ("the name of a zone", "names of zones")
 
@@ -155,7 +155,7 @@ class RecordType(Text):
 
 
 def type_number(text: str) -> int:
-    """Return the number of a record type. Raise ValidationError if zones can't contain it."""
+    """Return the number of a record type. Raise ValidationError if zones can't contain the type."""
     try:
         number = rdtypes.type_from_text(text)
     except BadRdata as exc:
@@ -168,7 +168,7 @@ def type_number(text: str) -> int:
 def page_of(
     shape: type[serializers.Serializer[Any]] | PolymorphicProxySerializer,
 ) -> type[serializers.Serializer[Any]]:
-    """Return a serializer for a page of these items, which can have several forms."""
+    """Return a serializer for a page of these items. The items can have several forms."""
     if isinstance(shape, PolymorphicProxySerializer):
         name = shape.component_name
         item = extend_schema_field(shape)(type("Item", (serializers.DictField,), {}))
@@ -185,7 +185,7 @@ def page_of(
 
 
 def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> dict[str, Any]:
-    """Validate a body and return its canonical values. Raise ValidationError with the API's codes and sentences."""
+    """Validate a body and return its canonical values. Raise ValidationError with the API's codes and messages."""
     serializer = shape(data=data, partial=partial)
     try:
         _refuse_long_lists(serializer, data)
@@ -256,7 +256,7 @@ def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[st
 
 
 def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:
-    """Return the text in a query parameter, "" if it is missing. Raise Problem if it is too long or can't be stored."""
+    """Return the text in a query parameter, or "" if missing. Raise Problem if it is too long or can't be stored."""
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         code = "too-long" if len(text) > longest else INVALID
@@ -278,7 +278,7 @@ def search_parameter(request: Request) -> str:
 
 
 def unclear_in(text: str) -> str:
-    """Return sentences about a search's syntax error or unknown filter, or "" if it is valid."""
+    """Return a message about a search's syntax error or unknown filter, or "" if the search is valid."""
     search = parse(text)
     for fault in search.faults:
         return f"{fault.word}: {fault.message}"

@@ -1,4 +1,4 @@
-"""The response headers in the OpenAPI document: their meaning, and the operations that send them. Pure.
+"""Describe the response headers in the OpenAPI document, and declare the operations that send them. Pure.
 
 Most headers follow from the kind of operation. A test checks that real responses have exactly the declared headers.
 """
@@ -70,7 +70,7 @@ _RESUMED = {"downloadExport"}  # supports Range requests
 
 
 def declare_headers(document: Schema) -> None:
-    """Declare the headers of every response. `HEADERS` become components."""
+    """Declare the headers of every response. Add `HEADERS` as components of the document."""
     document["components"]["headers"] = HEADERS
     paths = document["paths"]
     for path, operations in paths.items():
@@ -87,7 +87,7 @@ def declare_headers(document: Schema) -> None:
 
 
 def problem_headers(status: int) -> Schema:
-    """Return the headers that a problem with this status can have."""
+    """Return the headers that a problem response with this status can have."""
     names = {"WWW-Authenticate"} if status == 401 else {*_TO_TOKENS}
     names |= {"Retry-After"} if status in {409, 429, 503} else set()
     names |= {"Idempotency-Replayed"} if status in _REMEMBERED else set()

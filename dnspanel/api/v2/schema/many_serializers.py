@@ -1,4 +1,4 @@
-"""Schemas of bulk changes to many RRsets or zones."""
+"""OpenAPI schemas for bulk changes to RRsets or zones."""
 
 from rest_framework import serializers
 
@@ -87,7 +87,7 @@ class ActSerializer(Shape):
 
 
 class NamedRRsetSerializer(Shape):
-    """An RRset identified by zone, name and type."""
+    """An RRset, identified by zone, name and type."""
 
     zone = ZoneName()
     name = Text(max_length=1100, help_text="Absolute with a final dot, else relative to the zone.")
@@ -107,7 +107,7 @@ class ManyRRsetsSerializer(TermsSerializer):
 
 
 class ExampleSerializer(Shape):
-    """An RRset before and after the change. null means that it doesn't exist."""
+    """An RRset before and after the change. A null value means that the RRset doesn't exist."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -213,7 +213,7 @@ class ManyZonesWrittenSerializer(WrittenSerializer):
 
 
 class RestorationsSerializer(Shape):
-    """The deleted zones to restore, which must match all given members. At least one member is required."""
+    """The deleted zones to restore, which must match all given fields. At least one field is required."""
 
     zones = serializers.ListField(
         child=ZoneName(),

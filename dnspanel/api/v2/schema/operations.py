@@ -1,4 +1,4 @@
-"""The description of a view's method in the OpenAPI document."""
+"""Describe view methods for the OpenAPI document."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,5 +10,5 @@ from rest_framework.fields import empty
 def api_operation(
     operation_id: str, responses: Any, *, request: Any = empty, parameters: Sequence[OpenApiParameter] = ()
 ) -> Callable[[Any], Any]:
-    """Describe a method of a view: its operation id, its responses, and its request body and parameters if any."""
+    """Describe a view's method: its operation id, its responses, and its request body and parameters, if any."""
     return extend_schema(operation_id, parameters or None, request, responses)

@@ -1,4 +1,4 @@
-"""Parser of RRsets and changes in a request's body. The errors have a pointer to each invalid value.
+"""Parse RRsets and changes in a request's body. Errors have a pointer to each invalid value.
 
 The parser doesn't use serializers. A bulk change has thousands of RRsets, and parsing an RRset with a serializer takes
 longer than publishing it.
@@ -31,7 +31,7 @@ _ORDER = _CONTENT | {"op", "name", "type"}
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A change to one RRset, with a pointer to its place in the body."""
+    """A change to one RRset, with a pointer to its position in the body."""
 
     key: Key
     step: Step
@@ -111,7 +111,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
 
 
 def read_patch(value: Any, key: Key, zone_name: str) -> Step:
-    """Return the step that applies a partial RRset to an RRset. Raise Problem if the partial RRset is invalid."""
+    """Return the step that changes an RRset as a partial RRset says. Raise Problem if the partial RRset is invalid."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
@@ -148,7 +148,7 @@ def read_patch(value: Any, key: Key, zone_name: str) -> Step:
 
 
 def owner_of(text: str, zone_name: str) -> str:
-    """Return the client's owner name as an absolute name. A name without a trailing dot is relative to the zone.
+    """Parse an owner name from a client. A name without a trailing dot is relative to the zone.
 
     Raise BadName if the name is invalid, is outside the zone, or seems to lack its trailing dot.
     """
@@ -161,7 +161,7 @@ def owner_of(text: str, zone_name: str) -> str:
 
 
 def type_of(text: str) -> int:
-    """Return the number of a record type. Raise BadRdata if zones can't contain it."""
+    """Return the number of a record type. Raise BadRdata if zones can't contain the type."""
     type_ = rdata.type_from_text(text)
     rdata.check_type(type_)
     return type_
@@ -231,7 +231,7 @@ Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TT
 
 
 def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
-    """Return TTL (default: `ttl`), rdata, disabled, comment and the value. Return None if a JSON type is wrong."""
+    """Return the TTL (default: `ttl`), rdata, disabled values, comment and `value`, or None if one is invalid."""
     if not _check_content(value, pointer, faults, optional=() if ttl is None else {"ttl"}):
         return None
     found = ttl if ttl is not None and "ttl" not in value else int(value["ttl"])
@@ -265,7 +265,7 @@ def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[st
 
 
 def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Faults) -> Mapping[str, str] | None:
-    """Return value comments by canonical rdata, or None if missing or invalid. Add an error if they are invalid."""
+    """Return value comments by canonical rdata, or None if missing or invalid. Add an error to `faults` if invalid."""
     if "value_comments" not in value:
         return None
     remarks = value["value_comments"]
@@ -302,7 +302,10 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
-    """Return True if the value is an object. Add an error for any other value, and for each unknown member."""
+    """Return True if the value is an object. If it isn't, add an error.
+
+    Also add an error for each unknown field of an object.
+    """
     if not isinstance(value, dict):
         needed = f"an object with the members {fault_texts.join_limited(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
@@ -312,12 +315,12 @@ def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults
 
 
 def escape_pointer(name: str) -> str:
-    """Return a member's name, escaped for a JSON pointer."""
+    """Escape a member's name for a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def _make(key: Key, content: Content, zone_name: str, pointer: str, faults: Faults) -> RRset | None:
-    """Create and return the RRset. If the RRset is invalid, add an error with a pointer and return None."""
+    """Create an RRset. If the RRset is invalid, add an error with a pointer and return None."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
     notes = Notes.create(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))
@@ -347,7 +350,7 @@ def _make(key: Key, content: Content, zone_name: str, pointer: str, faults: Faul
 
 
 def _parse_texts(type_: int, texts: Sequence[str], zone_name: str, pointer: str, faults: Faults) -> tuple[str, ...]:
-    """Return the canonical texts. Add an error for each text that isn't rdata of the type."""
+    """Return the texts as canonical rdata. Add an error for each text that isn't rdata of the type."""
     found = []
     for index, text in enumerate(texts):
         if _would_be_cut(type_, text):
@@ -361,7 +364,7 @@ def _parse_texts(type_: int, texts: Sequence[str], zone_name: str, pointer: str,
 
 
 def _would_be_cut(type_: int, text: str) -> bool:
-    """Return True if parsing would drop a part as a comment. An unquoted TXT is one text, whatever it contains."""
+    """Return True if parsing would drop part of the text as a comment. An unquoted TXT is always one text."""
     is_one_text = type_ in _TEXTS and not text.lstrip().startswith('"')
     return not is_one_text and has_zone_file_syntax(text)
 

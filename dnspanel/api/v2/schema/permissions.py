@@ -9,7 +9,7 @@ _BY_NAME = {permission.name.lower(): permission for permission in Permission}
 
 
 def permission_names(permissions: Iterable[Permission]) -> list[str]:
-    """Return the sorted names of permissions, as responses show them."""
+    """Return the sorted names of permissions, in the form that responses use."""
     return sorted(Permission(permission).name.lower() for permission in permissions)
 
 

@@ -1,4 +1,4 @@
-"""The schema of problems (RFC 9457), with all members of all problem types. Pure."""
+"""OpenAPI schema for problems (RFC 9457), with all fields of all problem types. Pure."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _COUNT: Schema = {"type": "integer"}
 def problem_schemas() -> dict[str, Schema]:
     """Return the components that describe a problem, by name.
 
-    `code` is any string, because a client with a closed list of codes would fail on the first new one.
+    `code` can be any string, because a client with a closed list of codes would fail on the first new one.
     """
     codes = ", ".join(f"`{code}`" for code in sorted(PROBLEM_TYPES))
     always = {

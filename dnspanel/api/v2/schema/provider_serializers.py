@@ -1,4 +1,4 @@
-"""The JSON forms of sign-in providers. The member `kind` decides which form a provider has."""
+"""JSON forms of sign-in providers. The field `kind` decides which form a provider has."""
 
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
@@ -69,7 +69,7 @@ class OidcProviderSerializer(ProviderShape):
 
 
 class SamlAttributesSerializer(Shape):
-    """The names of the provider's attributes, as Name or FriendlyName."""
+    """The names of the provider's attributes, given as Name or FriendlyName."""
 
     subject = Text(**_SAML_ATTRIBUTE, allow_blank=True, help_text="Unchanging attribute. Empty: the NameID.")
     mail = Text(**_SAML_ATTRIBUTE)
@@ -107,7 +107,7 @@ class SamlProviderSerializer(ProviderShape):
 
 
 class LdapAttributesSerializer(Shape):
-    """The search bases of people and groups on the server, and the names of their attributes."""
+    """The search bases for people and groups on the server, and the names of their attributes."""
 
     base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base for people.")
     person_filter = Text(
@@ -133,8 +133,8 @@ class LdapAttributesSerializer(Shape):
 class LdapProviderSerializer(ProviderShape):
     """An LDAP server or an Active Directory.
 
-    `kind`, `slug` and the attribute `subject` cannot be changed later. A new address, name or certificate needs the
-    secret again.
+    `kind`, `slug` and the attribute `subject` cannot be changed later. A change of address, name or certificate needs
+    the secret again.
     """
 
     kind = Choice(choices=[ProviderKind.LDAP.value])
@@ -148,7 +148,7 @@ class LdapProviderSerializer(ProviderShape):
 
 
 class ProviderKindSerializer(Shape):
-    """The member that decides which form the body has."""
+    """The field that decides which form the body has."""
 
     kind = Choice(choices=ProviderKind.values)
 

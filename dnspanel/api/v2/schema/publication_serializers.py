@@ -1,4 +1,4 @@
-"""Schemas of publications, their revisions and the results of writes."""
+"""OpenAPI schemas for publications, their revisions and the results of writes."""
 
 from rest_framework import serializers
 
@@ -36,7 +36,7 @@ class PublishedZoneSerializer(Shape):
 
 
 class TakenBackSerializer(Shape):
-    """The time and reason of a reversal: the canary couldn't answer with the publication, and no other node got it."""
+    """The time and reason of a reversal: the canary couldn't serve the publication, and no other node received it."""
 
     at = serializers.DateTimeField(allow_null=True, help_text="Time of the reversal.")
     sequence = serializers.IntegerField(allow_null=True, help_text="Sequence of the reversal.")
@@ -60,7 +60,7 @@ class ListedPublicationSerializer(Shape):
 
 
 class FeedItemSerializer(ListedPublicationSerializer):
-    """A publication in a feed of changes. `zones` and `more_zones` are only present with `expand=zones`."""
+    """A publication in a feed of changes. `zones` and `more_zones` are present only with `expand=zones`."""
 
     zones = PublishedZoneSerializer(many=True, required=False, help_text="The first 100 zones.")
     more_zones = serializers.BooleanField(
@@ -69,7 +69,7 @@ class FeedItemSerializer(ListedPublicationSerializer):
 
 
 class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[misc]
-    """A page of publications, and the sequence up to which it is complete."""
+    """A page of publications, and the sequence number up to which the page is complete."""
 
     up_to = serializers.IntegerField(
         help_text="In a feed: the `after` of the next request. No earlier publication is missing."
@@ -96,7 +96,7 @@ class PublicationSerializer(ListedPublicationSerializer):
 
 
 class ShadowedSerializer(Shape):
-    """An RRset that no node answers with, because another zone answers for its name."""
+    """An RRset that no node serves, because another zone contains its name."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -105,7 +105,7 @@ class ShadowedSerializer(Shape):
 
 
 class WatchedPublicationSerializer(PublicationSerializer):
-    """A publication, its state on the nodes, and the RRsets that nodes answer from another zone."""
+    """A publication, its state on the nodes, and the RRsets that nodes serve from another zone instead."""
 
     shadowed = ShadowedSerializer(many=True, help_text="The first 100 RRsets, as of now.")
 
@@ -142,7 +142,7 @@ class ZoneWrittenSerializer(WrittenSerializer):
 
 
 class RevisionSerializer(Shape):
-    """A published, numbered change to a zone."""
+    """A published change to a zone, with its number."""
 
     zone = serializers.CharField()
     revision = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""The query parameters that many operations share."""
+"""Query parameters that many operations share."""
 
 from drf_spectacular.utils import OpenApiParameter
 

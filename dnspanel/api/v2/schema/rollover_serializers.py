@@ -1,4 +1,4 @@
-"""Schemas of DNSSEC key rollovers for the OpenAPI document."""
+"""OpenAPI schemas for DNSSEC key rollovers."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ class RolloverWrittenSerializer(WrittenSerializer):
 
 
 class RolloverKindSerializer(Shape):
-    """A kind of rollover, and the reason if the keys of the zone don't allow it."""
+    """A kind of rollover. If the zone's keys don't allow it, the reason is included."""
 
     kind = serializers.ChoiceField(choices=_KINDS, help_text="Kind, which names the replaced keys.")
     refusal = serializers.CharField(allow_null=True, help_text="Reason why it is impossible; null: none.")

@@ -1,4 +1,4 @@
-"""The JSON form of an object, written with the serializer that describes it in the OpenAPI document."""
+"""Convert objects to JSON with the serializers that describe them in the OpenAPI document."""
 
 from collections.abc import Callable
 from datetime import datetime, time
@@ -16,10 +16,10 @@ _PLAIN: dict[type, Reader] = {datetime: time_json, time: time.isoformat, UUID: s
 
 
 def row_json(shape: type[serializers.Serializer[Any]], row: object, **members: Any) -> dict[str, Any]:
-    """Return an object with the members of the serializer, in their order.
+    """Return an object as a dictionary with the serializer's fields, in their order.
 
-    A member that is not in `members` is the row's attribute with its name. For a foreign key it is the id of the other
-    row. Raise TypeError for members that the serializer does not describe.
+    Fields that are not in `members` are read from the row's attributes of the same name. For a foreign key, this is the
+    id of the other row. Raise TypeError for members that the serializer does not describe.
     """
     value = {}
     for name, read in _readers(shape, type(row)):  # type: ignore[arg-type]  # mypy: a type has no hash

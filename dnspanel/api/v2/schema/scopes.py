@@ -1,4 +1,4 @@
-"""Grants as JSON: zones by name, types by mnemonic. Zones that the reader isn't allowed to see are only counted."""
+"""JSON forms of grants: zones by name, types by mnemonic. Zones hidden from the actor are only counted."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -71,7 +71,7 @@ def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
 
 
 def scopes_json(actor: Actor, grants: Iterable[Grant]) -> list[dict[str, Any]]:
-    """Return grants as JSON. One query reads the names of their zones."""
+    """Return the JSON form of grants. One query reads the names of all their zones."""
     grants = list(grants)
     ids = {zone_id for grant in grants for zone_id in grant.zones}
     known = dict(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", "name")) if ids else {}

@@ -1,4 +1,4 @@
-"""Shared texts of the OpenAPI document: responses by status, and variables in paths. Pure."""
+"""Texts that the OpenAPI document shares: descriptions of responses by status, and of path variables. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ _WRITTEN = {
 
 
 def variable_text(path: str, name: str, lists: Mapping[str, str]) -> str:
-    """Return the description of a path variable. `lists` maps each path to its listing operation."""
+    """Return the description of a path variable. `lists` maps each path to the operation that lists its objects."""
     if name in _VARIABLES:
         return _VARIABLES[name]
     above = path.partition("/{" + name + "}")[0]
@@ -38,7 +38,7 @@ def variable_text(path: str, name: str, lists: Mapping[str, str]) -> str:
 def answer_text(method: str, status: str, statuses: Collection[str], schema: Schema | None) -> str:
     """Return the description of a 2xx response. `statuses` are all statuses of the operation.
 
-    `schema` is the schema of the body, or None without a body.
+    `schema` is the schema of the body, or None if the response has no body.
     """
     if status == "204":
         return "Done, without a body."
@@ -55,7 +55,7 @@ def answer_text(method: str, status: str, statuses: Collection[str], schema: Sch
 
 
 def _noun(path: str) -> str:
-    """Return the last word of a path in the singular: `/api/v2/dnssec/policies` gives `policy`."""
+    """Return the last segment of a path in the singular: `policy` for `/api/v2/dnssec/policies`."""
     last = [part for part in path.split("/") if not part.startswith("{")][-1]
     one = last.removesuffix("ies") + "y" if last.endswith("ies") else last.removesuffix("s")
     return one.replace("-", " ")

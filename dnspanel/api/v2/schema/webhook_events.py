@@ -1,4 +1,4 @@
-"""The `webhooks` of the OpenAPI document: the request for each kind of event, and the receiver's response.
+"""Describe the `webhooks` of the OpenAPI document: each event's request, and the receiver's response.
 
 `dnspanel.webhooks.payload` creates the bodies. A test delivers an event of each kind and validates the body against
 these schemas.
@@ -69,7 +69,7 @@ class PublicationDataSerializer(serializers.Serializer):
 
 
 class NodeTimeSerializer(serializers.Serializer):
-    """The time when a node first answered with a publication."""
+    """The time when a node first served a publication."""
 
     node = serializers.CharField()
     reached_at = serializers.DateTimeField(allow_null=True)
@@ -92,7 +92,7 @@ class TakenBackStateSerializer(serializers.Serializer):
 
 
 class TakenBackDataSerializer(PublicationDataSerializer):
-    """A publication that was reverted because the canary couldn't answer with it."""
+    """A publication that was reverted because the canary couldn't serve it."""
 
     taken_back = TakenBackStateSerializer()
 
@@ -224,7 +224,7 @@ def _operation(kind: EventKind, body: Schema) -> Schema:
 
 
 def _body(kind: EventKind) -> type[serializers.Serializer[Any]]:
-    """Return a serializer of the whole body for this kind of event."""
+    """Return a serializer for the whole body of this kind of event."""
     data = EVENTS[kind][2]
     word = extend_schema_field({"type": "string", "const": str(kind)})(type("Word", (serializers.CharField,), {}))
     members = {
@@ -241,5 +241,5 @@ def _body(kind: EventKind) -> type[serializers.Serializer[Any]]:
 
 
 def _name(kind: EventKind) -> str:
-    """Return the kind in CamelCase: `publication.taken_back` becomes PublicationTakenBack."""
+    """Return the event kind in CamelCase: PublicationTakenBack for `publication.taken_back`."""
     return "".join(word.capitalize() for word in str(kind).replace(".", "_").split("_"))

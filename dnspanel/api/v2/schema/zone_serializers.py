@@ -1,6 +1,6 @@
-"""Schemas of zones, RRsets and their changes for the OpenAPI document.
+"""OpenAPI schemas for zones, RRsets and their changes.
 
-Serializers also parse requests. Requests that can have a thousand RRsets are read by `parsing`, which is faster.
+The serializers also parse requests, except those that can have a thousand RRsets: `parsing` reads them faster.
 `representation` and `accepted` create the responses. A test validates real responses against the document.
 """
 
@@ -68,7 +68,7 @@ class RRsetContentSerializer(Shape):
 
 
 class RRsetPatchSerializer(Shape):
-    """Changes to an existing RRset. Omitted members don't change. `add` and `remove` keep the other records."""
+    """Changes to an existing RRset. Omitted fields don't change. `add` and `remove` keep the other records."""
 
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL)
     rdata = texts_of(required=False, min_length=1, max_length=MOST_RDATA)
@@ -131,7 +131,7 @@ class ChangeTermsSerializer(TermsSerializer):
 
 
 class ZoneToDeleteSerializer(Shape):
-    """A zone to delete, optionally only if it is at a given revision."""
+    """A zone to delete, optionally only if it is still at a given revision."""
 
     zone = Text(max_length=1100)
     at_revision = Integer(required=False, min_value=1, help_text="Delete only at this revision.")
@@ -171,8 +171,8 @@ class NewZoneSerializer(Shape):
     """A zone to create.
 
     If `rrsets` lacks the SOA or name servers, the panel generates them from a set of name servers, and the zone then
-    follows the set. This is the named set, or else the default set of the team or of the panel. Without any set, the
-    panel's settings are used.
+    follows the set. The set is the one named in the request, or else the default set of the team or the panel. Without
+    any set, the panel's settings are used.
     """
 
     name = Text()
@@ -194,7 +194,7 @@ class ClonesSerializer(Shape):
 
 
 class ZonePatchSerializer(Shape):
-    """Settings of a zone. Omitted members don't change."""
+    """Settings of a zone. Omitted fields don't change."""
 
     tags = texts_of(required=False, max_length=50)
     team = Id(required=False, allow_null=True, help_text="Id of a team; null: no team.")
@@ -238,7 +238,7 @@ class TrashedZoneSerializer(Shape):
 
 
 class ListedRRsetSerializer(RRsetSerializer):
-    """An RRset in a list, with its tag."""
+    """An RRset in a list, with its ETag."""
 
     etag = serializers.CharField(help_text="ETag for If-Match.")
 
@@ -256,7 +256,7 @@ class ViolationSerializer(Shape):
 
 
 class ConflictSerializer(Shape):
-    """An RRset that someone else has changed in the meantime. null means that the RRset doesn't exist."""
+    """An RRset that someone else has changed in the meantime. A null value means that the RRset doesn't exist."""
 
     zone = serializers.CharField()
     operation = serializers.IntegerField(allow_null=True, help_text="Id of the change in the draft.")
@@ -268,7 +268,7 @@ class ConflictSerializer(Shape):
 
 
 class ChangeSerializer(Shape):
-    """An RRset before and after a change. null means that it doesn't exist."""
+    """An RRset before and after a change. A null value means that the RRset doesn't exist."""
 
     name = serializers.CharField()
     type = serializers.CharField()

@@ -1,4 +1,4 @@
-"""The process that answers DNS UPDATE and zone transfers."""
+"""Run the process that answers DNS UPDATE and zone transfers."""
 
 import asyncio
 import signal
@@ -58,7 +58,7 @@ async def _mark(turns: Turns) -> None:
 
 
 def answers(host: str, port: int) -> bool:
-    """Return True if the gateway answers a question over UDP, with any rcode."""
+    """Return True if the gateway answers a query over UDP, with any rcode."""
     address = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
     question = dns.message.make_query(".", "SOA")
     try:

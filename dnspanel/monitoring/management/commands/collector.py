@@ -1,4 +1,4 @@
-"""The process that collects the nodes' live numbers and watches the nodes, without needing a broker."""
+"""Run the process that collects the nodes' live statistics and watches the nodes. It doesn't need a broker."""
 
 import signal
 import threading

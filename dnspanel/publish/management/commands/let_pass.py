@@ -1,4 +1,4 @@
-"""The command that makes the publisher accept a publication although a zone does not validate after it."""
+"""Command that makes the publisher accept a publication although a zone doesn't validate after it."""
 
 from argparse import ArgumentParser
 from typing import Any

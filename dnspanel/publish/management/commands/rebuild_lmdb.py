@@ -1,4 +1,4 @@
-"""The command that rebuilds the panel's LMDB from PostgreSQL."""
+"""Command that rebuilds the panel's LMDB from PostgreSQL."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command that exports zones to a file, or makes a query file from them."""
+"""Command that exports zones to a file, or creates a query file from them."""
 
 import sys
 from argparse import ArgumentParser

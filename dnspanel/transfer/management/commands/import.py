@@ -1,6 +1,6 @@
-"""The command that imports zones.
+"""Command that imports zones.
 
-The command creates the same job as the web pages do, and follows the job to its end.
+The command creates the same kind of job as the web pages, and follows the job to its end.
 """
 
 import sys
@@ -147,7 +147,7 @@ class Command(BaseCommand):
         return job
 
     def _hand_over(self, job: ImportJob, files: list[Path]) -> None:
-        """Copy the files to the import's directory. Raise CommandError if a file does not exist."""
+        """Copy the files to the import's directory. Raise CommandError if a file doesn't exist."""
         for path in files:
             if not path.exists():
                 raise CommandError(f"{path} does not exist.")
@@ -181,7 +181,7 @@ class Command(BaseCommand):
             bar.n = bar.total or bar.n
 
     def _wait_for_canary(self, job: ImportJob) -> None:
-        """Wait up to _CANARY_SECONDS until the canary confirms the import's last publication, or it is reverted."""
+        """Wait up to _CANARY_SECONDS for the canary to confirm or the panel to revert the import's last publication."""
         if (publication := Publication.objects.filter(pk=job.last_sequence).first()) is not None:
             with suppress(TakenBack):  # the import's faults name the zones
                 wait_for_canary(publication, seconds=_CANARY_SECONDS)
@@ -240,7 +240,7 @@ class Command(BaseCommand):
 
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-    """Return (kind of source, parameters, secret or None) from the options. Read a password from standard input."""
+    """Return (kind of source, parameters, secret or None) for the options. Read a password from standard input."""
     from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
     if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
         raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
@@ -267,7 +267,7 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
 
 
 def _keys_secret(options: dict[str, Any]) -> dict[str, str] | None:
-    """Return the secret with the passphrase of an export with keys, or None without a passphrase file."""
+    """Return a secret with the passphrase of sealed keys, or None without a passphrase file."""
     if options["keys_passphrase_file"] is None:
         return None
     return {"keys_passphrase": passphrase_in(Path(options["keys_passphrase_file"]))}

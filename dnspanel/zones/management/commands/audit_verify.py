@@ -1,4 +1,4 @@
-"""The command `audit_verify`, which checks that the audit log matches its chain."""
+"""The command `audit_verify`, which verifies the audit log against its chain."""
 
 import argparse
 from typing import Any

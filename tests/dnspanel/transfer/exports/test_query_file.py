@@ -86,7 +86,7 @@ def test_zones_count_by_their_size_or_alike() -> None:
 
 @pytest.mark.parametrize("options", [{"sample": -1}, {"sample": 5_000_001}, {"random_percent": 96}])
 def test_impossible_options_are_refused(options: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="can have at most|must not exceed"):
+    with pytest.raises(ValueError, match=r"can have at most|must not exceed"):
         QueryOptions(**options)  # type: ignore[arg-type]
 
 

@@ -122,7 +122,10 @@ def test_accounts_of_one_person_are_put_together_and_taken_apart(
     assert bob.same_person_as == charlie
     for name, told in (("nobody", "Account not found."), ("\0", "Account not found"), ("bob", "another")):
         assert told in browser(alice).post(address, {"other": name}, follow=True).content.decode()
-    assert "bob unlinked from the same person’s other accounts" in browser(alice).post(address, follow=True).content.decode()
+    assert (
+        "bob unlinked from the same person’s other accounts"
+        in browser(alice).post(address, follow=True).content.decode()
+    )
     bob.refresh_from_db()
     assert bob.same_person_as is None
     assert browser(bob).post(address, {"other": "alice"}).status_code == 403
