@@ -1,4 +1,4 @@
-"""The command-line client as a single file, which matches this panel's version and needs only Python."""
+"""Build the command-line client as a single file that matches this panel's version and needs only Python."""
 
 import io
 import zipfile
@@ -78,7 +78,7 @@ def _files_of(distribution: str) -> dict[str, bytes]:
 
 
 def _belongs(path: PurePosixPath) -> bool:
-    """Return True if this file of an installed package belongs in the archive: Python code, or a license."""
+    """Return True if the archive should include this file of an installed package: Python code, or a license."""
     if ".." in path.parts:  # a program in bin/
         return False
     return path.suffix == ".py" or "LICENSE" in path.name.upper()

@@ -1,7 +1,7 @@
-"""Conditions (problems that are reported as alerts), and the registry of the apps that find them.
+"""Conditions (problems that the panel reports as alerts), and a registry of the apps that find them.
 
 The module `conditions` of each app reads the app's state and finds its problems. Each app registers its module as a
-`Subject` at startup. `alerts` goes through all registered subjects without knowing any app by name.
+`Subject` at startup. `alerts` goes through all registered subjects without depending on the apps.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -18,7 +18,7 @@ Inputs = TypeVar("Inputs")
 
 
 class Severity(models.TextChoices):
-    """The urgency of a condition. Information needs no act and ends automatically."""
+    """The urgency of a condition. A condition with INFO needs no action and ends automatically."""
 
     INFO = "info", gettext_lazy("information")
     WARNING = "warning", gettext_lazy("warning")
@@ -26,13 +26,13 @@ class Severity(models.TextChoices):
 
     @property
     def rank(self) -> int:
-        """The place in a list with the most urgent first."""
+        """The sort key of this severity: the most urgent severity sorts first."""
         return -list(Severity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A problem that exists now. `about` names its objects, for example `zone:example.test.` or `publication:7`."""
+    """An existing problem. `about` lists the affected objects, for example `zone:example.test.` or `publication:7`."""
 
     key: str
     kind: str
@@ -44,20 +44,20 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """The zones with the same condition: their number, and the zones with the longest duration, each with its start."""
+    """The number of zones with the same condition. `first` has the longest-affected zones, each with its start."""
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
 
     @property
     def about(self) -> tuple[str, ...]:
-        """The first zones for `Condition.about`. A name can be followed by the nodes with the condition."""
+        """The first zones in the form of `Condition.about`, without the node names that can follow a zone's name."""
         return tuple(f"zone:{name.partition(' ')[0]}" for name, _ in self.first)
 
     def message(self, now: datetime) -> str:
         """Return a text with the number of zones, and the first zones with their durations.
 
-        For a condition in the future, the text has the time until it begins.
+        For a future condition, the text contains the time until it begins.
         """
         named: list[str] = [_text_of_zone(name, now - at) for name, at in self.first]
         if self.count > len(self.first):
@@ -71,13 +71,13 @@ NO_ZONES = NamedZones()
 
 
 def _text_of_zone(name: str, passed: timedelta) -> str:
-    """Return a zone's name and how long its condition has lasted, or when it will begin."""
+    """Return a zone's name with the duration of its condition, or with the time until the condition begins."""
     message = gettext("{name} for {time}") if passed >= timedelta(0) else gettext("{name} in {time}")
     return message.format(name=name, time=duration_text(abs(passed)))
 
 
 class Reading:
-    """The inputs that the subjects have read at one moment, keyed by class."""
+    """The inputs that all subjects read at one point in time, keyed by class."""
 
     def __init__(self, *inputs: object, zones: Mapping[str, NamedZones] | None = None) -> None:
         self._inputs = {type(each): each for each in inputs}
@@ -87,24 +87,24 @@ class Reading:
         self._inputs[type(inputs)] = inputs
 
     def get(self, kind: type[Inputs]) -> Inputs | None:
-        """Return the inputs of this class, or None if no subject has read any."""
+        """Return the inputs of this class, or None if no subject has read such inputs."""
         return cast("Inputs | None", self._inputs.get(kind))
 
     def of(self, kind: type[Inputs]) -> Inputs:
-        """Return the inputs of this class. Raise KeyError if no subject has read any."""
+        """Return the inputs of this class. Raise KeyError if no subject has read such inputs."""
         return cast(Inputs, self._inputs[kind])
 
     def zones(self, kind: str) -> NamedZones:
-        """Return the zones with this kind of condition, as found by the queries in `Subject.zones`."""
+        """Return the zones with this kind of condition, as returned by the queries in `Subject.zones`."""
         return self._zones.get(kind, NO_ZONES)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject(Generic[Inputs]):
-    """The conditions that one app watches: the titles of their kinds, and the functions that read and judge inputs.
+    """The conditions of one app: the titles of their kinds, and the functions that read inputs and find conditions.
 
-    `read` also gets the inputs of subjects that were registered earlier. `zones` are SELECTs of (zone_id, kind, since,
-    nodes) with the parameters `times`. `UNION ALL` joins the SELECTs of all subjects into one query.
+    `read` also receives the inputs of subjects that were registered earlier. `zones` contains SELECT statements for
+    (zone_id, kind, since, nodes) with the parameters `times`. All subjects' statements are combined with `UNION ALL`.
     """
 
     inputs: type[Inputs]
@@ -119,20 +119,20 @@ _SUBJECTS: dict[type, Subject[Any]] = {}
 
 
 def register(subject: Subject[Any]) -> None:
-    """Register an app's subject, after those of the apps that it depends on. A second call changes nothing."""
+    """Register an app's subject. Register the apps that it depends on first. A second call changes nothing."""
     _SUBJECTS[subject.inputs] = subject
 
 
 def subjects() -> tuple[Subject[Any], ...]:
-    """Return the subjects of all apps, each after those of the apps that it depends on."""
+    """Return the subjects of all apps. Each subject follows those of the apps that it depends on."""
     return tuple(_SUBJECTS.values())
 
 
 def kinds() -> dict[str, str]:
-    """Return every kind of condition with its title in English."""
+    """Return all kinds of conditions with their English titles."""
     return {kind: meaning for subject in subjects() for kind, meaning in subject.kinds.items()}
 
 
 def title_of_equal(kind: str, count: int) -> str:
-    """Return the title of several conditions of one kind, such as `Node is offline (×3)`."""
+    """Return the title for several conditions of one kind, such as `Node is offline (×3)`."""
     return gettext("{title} (×{count:,})").format(title=gettext(kinds().get(kind, kind)), count=count)

@@ -1,7 +1,7 @@
-"""Limits for the number of lines in texts that people send, checked before the texts are parsed. Pure.
+"""Limit the number of lines in texts that people send, before the texts are parsed. Pure.
 
-A text of two megabytes can have a million lines. Parsing them would take many seconds of a web worker, so a text with
-too many lines is refused before its first line is parsed.
+A text of two megabytes can have a million lines, and parsing them takes a web worker many seconds. Therefore, a text
+with too many lines is rejected before its first line is parsed.
 """
 
 import io
@@ -17,7 +17,7 @@ _Line = TypeVar("_Line")
 
 
 class TooManyLines(ValueError):
-    """The text has more lines than allowed. The message has the number of lines and the limit."""
+    """The text has more lines than allowed. The message contains the number of lines and the limit."""
 
     def __init__(self, count: int, most: int) -> None:
         super().__init__(gettext("Enter at most {most:,} lines, not {count:,}.").format(count=count, most=most))
@@ -26,7 +26,7 @@ class TooManyLines(ValueError):
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text with their numbers. Split like `str.splitlines`, but without a list in memory."""
+    """Yield a text's lines with their numbers. Split like `str.splitlines`, but without building a list."""
     number = 0
     for piece in io.StringIO(text, newline=None):
         for line in piece.splitlines():
@@ -42,7 +42,7 @@ def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
 def limit_lines(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
     """Return the items of a line iterator. Raise TooManyLines as soon as there are more than `most`.
 
-    Blank lines cost time too, so the lines of `text` are limited as well.
+    The lines of `text` are limited too, because blank lines also take time.
     """
     in_all = text.strip().count("\n") + 1
     if in_all > most * _WITH_EMPTY_LINES:

@@ -1,4 +1,4 @@
-"""Responses that download a file: with a known length, resumable (one `Range`), and read in pieces."""
+"""Responses that download a file: with a known length, resumable (one `Range`), and streamed in pieces."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 def file_response(
     request: HttpRequest, file: BinaryIO, *, size: int, name: str, content_type: str, tag: str = ""
 ) -> HttpResponseBase:
-    """Return a response that downloads `file` under `name` and closes the file.
+    """Return a response that downloads `file` under `name`, and closes the file afterwards.
 
     With a `tag`, an interrupted download can be resumed. The tag must change when the bytes change.
     """
@@ -46,7 +46,7 @@ def file_response(
 
 
 def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
-    """Return the requested range of bytes, or None for all bytes. A range out of bounds begins at `size`."""
+    """Return the requested byte range, or None for all bytes. A range past the end is empty and begins at `size`."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
         return None
@@ -59,7 +59,7 @@ def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
 
 
 class _Pieces:
-    """An iterator over the next `left` bytes of a file, in pieces."""
+    """An iterator that yields the next `left` bytes of a file, in pieces."""
 
     def __init__(self, file: BinaryIO, left: int) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Durations as text. Pure."""
+"""Format durations as text. Pure."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from dnspanel.texts import gettext
 
 
 def duration_text(duration: timedelta) -> str:
-    """Return a duration as text for sentences: 40 s, 3 min, 2 h, 5 days."""
+    """Return a duration as text for messages: 40 s, 3 min, 2 h, 5 days."""
     seconds = int(duration.total_seconds())
     if seconds < 120:
         return gettext("{count} s").format(count=seconds)

@@ -1,4 +1,4 @@
-"""Readers of environment variables, one for each type. They raise ImproperlyConfigured for an invalid value."""
+"""Read environment variables by type, and raise ImproperlyConfigured for invalid values."""
 
 import os
 from ipaddress import ip_network
@@ -10,7 +10,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind, parse_quotas
 
 
 def envstr(name: str, default: str | None = None) -> str:
-    """Return the variable, or the default. Raise ImproperlyConfigured if neither is set."""
+    """Return the variable, or the default. Raise ImproperlyConfigured if both are missing."""
     value = os.environ.get(name, default)
     if value is None:
         raise ImproperlyConfigured(f"Set the environment variable {name}.")
@@ -51,7 +51,7 @@ def envquotas(name: str, default: str) -> dict[Kind, int | None]:
 
 
 def envseconds(name: str, default: str) -> dict[str, float]:
-    """Return the default seconds of each kind, overridden by the seconds in the variable."""
+    """Return the default seconds for each kind, overridden by the seconds in the variable."""
     seconds = dict(_kind_and_seconds(name, item) for item in default.split(","))
     for kind, value in (_kind_and_seconds(name, item) for item in envlist(name, "")):
         if kind not in seconds:
@@ -72,7 +72,7 @@ def _kind_and_seconds(name: str, item: str) -> tuple[str, float]:
 
 
 def envsecret(name: str, default: str | None = None) -> str:
-    """Return a secret from the variable `name`, or from the file that the variable `name`_FILE names."""
+    """Return a secret from the variable `name`, or from the file whose path is in the variable `name`_FILE."""
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return envstr(name, default)

@@ -1,4 +1,4 @@
-"""The base class of errors about invalid fields, used by all apps. Pure."""
+"""The base class for errors about invalid fields, used by all apps. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ ADDRESS_REFUSED = "address-refused"
 
 
 class CodedMessage(str):
-    """The error message of a field, with the code of the error for programs that use API v2."""
+    """A field's error message with an error code for programs that use API v2."""
 
     code: str
 
@@ -22,33 +22,33 @@ class CodedMessage(str):
 
 
 def not_found(message: str) -> CodedMessage:
-    """Return the message for a field that names an object that does not exist, or that the person cannot see."""
+    """Return the message for a field whose object does not exist or is not visible to the user."""
     return CodedMessage(message, NOT_FOUND)
 
 
 def name_taken(message: str) -> CodedMessage:
-    """Return the message for a name that another object has."""
+    """Return the message for a name that another object already has."""
     return CodedMessage(message, NAME_TAKEN)
 
 
 def address_refused(exc: Exception) -> CodedMessage:
-    """Return the message of an error about an address that the panel must not contact, or that does not exist."""
+    """Return the message for an error about an address that the panel is not allowed to contact, or a missing one."""
     return CodedMessage(str(exc), ADDRESS_REFUSED)
 
 
 def message_of(exc: Exception) -> str:
-    """Return the message of an error. A coded message keeps its code, which `str` would drop."""
+    """Return an error's message. A coded message keeps its code, which `str` would drop."""
     message = exc.args[0] if exc.args else ""
     return message if isinstance(message, CodedMessage) else str(exc)
 
 
 def code_of_message(message: object) -> str:
-    """Return the code of an error message. A message without a code of its own has the code `invalid`."""
+    """Return the code of an error message, or `invalid` if the message has no code."""
     return message.code if isinstance(message, CodedMessage) else INVALID
 
 
 class FieldsRefused(Exception):
-    """Some fields are invalid. `fields` maps each field to its errors. The exception's message joins all of them."""
+    """Some fields are invalid. `fields` maps each field to its errors. The exception's message joins all errors."""
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
         self.fields = {name: list(messages) for name, messages in fields.items()}

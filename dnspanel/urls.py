@@ -1,4 +1,4 @@
-"""The URL configuration of the panel."""
+"""The panel's URL configuration."""
 
 from django.urls import include, path
 

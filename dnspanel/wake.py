@@ -1,7 +1,7 @@
-"""Functions that wake workers. A message contains at most ids, and a lost message delays work only by seconds.
+"""Wake workers. A message contains at most ids, and a lost message delays work only by seconds.
 
-PostgreSQL has the list of pending work, and the beat schedule finds that work again. So a caller need not know whether
-the broker answers, and must not fail without the broker.
+PostgreSQL has the list of pending work, and the beat schedule finds that work again. Therefore callers must not fail
+without the broker, and don't have to check whether it answers.
 """
 
 import logging
@@ -43,14 +43,14 @@ def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFET
 
 
 def wake_each(task: "Task[..., Any]", ids: Iterable[int], *, countdown: float = 0) -> None:
-    """Enqueue a task for each id. Stop after the first failure, because the broker does not answer."""
+    """Enqueue a task for each id. Stop after the first failure, because then the broker does not answer."""
     for one in ids:
         if not wake(task, one, countdown=countdown):
             return
 
 
 def answer_before_waking() -> None:
-    """Make `wake_soon` send from a thread of this process, so that responses do not wait for the broker.
+    """Make `wake_soon` send from a thread of this process, so responses do not wait for the broker.
 
     For an edit by API, the message to the broker took a sixth of the response time, and a dead broker took two seconds.
     """
@@ -59,7 +59,7 @@ def answer_before_waking() -> None:
 
 
 def wake_soon(task: "Task[..., Any]") -> None:
-    """Enqueue a task without arguments, possibly only after this function has returned.
+    """Enqueue a task without arguments, possibly after this function returns.
 
     Several calls can become one message. The task sees everything that the caller committed before this call.
     """
@@ -80,5 +80,5 @@ def _wake_now(task: "Task[..., Any]") -> None:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """Return the thread that sends messages. It is created at first use, because forked processes lose threads."""
+    """Return the thread that sends messages. It is created on first use, because forked processes lose threads."""
     return ThreadPoolExecutor(1, thread_name_prefix="wake")

@@ -1,16 +1,16 @@
-"""A watcher that kills a process when it hangs, so that its supervisor starts it again.
+"""Kill a process if it hangs, so that its supervisor restarts it.
 
     python -m dnspanel.watchdog push -- celery -A dnspanel worker -Q push …
 
-starts the watcher and then becomes the command, so the supervisor sees the command's own process id. The process writes
-a heartbeat to a file every few seconds (`write_life_sign`), without PostgreSQL or Redis. The watcher kills the process
-with SIGKILL if the file is KILL_AFTER seconds old, if the process is stopped (SIGSTOP) for that long, or if it wrote no
-heartbeat within START_SECONDS. The watcher also kills the children, because they would keep the sockets. supervisord, a
-container with a restart policy, and systemd (`Restart=always`) start the process again.
+starts the watcher and then replaces itself with the command, so the supervisor sees the command's own process id. The
+process writes a heartbeat to a file every few seconds (`write_life_sign`), without PostgreSQL or Redis. The watcher
+kills the process with SIGKILL if the file is KILL_AFTER seconds old, if the process is stopped (SIGSTOP) for that long,
+or if it wrote no heartbeat within START_SECONDS. The watcher also kills the children, because they would keep the
+sockets. supervisord, a container with a restart policy, and systemd (`Restart=always`) start the process again.
 
     python -m dnspanel.watchdog --check push
 
-exits with status 0 if a process with that name has written a recent heartbeat. Health checks of containers use this.
+exits with status 0 if a process with that name has written a recent heartbeat. Container health checks use this.
 """
 
 import contextlib
@@ -38,14 +38,14 @@ Child = tuple[int, str]  # process id and start time, because an id can be reuse
 
 
 def write_life_sign() -> None:
-    """Write a heartbeat for this process's watcher. Do nothing if there is no watcher or the file cannot be written."""
+    """Write a heartbeat for this process's watcher. Do nothing without a watcher, or if the file cannot be written."""
     path = os.environ.get(_FILE)
     if path:
         _touch(Path(path))
 
 
 def signs_of(name: str) -> list[float]:
-    """Return the Unix times of the last heartbeats of all processes with this name on this machine."""
+    """Return the Unix times of the last heartbeats of this machine's processes with this name."""
     found = []
     for path in _directory().glob(f"{name}-*.alive"):
         with contextlib.suppress(OSError):
@@ -59,7 +59,7 @@ def is_alive(name: str) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Start the watcher and become the command, check for heartbeats, or run as the watcher. Return the exit status."""
+    """Start a watcher and run the command, check for heartbeats, or run as the watcher. Return the exit status."""
     match arguments:
         case ["--check", name]:
             return 0 if is_alive(name) else 1
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = KILL_AFTER) -> int:
-    """Watch a process until it ends, or kill it when it hangs. Then kill its remaining children. Return 0.
+    """Watch a process until it ends, or kill it if it hangs. Then kill its remaining children. Return 0.
 
     `process` is a pidfd of the process.
     """
@@ -94,7 +94,7 @@ def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = 
 
 
 class _Signs:
-    """The last heartbeat of a process, timed by the machine's uptime, because its clock can be set at any time."""
+    """A process's last heartbeat, timed by the machine's uptime, because the clock can be set at any time."""
 
     def __init__(self, name: str, pid: int, path: Path) -> None:
         self._pid, self._path = pid, path
@@ -121,7 +121,7 @@ class _Signs:
 
 
 def begin(name: str) -> None:
-    """Start a watcher for this process. If that fails, the process runs without one."""
+    """Start a watcher for this process. If that fails, continue without a watcher."""
     pid = os.getpid()
     try:
         path = _directory() / f"{name}-{pid}.alive"
@@ -142,7 +142,7 @@ def _become(name: str, command: Sequence[str]) -> int:
 
 
 def _start_watcher(name: str, pid: int, path: Path) -> None:
-    """Start the watcher, but not as a child of this process, because some programs fail with unexpected children."""
+    """Start the watcher, but not as this process's child, because some programs fail with unexpected children."""
     process = os.pidfd_open(pid)
     between = os.fork()
     if between == 0:
@@ -154,7 +154,7 @@ def _start_watcher(name: str, pid: int, path: Path) -> None:
 
 
 def _directory() -> Path:
-    """Return the directory of heartbeats, which belongs to this user only. Raise OSError if it cannot be used."""
+    """Return the heartbeat directory, which belongs only to this user. Raise OSError if it cannot be used."""
     given = os.environ.get("PANEL_RUN") or os.environ.get("RUNTIME_DIRECTORY")
     path = Path(given) if given else Path(tempfile.gettempdir()) / f"dnspanel-{os.geteuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
@@ -174,7 +174,7 @@ def _touch(path: Path) -> None:
 
 
 def _fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat, beginning with the state. Return an empty list if the process has ended."""
+    """Return the fields of /proc/PID/stat from the state on, or an empty list if the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

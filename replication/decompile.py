@@ -1,7 +1,7 @@
-"""The inverse of `compile`, as far as rows allow it: from rows of the records table to RRsets of a zone. Pure.
+"""Convert rows of the records table back to a zone's RRsets, as far as the rows allow it. Pure.
 
-Nodes never get comments and disabled records, so the result doesn't contain them. Rows of empty non-terminals, which
-compiling adds, are left out.
+Nodes never receive comments or disabled records, so the result doesn't contain them. Rows of empty non-terminals, which
+the compiler adds, are left out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _ADDED_BY_COMPILING = frozenset({values.ENT, 50})
 
 
 def rrsets_of_rows(zone: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[RRset]:
-    """Yield the RRsets in these rows (record key, body), in the order of their keys. Expand compressed names.
+    """Yield the RRsets in these rows (record key, body), in key order. Compressed names are expanded.
 
     Raise BadBytes or BadRdata if a row is invalid.
     """

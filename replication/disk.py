@@ -1,4 +1,4 @@
-"""Free space on a file system: bytes, and inodes. Without free inodes no new file can be created."""
+"""Measure free space on a file system: bytes and inodes. Without free inodes, no new file can be created."""
 
 import os
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The space on one file system, for a user other than root."""
+    """The space on a file system, as available to users other than root."""
 
     free_bytes: int
     bytes: int
@@ -21,6 +21,6 @@ class Disk:
 
 
 def disk_of(path: Path) -> Disk:
-    """Return the space on the file system that contains this path. Raise OSError if the path is missing."""
+    """Return the space on this path's file system. Raise OSError if the path is missing."""
     found = os.statvfs(path)
     return Disk(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, found.f_favail, found.f_files)

@@ -42,7 +42,7 @@ from replication.message_texts import gettext, ngettext
 class _Position(Protocol):
     """The attributes of `position.Position` that errors need.
 
-    The module of `Position` imports this module, so this module can't import `Position`.
+    This module can't import `Position`, because the module of `Position` imports this one.
     """
 
     @property
@@ -56,22 +56,22 @@ def _rebuild(kind: "type[ReplicationError]", attributes: dict[str, Any]) -> "Rep
 
 
 class ReplicationError(Exception):
-    """The base class of errors between panel and node. Attributes contain the details."""
+    """The base class of errors between panel and node. Its attributes contain the details."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
 
 
 class Transient(ReplicationError):
-    """The base class of errors after which trying again can work."""
+    """The base class of errors that can disappear when the operation is retried."""
 
 
 class Permanent(ReplicationError):
-    """The base class of errors that a person has to resolve, because trying again cannot work."""
+    """The base class of errors that a person has to resolve, because retrying doesn't help."""
 
 
 class Gap(Transient):
-    """The node lacks segments between its position (None if it has none) and the sequence that it got."""
+    """The node lacks segments between its position (None if it has none) and the sequence that it received."""
 
     def __init__(self, *, have: _Position | None, got: int) -> None:
         super().__init__(
@@ -87,9 +87,9 @@ class Gap(Transient):
 
 
 class UnknownSealingKey(Transient):
-    """A DNSSEC key is sealed with the sealing key of this number, which the node doesn't have.
+    """A DNSSEC key is sealed with the sealing key that has this number, and the node lacks that sealing key.
 
-    Trying again works once the panel has sent the sealing key.
+    A retry works once the panel has sent the sealing key.
     """
 
     def __init__(self, *, sealing_key: int) -> None:
@@ -108,7 +108,7 @@ class NodeUnreachable(Transient):
 
 
 class WrongClock(NodeUnreachable):
-    """The agent refuses the panel's certificate, because it is not valid at the agent's time `clock`."""
+    """The agent rejects the panel's certificate, because it isn't valid at the agent's clock time `clock`."""
 
     def __init__(self, *, host: str, port: int, clock: float, now: float) -> None:
         days, hours = divmod(round(abs(clock - now) / 3600), 24)
@@ -132,7 +132,7 @@ class WrongClock(NodeUnreachable):
 
 
 class NotServed(Transient):
-    """PowerDNS gives no answer, or an answer that differs from the written data."""
+    """PowerDNS doesn't answer, or its answer differs from the written data."""
 
     def __init__(self, *, question: str, expected: str, found: str) -> None:
         super().__init__(
@@ -152,7 +152,7 @@ class Busy(Transient):
 
 
 class NeedsSnapshot(Transient):
-    """Segments cannot update the node, or not soon enough. `reason` is a part of a sentence, for people."""
+    """Segments cannot update the node, or not soon enough. `reason` is a part of a sentence, shown to users."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("the node needs a snapshot: {reason}").format(reason=reason))
@@ -160,7 +160,7 @@ class NeedsSnapshot(Transient):
 
 
 class DiskFull(Transient):
-    """The disk did not accept data written to `path`. None of the data is visible."""
+    """The disk rejected data written to `path`. None of the data is visible."""
 
     def __init__(self, *, path: str, reason: str) -> None:
         super().__init__(gettext("{path} couldn’t be written: {reason}").format(path=path, reason=reason))
@@ -168,7 +168,7 @@ class DiskFull(Transient):
 
 
 class BadName(Permanent):
-    """`text` is not a domain name. The message is for the person who typed it."""
+    """`text` is not a domain name. The message is for the user who typed it."""
 
     def __init__(self, *, text: str, reason: str) -> None:
         super().__init__(
@@ -178,7 +178,7 @@ class BadName(Permanent):
 
 
 class NameOutside(BadName):
-    """The domain name `text` is outside the zone to which it should belong."""
+    """The domain name `text` is outside the zone to which it must belong."""
 
     def __init__(self, *, text: str, zone_name: str) -> None:
         Permanent.__init__(
@@ -191,7 +191,7 @@ class NameOutside(BadName):
 class BadRdata(Permanent):
     """`text` is not rdata of `type`.
 
-    `reason` is a message for the person who typed it. If `reason` quotes the text, `detail` doesn't.
+    `reason` is a message for the user who typed it. If `reason` quotes the text, `detail` doesn't.
     """
 
     def __init__(self, *, type: int, text: str, reason: str, detail: str = "") -> None:
@@ -200,7 +200,7 @@ class BadRdata(Permanent):
 
 
 class BadRRset(Permanent):
-    """The records are valid one by one but cannot form one RRset. `reason` is a message for people."""
+    """The records are valid one by one but cannot form one RRset. `reason` is a message for the user."""
 
     def __init__(self, *, name: str, type: int, reason: str) -> None:
         super().__init__(reason)
@@ -208,7 +208,7 @@ class BadRRset(Permanent):
 
 
 class BadBytes(Permanent):
-    """An LMDB file contains bytes that neither PowerDNS nor we write. Code never guesses their meaning."""
+    """An LMDB file contains bytes that PowerDNS and dnspanel never write. Code must not guess their meaning."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
@@ -216,7 +216,7 @@ class BadBytes(Permanent):
 
 
 class Damaged(BadBytes):
-    """An LMDB file can no longer be read, and has to be replaced by a new file."""
+    """An LMDB file can no longer be read and must be replaced with a new file."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(what=what, reason=gettext("the file is damaged ({reason})").format(reason=reason))
@@ -232,7 +232,7 @@ class BadSegment(Permanent):
 
 
 class BadSnapshot(Permanent):
-    """The bytes are not a snapshot, the snapshot is damaged, or this node must refuse it."""
+    """The bytes are not a snapshot, the snapshot is damaged, or this node can't accept it."""
 
     def __init__(self, *, reason: str) -> None:
         super().__init__(gettext("invalid snapshot: {reason}").format(reason=reason))
@@ -282,7 +282,7 @@ class UnknownSchema(Permanent):
 
 
 class Unfinished(Permanent):
-    """The installation of a snapshot was interrupted. No segment fits the current contents."""
+    """A snapshot's installation was interrupted. Segments can't be applied to the current contents."""
 
     def __init__(self, *, what: str) -> None:
         super().__init__(gettext("{what} contains an incomplete snapshot and needs a full one first").format(what=what))
@@ -318,7 +318,7 @@ class TooMuch(Permanent):
 
 
 class NodeAhead(Permanent):
-    """The node has a position that this panel has not published. The panel may have been restored from a backup."""
+    """The node has a position that this panel hasn't published, possibly after a restore of the panel from a backup."""
 
     def __init__(self, *, node: _Position, head: _Position) -> None:
         super().__init__(
@@ -330,9 +330,9 @@ class NodeAhead(Permanent):
 
 
 class Refused(Permanent):
-    """The agent refused permanently.
+    """The agent rejected the request permanently.
 
-    `error` names the error class that the agent raised, and the message is the agent's.
+    `error` names the error class that the agent raised, and the message is the agent's message.
     """
 
     def __init__(self, *, error: str, message: str) -> None:

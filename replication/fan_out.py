@@ -1,6 +1,6 @@
-"""A sender of small requests to many agents at once, in one thread, over existing connections.
+"""Send small requests to many agents at once, in one thread, over existing connections.
 
-A thread for each node would use more processor time for waking up than for its work.
+One thread per node would use more processor time for waking up than for its work.
 """
 
 import http.client
@@ -26,12 +26,12 @@ Key = TypeVar("Key", bound=Hashable)
 def push_to_all(
     requests: Mapping[Key, tuple[NodeClient, bytes]],
 ) -> Iterator[dict[Key, Ack | ReplicationError]]:
-    """Send sealed segments to many nodes, as `NodeClient.push` does with `may_defer`.
+    """Send sealed segments to many nodes, as in `NodeClient.push` with `may_defer`.
 
     Yield the nodes' answers until all have answered. Each item contains the answers that have arrived together. An
-    error is the agent's refusal, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the
-    node may have applied the segments; sending them again is harmless. Until the generator ends, no other code is
-    allowed to use the clients. Each client must be connected.
+    error is the agent's rejection, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the
+    node may have applied the segments; sending them again is harmless. Until the generator ends, other code must not
+    use the clients. Each client must be connected.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
     waiting = dict(exchanges)
@@ -55,7 +55,7 @@ def push_to_all(
 
 
 def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) -> dict[Key, Ack | ReplicationError]:
-    """Wait until something arrives or times out. Return the complete answers, and an error for each timeout."""
+    """Wait for the next data or timeout. Return the complete answers, and an error for each timeout."""
     found: dict[Key, Ack | ReplicationError] = {}
     first = min(exchange.until for exchange in waiting.values())
     for event, _ in selector.select(max(0.0, first - time.monotonic())):
@@ -75,7 +75,7 @@ def _next(selector: selectors.BaseSelector, waiting: Mapping[Key, "_Exchange"]) 
 
 
 class _Exchange:
-    """One request and its answer, each possibly incomplete, on a non-blocking connection."""
+    """A request and its answer on a non-blocking connection, both possibly incomplete."""
 
     def __init__(self, client: NodeClient, body: bytes) -> None:
         if client.connection is None:
@@ -90,7 +90,7 @@ class _Exchange:
         self._length = 0  # of the answer with its header, once known
 
     def proceed(self) -> Ack | ReplicationError | None:
-        """Send and receive as much as possible without waiting. Return None until the answer is complete."""
+        """Send and receive as much as possible without waiting. Return the answer, or None while it is incomplete."""
         try:
             self._send()
             while piece := self.connection.recv(_PIECE):
@@ -118,7 +118,7 @@ class _Exchange:
             self.client.bytes_sent += sent
 
     def _answer(self) -> Ack | ReplicationError | None:
-        """Return the answer, or None while it is incomplete. Raise HTTPException if it is invalid or too long."""
+        """Parse the answer. Return None while it is incomplete. Raise HTTPException if it is invalid or too long."""
         if len(self._received) < self._length:
             return None
         end = self._received.find(b"\r\n\r\n", 0, LONGEST_HEADER)

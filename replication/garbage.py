@@ -1,4 +1,4 @@
-"""Control of Python's cyclic garbage collection: paused or limited where it would be expensive and useless."""
+"""Pause or limit Python's cyclic garbage collection where it is expensive and useless."""
 
 import ctypes
 import gc
@@ -17,7 +17,7 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collection in this block, for work that creates millions of small objects.
+    """Pause cyclic garbage collection in this block, for work that creates millions of small objects.
 
     Repeated searches through those objects would take more than a tenth of the time. Blocks can be nested.
     """
@@ -31,11 +31,11 @@ def collection_paused() -> Iterator[None]:
 
 
 class Heap:
-    """The memory of this process. Unused memory is returned to the system.
+    """This process's memory. Unused memory is returned to the system.
 
     Python finds a cycle that survived a collection or two only after millions of new objects. An example is a failed
-    request with all its data. Also, the C library keeps free memory between used memory, for each thread. Without this
-    class, a process that was busy for a while would keep its memory forever.
+    request with all its data. The C library also keeps free memory between used memory, for each thread. Without this
+    class, a process that was busy for a while keeps its memory forever.
     """
 
     def __init__(self, grown_by: int = _GROWN_BY) -> None:
@@ -56,7 +56,7 @@ class Heap:
 
 
 def resident_bytes() -> int:
-    """Return the resident memory of this process, in bytes."""
+    """Return this process's resident memory in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -64,8 +64,8 @@ def resident_bytes() -> int:
 def leave_out_what_is_loaded() -> None:
     """Exclude all existing objects from garbage collection and run it less often, because modules are never freed.
 
-    A search through 200,000 objects of a loaded panel takes 0.1 s, in which no other thread of the process runs. Call
-    this before a process forks, so that its children share the loaded memory.
+    A search through 200,000 objects of a loaded panel takes 0.1 s, and blocks all other threads of the process. Call
+    this before a process forks. Its children then share the loaded memory.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Texts for people that can be rendered again in another language: an English message with its values. Pure.
+"""Create texts that can be rendered again in another language: an English message with its values. Pure.
 
     text                                       stored form
     gettext("{name} is gone.").format(name=x)  {"text":"{name} is gone.","values":{"name":"ns1"}}
@@ -7,9 +7,9 @@
     any other string                           unchanged
 
 A `Text` is a string in the current language. On nodes, and without a chosen language, that is English; `translate_by`
-makes the panel's catalogs available. A Text also contains its message and values, so `format_text` can store it without
-a language, and `parse_text` renders it in each reader's language. The result of a string operation on a Text (a slice,
-or a concatenation) is a plain string and stays in its language.
+adds the panel's catalogs. A Text also contains its message and values. `format_text` can therefore store it without a
+language, and `parse_text` renders it in each reader's language. The result of a string operation on a Text (a slice, or
+a concatenation) is a plain string and stays in its language.
 """
 
 import json
@@ -34,7 +34,7 @@ _WIDE = re.compile(r":[^{}%]{0,17}\d{3}", re.ASCII)
 
 
 def english_form(english: str, plural: str, number: int) -> str:
-    """Return the English form of a message for this number."""
+    """Return the singular or plural English form of a message for this number."""
     return plural if plural and number != 1 else english
 
 
@@ -47,16 +47,16 @@ _of_block: ContextVar[Translate | None] = ContextVar("the language of a block", 
 
 
 def translate_by(of_this_moment: Callable[[], Translate]) -> None:
-    """Set this process's function that returns the translator for the current language."""
+    """Set the function with which this process finds the translator for the current language."""
     global _of_this_moment
     _of_this_moment = of_this_moment
 
 
 @contextmanager
 def one_language() -> Iterator[None]:
-    """Use the current language for all texts made inside the block.
+    """Use the current language for all texts created inside the block.
 
-    The language is looked up once, because the lookup costs more than making a text.
+    The language is looked up once, because the lookup costs more than creating a text.
     """
     token = _of_block.set(_of_this_moment())
     try:
@@ -66,7 +66,7 @@ def one_language() -> Iterator[None]:
 
 
 class Text(str):
-    """A message in the current language, with its English form and its values. `values` is None before formatting."""
+    """A message in the current language, plus its English form and its values. `values` is None before formatting."""
 
     __slots__ = ("english", "number", "plural", "values")
 
@@ -79,10 +79,10 @@ class Text(str):
         return self  # so that an error's text is still one
 
     def format(self, *args: object, **values: object) -> str:
-        """Format the message with these values, which are given by name.
+        """Format the message with these named values.
 
-        Texts among the values are translated together with it. With positional values the result is a plain string,
-        which stays in its language.
+        Texts among the values are translated together with the message. With positional values the result is a plain
+        string, which stays in its language.
         """
         if args:
             return str.format(self, *args, **values)
@@ -96,12 +96,12 @@ def gettext(english: str) -> str:
 
 
 def ngettext(english: str, plural: str, number: int) -> str:
-    """Return the form of the message for this number, in the current language."""
+    """Return the message's singular or plural form for this number, in the current language."""
     return _text(english, plural, number, None)
 
 
 def gettext_noop(english: str) -> str:
-    """Return the English text unchanged. The call marks the text for extraction. `gettext` translates it later."""
+    """Return the English text unchanged, to mark it for extraction. `gettext` translates it later."""
     return english
 
 
@@ -114,24 +114,24 @@ def joined(separator: str, texts: Iterable[object]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return at most `most` characters of a text. A shortened `Text` becomes a plain string."""
+    """Cut a text to at most `most` characters. A shortened `Text` becomes a plain string."""
     return text if len(text) <= most else text[:most]
 
 
 def spoken(text: str) -> str:
-    """Return a Text in the current language, even if it was made in another one. Return other strings unchanged."""
+    """Render a Text in the current language, even if it was created in another one. Return other strings unchanged."""
     return _text(text.english, text.plural, text.number, text.values) if isinstance(text, Text) else text
 
 
 def in_english(text: str) -> str:
-    """Return a Text in English, regardless of the current language. Return any other string unchanged."""
+    """Render a Text in English, whatever the current language is. Return other strings unchanged."""
     if not isinstance(text, Text):
         return text
     return _render_text(text.english, text.plural, text.number, text.values, english_form)
 
 
 def with_value(text: str, name: str, value: object) -> str:
-    """Return a Text with the value of this name replaced, also in nested Texts. Return any other string unchanged."""
+    """Replace a Text's value with this name, also in nested Texts. Return other strings unchanged."""
     if not isinstance(text, Text) or text.values is None:
         return text
     values = {
@@ -142,7 +142,7 @@ def with_value(text: str, name: str, value: object) -> str:
 
 
 def format_text(text: str) -> str:
-    """Return the stored form of a Text, which has no language. Return any other string unchanged."""
+    """Return a Text's stored form, which has no language. Escape any other string only if it looks like one."""
     if isinstance(text, Text):
         return json.dumps(_to_json(text), separators=(",", ":"))
     if text.startswith(_BEGINNING):  # another program's text, which must not be mistaken for ours
@@ -151,7 +151,10 @@ def format_text(text: str) -> str:
 
 
 def parse_text(stored: str) -> str:
-    """Parse a stored Text into the current language. Return any other stored string unchanged. Never raise."""
+    """Render a stored Text in the current language. Return other stored strings unchanged.
+
+    This function never raises.
+    """
     if not stored.startswith(_BEGINNING):
         return stored
     try:
@@ -164,7 +167,7 @@ def parse_text(stored: str) -> str:
 def _in_english(english: str) -> Text:
     """Return the message in English, before formatting.
 
-    The result is cached, because checks of thousands of RRsets use the same messages again and again.
+    The result is cached, because checks of thousands of RRsets use the same messages repeatedly.
     """
     return _text(english, "", 1, None, english_form)
 

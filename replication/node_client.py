@@ -1,4 +1,4 @@
-"""A client for the agent of one node, over one connection that is kept open."""
+"""A client for one node's agent, over a persistent connection."""
 
 import hashlib
 import http.client
@@ -81,7 +81,7 @@ class RepairAnswer:
 
 
 class NodeClient:
-    """One persistent connection to an agent, which threads must not share.
+    """A persistent connection to an agent. Not thread-safe.
 
     With `certificate_sha256` (hex, of the DER form; one or a set), requests are only sent to an agent with exactly such
     a certificate. Otherwise nodes with the same host name could be mistaken for one another. `bytes_sent` counts all
@@ -106,13 +106,13 @@ class NodeClient:
         self.connection: ssl.SSLSocket | None = None
 
     def status(self) -> Status:
-        """Return the status of the node. Raise NodeUnreachable if the agent doesn't answer."""
+        """Return the node's status. Raise NodeUnreachable if the agent doesn't answer."""
         return Status.from_json(self._get(STATUS_PATH))
 
     def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:
-        """Return the status, and the samples as `samples` does, in one request.
+        """Return the status, and the samples as in `samples`, with one request.
 
-        An agent that is too old for this needs two requests.
+        Agents that are too old for this need two requests.
         """
         message = self._get(f"{STATUS_PATH}?samples_after={after}")
         status, samples = Status.from_json(message), message.get("samples")
@@ -121,28 +121,28 @@ class NodeClient:
         return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
-        """Return the samples newer than this Unix time, oldest first. Raise NodeUnreachable without an answer."""
+        """Return the samples after this Unix time, oldest first. Raise NodeUnreachable if the agent doesn't answer."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
-        """Return a PEM signing request for a new key of the agent.
+        """Make the agent create a new key, and return its signing request (PEM).
 
-        Raise NodeUnreachable if the agent doesn't answer, or the agent's refusal.
+        Raise NodeUnreachable if the agent doesn't answer, or the error with which it rejects the request.
         """
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
     def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
-        """Install a certificate that the agent presents on new connections. Close this connection."""
+        """Send a certificate that the agent presents on new connections, then close this connection."""
         body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
         self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
         self.close()
 
     def send_keys(self, sealed: bytes) -> None:
-        """Send a sealed keyring. From now on the agent only accepts segments signed with a key of this keyring."""
+        """Send a sealed keyring. From then on, the agent only accepts segments signed with a key in this keyring."""
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
     def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
-        """Send the sealing keys. From now on the agent opens DNSSEC keys only with these sealing keys.
+        """Send the sealing keys. From then on, the agent decrypts DNSSEC keys only with these sealing keys.
 
         Raise Refused if the agent is too old.
         """
@@ -150,61 +150,61 @@ class NodeClient:
         self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
 
     def offer_snapshot(self, sealed: bytes) -> list[int]:
-        """Offer a snapshot to the agent by its sealed manifest. Return the numbers of the missing chunks.
+        """Offer a snapshot to the agent with its sealed manifest. Return the numbers of the missing chunks.
 
-        The agent keeps the chunks of this snapshot that it has, also across restarts, and deletes other snapshots.
-        Raise Refused for BadSignature and other refusals, DiskFull if the snapshot doesn't fit, or NodeUnreachable.
+        The agent keeps this snapshot's chunks, even across restarts, and deletes other snapshots. Raise Refused for
+        BadSignature and other rejections, DiskFull if the snapshot doesn't fit, or NodeUnreachable.
         """
         target = f"{SNAPSHOTS_PATH}/{snapshot_id(sealed)}"
         answer = self._request("PUT", target, sealed, len(sealed), self.seconds_for(len(sealed)))
         return [int(number) for number in answer["missing"]]
 
     def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
-        """Send one stored chunk to the agent. Repeating is harmless. Raise Refused if the chunk was altered."""
+        """Send one stored chunk to the agent. Idempotent. Raise Refused if the chunk was altered."""
         target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
         self._request("PUT", target, stored, len(stored), self.seconds_for(len(stored)))
 
     def install_snapshot(self, snapshot: str, raw_size: int, *, unproven: Collection[str] = ()) -> Ack:
-        """Install the snapshot, and return once PowerDNS answers from it.
+        """Install the snapshot, and return once PowerDNS serves it.
 
-        `raw_size` determines how long to wait. `unproven` is as in `push`. Raise Busy if another push is running, or if
-        the agent has put new files in place and restarts. After Busy, try again: call `offer_snapshot`, send the chunks
-        that it returns, and repeat this call.
+        `raw_size` determines how long to wait. `unproven` is described in `push`. Raise Busy if another push is
+        running, or if the agent has put new files in place and restarts. After Busy, try again: call `offer_snapshot`,
+        send the chunks that it returns, and repeat this call.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
         target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
         return Ack.from_json(self._request("POST", target, b"", 0, seconds, _unproven_header(unproven)))
 
     def restart(self) -> None:
-        """Stop the node's PowerDNS, whose supervisor starts it again. Raise NotServed if it does not run."""
+        """Stop the node's PowerDNS. Its supervisor starts it again. Raise NotServed if PowerDNS isn't running."""
         self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
 
     def choose_computed_types(self, chosen: ComputedTypes) -> None:
-        """Make the node's PowerDNS answer these computed types. The call can be repeated safely.
+        """Make the node's PowerDNS serve these computed types. Idempotent.
 
-        If PowerDNS answered other types before, it restarts. Raise Refused if the agent does not write pdns.conf, and
-        NotServed if PowerDNS does not start again.
+        If PowerDNS served other types before, it restarts. Raise Refused if the agent does not write pdns.conf, and
+        NotServed if PowerDNS does not report the types in time.
         """
         body = encode_message(chosen.to_json())
         self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
 
     def set_up_front(self, settings: FrontSettings) -> None:
-        """Make the front use these settings. The call can be repeated safely.
+        """Make the front use these settings. Idempotent.
 
-        Raise Refused if the installed dnsdist would not start with them, or if the agent isn't a front's agent.
+        Raise Refused if the installed dnsdist can't start with them, or if the agent isn't a front's agent.
         """
         body = encode_message(settings.to_json())
         self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
 
     def top(self) -> Top:
-        """Return PowerDNS's most frequent questions.
+        """Return PowerDNS's most frequent queries.
 
-        Raise NodeUnreachable if the agent doesn't answer, or NotServed while PowerDNS doesn't answer.
+        Raise NodeUnreachable if the agent doesn't answer, or NotServed if PowerDNS doesn't.
         """
         return Top.from_json(self._get(TOP_PATH))
 
     def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
-        """Return PowerDNS's most frequent questions for each of these zones, at most MOST_TOP_ZONES zones.
+        """Return PowerDNS's most frequent queries for each of these zones, at most MOST_TOP_ZONES zones.
 
         Raise the errors of `top`, and Refused if the agent is too old.
         """
@@ -214,7 +214,7 @@ class NodeClient:
         return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
 
     def log(self) -> list[str]:
-        """Return the last lines that the agent logged, oldest first.
+        """Return the agent's last log lines, oldest first.
 
         Raise NodeUnreachable if the agent doesn't answer, or Refused if it is too old.
         """
@@ -227,30 +227,30 @@ class NodeClient:
     def push(
         self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False, unproven: Collection[str] = ()
     ) -> Ack:
-        """Send sealed segments. Return once DNS queries have shown that the node's PowerDNS answers with the new data.
+        """Send sealed segments. Return once DNS queries have shown that the node's PowerDNS serves the new data.
 
-        With `may_defer`, the node may verify new zones later. The ack then has `applied`, and `ack` returns the next
-        ack. Agents that are too old for `may_defer` always wait. No signatures are verified for zones in `unproven` (at
-        most MAX_UNPROVEN).
+        With `may_defer`, the node can verify new zones later. The ack then has `applied`, and `ack` returns the next
+        ack. Agents that are too old for `may_defer` always wait. Signatures of zones in `unproven` (at most
+        MAX_UNPROVEN) are not verified.
 
-        Raise the agent's refusal (Gap, NotServed, Busy, Refused, …), or NodeUnreachable if no answer arrives. The node
-        may then have applied the segments; sending them again is harmless.
+        Raise the agent's rejection (Gap, NotServed, Busy, Refused, …), or NodeUnreachable without an answer. In the
+        last case the node may have applied the segments; sending them again is harmless.
         """
         headers = (MAY_DEFER if may_defer else "") + _unproven_header(unproven)
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
 
     def ack(self) -> Ack:
-        """Return the position up to which PowerDNS answers, after an ack with `applied`.
+        """Return the position that PowerDNS has reached, after an ack with `applied`.
 
         Raise NotServed if PowerDNS doesn't answer, Busy if nothing is proved yet, or NodeUnreachable without an answer.
         """
         return Ack.from_json(self._get(ACK_PATH))
 
     def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
-        """Send a repair (`repair_zone.seal_repair`). Return once the node's PowerDNS answers with the repaired zone.
+        """Send a repair (`repair_zone.seal_repair`). Return once the node's PowerDNS serves the repaired zone.
 
-        `unproven` is as in `push`. Raise Gap if the node is at another position, and the errors of `push`. The call can
-        be repeated safely.
+        `unproven` is described in `push`. Raise Gap if the node is at another position, plus the errors of `push`.
+        Idempotent.
         """
         seconds = self.seconds_for(len(sealed))
         answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), seconds, _unproven_header(unproven))
@@ -275,16 +275,16 @@ class NodeClient:
         return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
 
     def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and bodies of the records of a zone of any size, page by page."""
+        """Yield the keys and bodies of a zone's records, page by page. The zone can have any size."""
         after = zone_prefix(zone_id)
         while found := self._get(f"{ZONES_PATH}/{zone_id}/rows?after={after.hex()}"):
             yield from ((bytes.fromhex(key), bytes.fromhex(body)) for key, body in found)
             after = bytes.fromhex(found[-1][0])
 
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
-        """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, with sealed private parts.
+        """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, with private parts sealed.
 
-        Raise Refused if the agent is too old, and UnknownSealingKey if the agent has no key to seal with.
+        Raise Refused if the agent is too old, and UnknownSealingKey if the agent has no sealing key.
         """
         found = self._get(f"{ZONES_PATH}/{zone_id}/attached")
         return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
@@ -303,7 +303,7 @@ class NodeClient:
         self.close()
 
     def seconds_for(self, size: int) -> float:
-        """Return the seconds after which a request with a body of this size times out."""
+        """Return the timeout in seconds of a request with a body of this size."""
         return self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
 
     def _get(self, target: str) -> Any:
@@ -312,7 +312,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Return the answer. Retry once if the kept connection breaks. Raise NodeUnreachable if there is no answer."""
+        """Send a request and return the answer. Retry once on a broken kept connection, then raise NodeUnreachable."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)
@@ -364,8 +364,8 @@ class NodeClient:
     def _connect(self) -> ssl.SSLSocket:
         """Connect to the host, without the TLS handshake. Raise OSError if none of its addresses accepts a connection.
 
-        The socket is wrapped before it connects, because Python 3.11 doesn't close the result of `wrap_socket` for a
-        connection that the other side has just reset.
+        The socket is wrapped before it connects. Otherwise Python 3.11 doesn't close the result of `wrap_socket` if the
+        other side has just reset the connection.
         """
         failure = OSError(f"{self.host} has no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
@@ -395,7 +395,7 @@ class NodeClient:
             raise Refused(error="WrongCertificate", message=message)
 
     def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
-        """Describe a certificate that is not valid now.
+        """Describe a certificate that has expired or isn't valid yet.
 
         Only this node is affected, and its PowerDNS continues to run.
         """
@@ -415,7 +415,7 @@ class NodeClient:
     def _send(
         self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
     ) -> None:
-        """Send a small body in one piece with its head, so that an edit fits into one packet."""
+        """Send a request. A small body is sent in one piece with its head, to fit an edit into one packet."""
         head = request_head(method, target, self.host, size, headers)
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
@@ -430,7 +430,7 @@ def request_head(method: str, target: str, host: str, size: int, headers: str = 
 
 
 def answer_of(status: int, body: bytes) -> Any:
-    """Return an agent's answer. Raise the agent's refusal, or BadBytes if the answer is not JSON."""
+    """Decode an agent's answer. Raise the agent's rejection, or BadBytes if the answer is not JSON."""
     if status != 200:
         raise decode_refusal(status, body)
     return decode_message(body)

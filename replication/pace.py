@@ -1,7 +1,7 @@
-"""The size limit of requests to a node: smaller after a timeout, larger again after successful requests.
+"""Limit the size of requests to a node: smaller after a timeout, larger again after successful requests.
 
-A node that is short of processor time applies a push, but does not prove it before the timeout. If the push is sent
-again together with newer segments, each attempt is larger than the previous one and fails in the same way.
+A node that is short of processor time applies a push, but can't prove it before the timeout. If the push is sent again
+together with newer segments, each attempt is larger than the last one and fails in the same way.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Pace:
 
     @property
     def is_slow(self) -> bool:
-        """True if a request timed out and too few requests were answered since then."""
+        """True if a request timed out and too few requests have been answered since."""
         return self.most < MOST_SEGMENTS
 
     def note_failure(self, error: ReplicationError, segments: int) -> None:
@@ -28,7 +28,7 @@ class Pace:
             self.most = max(1, min(self.most, segments) // 2)
 
     def note_answer(self) -> None:
-        """Allow a quarter more segments in the next request.
+        """Allow a quarter more segments, plus one, in the next request.
 
         The increase is small because a failure costs far more than a request that could have been larger.
         """

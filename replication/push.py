@@ -1,4 +1,4 @@
-"""The push of missing data to a node, until the node is at the panel's head.
+"""Push missing data to a node, until the node is at the panel's head.
 
 `steps.next_step` makes the decisions and is pure. `bring_to_head` sends segments, using a `NodeClient` and a
 `ChangeLog`. `send_snapshot` is for nodes that segments cannot update.
@@ -38,7 +38,7 @@ class ChangeLog(Protocol):
     """The panel's sealed segments for one schema."""
 
     def way(self, have: Position | None) -> Way:
-        """Return the data that the panel can now send to a node at position `have`."""
+        """Return a description of the data that the panel can send now to a node at position `have`."""
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
         """Return the segments that bring a node from `sequence` to its target, in order."""
@@ -54,14 +54,14 @@ def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
     restart_seconds: float = RESTART_SECONDS,
     unproven: Collection[str] = (),
 ) -> Ack:
-    """Bring a node to a snapshot, regardless of its current data. Return the node's ack.
+    """Bring a node to a snapshot, whatever data it has. Return the node's ack.
 
     1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
-    2. Install the snapshot. A node that needs new files puts them in place and restarts. Then ask again, for at most
-       `restart_seconds`.
+    2. Install the snapshot. A node that needs new files puts them in place and restarts. Then repeat both steps, for at
+       most `restart_seconds`.
 
-    `sent` is called with each chunk's number and size. `unproven` is as in `NodeClient.push`. Raise the agent's
-    refusal, or NodeUnreachable without an answer. Another call continues where this one ended.
+    `sent` is called with each chunk's number and size. `unproven` is described in `NodeClient.push`. Raise the agent's
+    rejection, or NodeUnreachable without an answer. Another call continues where this one ended.
     """
     name = snapshot_id(sealed)
     until = 0.0
@@ -94,11 +94,11 @@ def bring_to_head(
 ) -> Ack | None:
     """Push segments until the node is at its target. Return the last ack, or None if the node lacked nothing.
 
-    The ack can have an earlier position than the node's files, as long as its PowerDNS does not know all new zones.
-    `have` is the node's position as the panel knows it. If the node answers Gap, the position in that answer is used.
-    After `until` (monotonic time), no further request is sent. `unproven` is as in `NodeClient.push`. Pass the same
-    `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if the
-    node needs a snapshot, the errors of `next_step`, errors of reading the log, and the agent's refusals.
+    The ack can have an earlier position than the node's files, as long as its PowerDNS hasn't found all new zones.
+    `have` is the node's position as stored by the panel. If the node answers Gap, the position in that answer is used.
+    After `until` (monotonic time), no further request is sent. `unproven` is described in `NodeClient.push`. Pass the
+    same `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if
+    the node needs a snapshot, the errors of `next_step`, errors of reading the log, and the agent's rejections.
     """
     ack: Ack | None = None
     restarts, pace = 0, pace or Pace()
@@ -131,7 +131,7 @@ def bring_to_head(
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The body of a request, with the number of its segments and their last sequence."""
+    """A request's body, the number of its segments, and their last sequence."""
 
     body: bytes | BinaryIO
     size: int
@@ -150,7 +150,7 @@ def _push_batch(client: NodeClient, batch: _Batch, pace: Pace, unproven: Collect
 
 
 def _batches(segments: Iterable[SealedSegment], pace: Pace) -> Iterator[_Batch]:
-    """Yield the body of each request: small segments together in memory, a large segment as its file."""
+    """Yield the body of each request: small segments joined in memory, or a large segment as its file."""
     waiting: list[bytes] = []
     size = last = 0
     for segment in segments:

@@ -1,4 +1,4 @@
-"""All metrics of panel and agent, declared once. The exported name is the Python name in lowercase.
+"""Declare all metrics of panel and agent in one place. The exported name is the Python name in lowercase.
 
 Metrics are for this process only: counters of events, and maximum values of things that have a limit.
 """

@@ -1,4 +1,4 @@
-"""The decision about the next data to send to a node: segments, a snapshot, or nothing. Pure."""
+"""Decide the next step for a node: send segments, a snapshot, or nothing. Pure."""
 
 from dataclasses import dataclass
 
@@ -48,9 +48,9 @@ class SendSegments:
 
 @dataclass(frozen=True, slots=True)
 class SendSnapshot:
-    """A snapshot must be sent, because nothing else can update the node or because it is much faster.
+    """A snapshot must be sent, because only a snapshot can update the node or because it is much faster.
 
-    `reason` is a part of a sentence, for people.
+    `reason` is a part of a sentence, shown to users.
     """
 
     reason: str
@@ -58,7 +58,7 @@ class SendSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The panel has nothing that can update this node. The error has the reason."""
+    """The panel can't update this node. The error has the reason."""
 
     error: ReplicationError
 

@@ -1,4 +1,4 @@
-"""Problems in the log: one line when a problem starts and one when it is over, even if it comes and goes in between."""
+"""Log each problem once when it starts and once when it ends, even if it comes and goes in between."""
 
 import logging
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class _Trouble:
 
 
 class Troubles:
-    """The problems of one process, by their subject. Threads can share them, but a line can then be logged twice."""
+    """A process's problems, by subject. Threads can share them, but a line can then be logged twice."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger

@@ -1,13 +1,12 @@
-"""Verification of PowerDNS's answers over DNS against the rows that should be served.
+"""Verify PowerDNS's answers over DNS against the rows that it must serve.
 
 Only authoritative rows that PowerDNS answers directly from the row can be compared. Names at and below delegations, and
 the types that live signing generates, are not compared. A deleted RRset is compared if no wildcard can answer for it.
 For a name inside another served zone, the rows of that zone are the expected answer, whatever the parent zone contains.
 
-Answers for ALIAS and LUA are computed. `computed_questions` returns the questions for them, and `find_unanswered`
-checks that PowerDNS answered at all, because only the resolver or the code knows the right answer. A missing answer is
-no reason to refuse a push. Otherwise the name servers of one customer's ALIAS target could stop all changes of all
-zones.
+Answers for ALIAS and LUA are computed. `computed_questions` returns the queries for them. `find_unanswered` checks only
+that PowerDNS answered, because only the resolver or the code determines the right answer. A missing answer is no reason
+to reject a push. Otherwise the name servers of one customer's ALIAS target could stop all changes of all zones.
 """
 
 import contextlib
@@ -75,7 +74,7 @@ class EvenSample(Generic[T]):
         self.extend((item,))
 
     def extend(self, items: Sequence[T]) -> None:
-        """Add each item as `add` does. The cost depends on the items that are kept, not on all items."""
+        """Add each item as in `add`. The cost depends on the items that are kept, not on all items."""
         if self._every == 1 and len(self.items) + len(items) <= self._limit:
             self.items += items
             self._seen += len(items)
@@ -96,7 +95,7 @@ class EvenSample(Generic[T]):
 class Expectation:
     """An expected RRset, in wire form. Without rdata, the answer must not contain the RRset.
 
-    `answered_by` names the zone that answers, if that isn't the zone in which the RRset was published.
+    `answered_by` is the zone that answers, if it isn't the zone in which the RRset was published.
     """
 
     name: str
@@ -110,7 +109,7 @@ class Expectation:
         return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """Describe the difference between the answer and the expected RRset, or return None if there is none."""
+        """Describe how the answer differs from the expected RRset, or return None if both are equal."""
         found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -130,7 +129,7 @@ class Expectation:
 
 
 def _fold_wires(type: int, wires: Iterable[bytes]) -> frozenset[str]:
-    """Return the rdata as texts with lowercase names, or as hex if it is unreadable."""
+    """Convert rdata to text with lowercase names, or to hex if it is unreadable."""
     found = set()
     for wire in wires:
         try:
@@ -171,7 +170,7 @@ def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[
 
 @dataclass(frozen=True, slots=True)
 class ComputedQuestion:
-    """An ALIAS or LUA record, and the types to query to check that PowerDNS answers it."""
+    """An ALIAS or LUA record, and the types to query in order to check PowerDNS's answers for it."""
 
     key: bytes  # of its row
     zone: str
@@ -180,7 +179,7 @@ class ComputedQuestion:
     types: tuple[int, ...]  # to ask for
 
     def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
-        """Return the problem in the answers (by queried type), or "" if there is none."""
+        """Return the problem with these answers (by queried type), or ""."""
         for type in self.types:
             if type not in answers:
                 suspect = "resolver" if self.type == rdtypes.ALIAS else "code"
@@ -202,7 +201,7 @@ class ComputedQuestion:
 
 
 def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[ComputedQuestion]:
-    """Yield the questions for the ALIAS and LUA records among these rows. Records that are not served are skipped."""
+    """Yield the queries for the ALIAS and LUA records among these rows. Records that are not served are skipped."""
     for key in record_keys:
         zone_id, rel, type = keys.decode_record_key(key)
         if type not in _COMPUTED or (zone := _served_name(store, zone_id)) is None:
@@ -222,7 +221,7 @@ def is_computed(record_key: bytes) -> bool:
 
 
 def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[int, ...]:
-    """Return the types that PowerDNS answers instead of this type. The rdata of LUA begins with the answered type."""
+    """Return the types that PowerDNS answers instead of this type. LUA rdata begins with the answered type."""
     if type == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA
     return tuple(sorted({int.from_bytes(record.content[:2], "big") for record in records}))
@@ -231,7 +230,7 @@ def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[
 def find_unanswered(
     questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
 ) -> dict[bytes, Unanswered]:
-    """Return the records that PowerDNS did not answer properly within `seconds`, by the keys of their rows."""
+    """Return the records without a correct answer from PowerDNS within `seconds`, by row key."""
     answers: dict[bytes, dict[int, dns.message.Message]] = {question.key: {} for question in questions}
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
@@ -257,13 +256,13 @@ def find_unanswered(
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:
-    """Return the name of the zone with this id, or None if it is missing or another zone now has its name."""
+    """Return the name of the zone with this id. Return None if it is missing or another zone now has its name."""
     zone = store.zone(zone_id)
     return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
 
 
 def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
-    """Return the expected answer for one row or its absence, or None if rows alone do not determine the answer."""
+    """Return the expected answer for a row, present or absent. Return None if rows alone don't determine it."""
     if (answering := _zone_inside(store, name, zone)) is not None:
         return _expectation_of_zone(store, answering, name, type)
     rows = store.rows(zone_id)
@@ -281,7 +280,7 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 
 
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
-    """Return this zone's expected answer for a name of its parent zone, or None if rows don't determine it.
+    """Return this zone's expected answer for a name in its parent zone, or None if rows don't determine it.
 
     If this zone lacks the name, a DNAME or a wildcard can answer.
     """
@@ -297,7 +296,7 @@ def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expec
 
 
 def _zone_inside(store: Store, name: str, zone: str) -> str | None:
-    """Return the closest zone at or above a name inside `zone`, or None if `zone` itself answers for the name."""
+    """Return the closest zone at or above a name inside `zone`, or None if that is `zone` itself."""
     at: str | None = name
     while at is not None and at != zone:
         if store.zone_id(at) is not None:
@@ -307,7 +306,7 @@ def _zone_inside(store: Store, name: str, zone: str) -> str | None:
 
 
 def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
-    """Return True if a wildcard above a missing name could answer for it."""
+    """Return True if a wildcard can answer for a missing name."""
     rows = store.rows(zone_id)
     while rel != keys.APEX:
         rel = keys.parent_key(rel)
@@ -318,10 +317,10 @@ def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
 
 
 def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds: float) -> None:
-    """Query all expected RRsets. Raise NotServed for the first answer that differs or does not arrive.
+    """Query all expected RRsets. Raise NotServed for the first answer that differs or doesn't arrive.
 
-    All questions are sent at once over UDP. A lost question is sent again. If an answer does not fit into UDP, the
-    question is sent over TCP.
+    All queries are sent at once over UDP. Lost queries are sent again. If an answer doesn't fit into UDP, its query is
+    repeated over TCP.
     """
     waiting = dict(enumerate(expected, start=secrets.randbelow(1 << 15)))
     deadline = time.monotonic() + seconds
@@ -341,7 +340,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
 def ask(
     address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
 ) -> dns.message.Message:
-    """Return the answer to one question, over TCP if it does not fit into UDP. Raise NotServed without an answer."""
+    """Send a query and return the answer, over TCP if it doesn't fit into UDP. Raise NotServed without an answer."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with connect_socket(address, port) as sock:
@@ -355,7 +354,7 @@ def ask(
 
 
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
-    """Encode one question with EDNS, as a resolver sends it to PowerDNS.
+    """Encode a query with EDNS, as resolvers send it to PowerDNS.
 
     With `dnssec`, encode it as a validating resolver does.
     """
@@ -364,7 +363,7 @@ def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> 
 
 
 def connect_socket(address: str, port: int) -> socket.socket:
-    """Connect a UDP socket to a PowerDNS. The socket never blocks."""
+    """Connect a non-blocking UDP socket to a PowerDNS."""
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect((address, port))
     sock.setblocking(False)  # noqa: FBT003  # it takes no names
@@ -378,7 +377,7 @@ def _send(sock: socket.socket, packet: bytes) -> None:
 
 
 def _receive(sock: socket.socket, until: float) -> bytes | None:
-    """Return the next packet, or None after the time `until`. A refused port counts as no answer."""
+    """Return the next packet, or None after the time `until`. If the port refuses a packet, keep waiting."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     while (left := until - time.monotonic()) > 0:
@@ -391,7 +390,7 @@ def _receive(sock: socket.socket, until: float) -> bytes | None:
 
 
 def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, port: int, deadline: float) -> None:
-    """Remove the question that this packet answers from `waiting`. Raise NotServed if the answer differs."""
+    """Remove the query that this packet answers from `waiting`. Raise NotServed if the answer differs."""
     id_ = int.from_bytes(packet[:2], "big")
     expectation = waiting.get(id_)
     if expectation is None:
@@ -422,7 +421,7 @@ def _full_message(  # noqa: PLR0913  # the parts of a question to a server
 
 
 def rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
-    """Return the RRset with this name and type in an answer, or None."""
+    """Return an answer's RRset with this name and type, or None."""
     owner, _ = dns.name.from_wire(names.to_wire(name), 0)
     for rrset in answer.answer:
         if rrset.rdtype == type and rrset.rdclass == dns.rdataclass.IN and rrset.name == owner:

@@ -1,8 +1,8 @@
-"""Queries for every name whose rows changed, to check that PowerDNS can read the rows there.
+"""Query every name whose rows changed, to check that PowerDNS can read the rows there.
 
-PowerDNS reads all rows of a name for a question of any type, and answers every question with SERVFAIL if it cannot read
-one row. So one question for each name is enough, and only the rcode of its answer matters. `verify` proves the content
-of answers for a sample. The questions are small and are sent over UDP, a few at a time.
+PowerDNS reads all rows of a name for a query of any type, and answers every query with SERVFAIL if it cannot read one
+row. Therefore one query per name is enough, and only the rcode of its answer matters. `verify` proves the content of
+answers for a sample. The queries are small and are sent over UDP, a few at a time.
 """
 
 import contextlib
@@ -63,8 +63,8 @@ _HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
 class ChangedNames:
     """The rows that a push changes, limited to rows whose names have to be queried.
 
-    All rows of types other than PLAIN_TYPES are kept, about 25 bytes each. Of plain rows at most MOST_PLAIN are kept,
-    evenly spread. An import has millions of rows, so only the type of each row is examined.
+    All rows of types other than PLAIN_TYPES are kept, about 25 bytes each. At most MOST_PLAIN plain rows are kept,
+    evenly spread. An import has millions of rows, so only each row's type is examined.
     """
 
     def __init__(self) -> None:
@@ -80,15 +80,15 @@ class ChangedNames:
                 self._others += _LENGTH.pack(len(key)) + key
 
     def add(self, other: "ChangedNames") -> None:
-        """Add the rows of another push."""
+        """Add the rows that another push changed."""
         self._others += other._others
         self._plain.extend(other._plain.items)
 
     def selection(self, most_plain: int) -> Iterator[bytes]:
         """Yield the key of one row for each name that has to be proved.
 
-        These are all names where a row of a type other than PLAIN_TYPES changed. If there are at most `most_plain`
-        plain rows, names with only plain rows are added. Otherwise plain rows are left to the sample that `verify`
+        These are all names where a row of a type other than PLAIN_TYPES changed. If at most `most_plain` plain rows
+        changed, names with only plain rows are added. Otherwise plain rows are left to the sample that `verify`
         compares byte by byte.
         """
         is_too_much = self._plain.is_partial or len(self._plain.items) > most_plain
@@ -115,11 +115,11 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
     known: Collection[str] = (),
     may_transfer: bool = False,
 ) -> None:
-    """Query the name of each of these rows, except the names in `known`, which are known to be answered.
+    """Query the name of each of these rows, except the names in `known`, whose answers are already proved.
 
-    With `may_transfer`, make PowerDNS transfer zones that have many of these names, because it then reads all rows of
-    the zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer arrives for
-    `seconds`.
+    With `may_transfer`, zones that have many of these names are transferred instead, because PowerDNS then reads all
+    rows of the zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer arrives
+    for `seconds`.
     """
     if may_transfer:
         with Transfers(address, port, seconds=seconds) as transfers:
@@ -153,7 +153,7 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
 
 
 def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Transfers) -> Iterator[bytes]:
-    """Transfer zones that have many of these names, and yield the keys whose names still have to be queried."""
+    """Transfer zones that have many of these names. Yield the keys whose names still have to be queried."""
     for prefix, of_zone in groupby(record_keys, key=lambda key: key[:4]):
         together = list(of_zone)
         plain = [key for key in together if key[-2:] in _PLAIN_ENDS]
@@ -166,7 +166,7 @@ def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Tran
 
 
 def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
-    """Return True if the zone has few unchanged rows, and PowerDNS neither signs the zone nor computes answers."""
+    """Return True if the zone has few unchanged rows, and PowerDNS doesn't sign it or compute answers for it."""
     zone, most = store.zone(zone_id), changed * MOST_ROWS_PER_NAME
     if zone is None or store.signed_zones([zone.name]):
         return False
@@ -175,9 +175,9 @@ def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
 
 
 def _questions(store: Store, record_keys: Iterable[bytes], known: frozenset[bytes]) -> Iterator[bytes]:
-    """Yield the question (name, type and class in wire form) for each row.
+    """Yield the query (name, type and class in wire form) for each row.
 
-    Rows of zones that are not served are skipped.
+    Rows of zones that are not served are skipped, and so are names in `known`.
     """
     zone_wires: dict[bytes, bytes | None] = {}
     for key in record_keys:

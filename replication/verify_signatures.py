@@ -1,12 +1,12 @@
-"""Proof that a PowerDNS signs its answers: signatures are present, valid now, and made with the zone's keys.
+"""Prove that a PowerDNS signs its answers: signatures are present, valid now, and made with the zone's keys.
 
-For a zone with active keys three RRsets are queried with EDNS DO: the SOA, one changed RRset, and the DNSKEY. One of
-the zone's own keys has to sign the DNSKEY. If an RRset was deleted, its denial has to be signed and valid. If names
-were added or deleted, or only the signing changed, the denial of a name that never existed is checked too. The digest
-proves that the keys are those of the panel.
+In a zone with active keys three RRsets are queried with EDNS DO: the SOA, one changed RRset, and the DNSKEY. One of the
+zone's own keys has to sign the DNSKEY. If an RRset was deleted, its denial has to be signed and valid. If names were
+added or deleted, or only the signing changed, the denial of a name that never existed is checked too. The digest proves
+that the keys are the panel's keys.
 
-Zones without active keys are not queried. dnspython's DNSSEC part is loaded only when it is first needed, because most
-nodes can save its memory.
+Zones without active keys are not queried. dnspython's DNSSEC part is loaded only when it is first needed, which saves
+memory on most nodes.
 """
 
 import base64
@@ -46,7 +46,7 @@ _DNSKEY = 48
 
 
 def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
-    """Return the given marks whose zones PowerDNS signs: at most MAX_ZONES, evenly spread."""
+    """Return the marks whose zones PowerDNS signs: at most MAX_ZONES of them, evenly spread."""
     served = [mark for mark in marks if mark.serial is not None]
     signed = store.signed_zones(mark.name for mark in served)
     found = [mark for mark in served if mark.name in signed]
@@ -63,7 +63,7 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
     now: float,
     seconds: float,
 ) -> None:
-    """Query the signatures of these zones, and for each zone the signatures of one RRset among `record_keys`.
+    """Verify the signatures of these zones, and in each zone also those of one RRset among `record_keys`.
 
     Raise NotServed for the first signature that is missing, not valid now, or not made with a key of the zone.
     """
@@ -87,10 +87,10 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
 def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
 ) -> NotServed | None:
-    """Return the first error in signatures and denials of the answers to these questions (name, type), or None.
+    """Return the first error in the signatures or denials of the answers to these queries (name, type), or None.
 
-    The zone's DNSKEY RRset is checked before the questions. The error is returned as a NotServed. If there is no answer
-    at all, raise NotServed instead, because a missing answer says nothing about signatures.
+    The zone's DNSKEY RRset is checked before the queries. The error is returned as a NotServed. If no answer arrives,
+    raise NotServed instead, because a missing answer says nothing about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
@@ -113,7 +113,7 @@ class _Change:
 
 
 def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> dict[str, _Change]:
-    """Return the existing and the deleted RRset to query in each of these zones, by zone name."""
+    """Return the existing and the deleted RRset to query, by zone name."""
     zones = {store.zone_id(mark.name): mark for mark in marks}
     found = {mark.name: _Change() for mark in zones.values()}
     for key in record_keys:
@@ -134,7 +134,7 @@ def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[byte
 
 
 class _Asker:
-    """A client that queries RRsets of one zone and validates them with the zone's DNSKEY RRset."""
+    """A client that queries a zone's RRsets and validates them with the zone's DNSKEY RRset."""
 
     def __init__(self, zone: str, address: str, port: int, now: float, deadline: float) -> None:
         self._zone, self._address, self._port, self._now, self._deadline = zone, address, port, now, deadline
@@ -143,7 +143,7 @@ class _Asker:
         self._validate(zone, _DNSKEY, self._keys, signatures)
 
     def verify(self, name: str, type: int) -> None:
-        """Raise NotServed unless this RRset is answered with a valid signature."""
+        """Raise NotServed unless the answer contains this RRset with a valid signature."""
         self._validate(name, type, *self._ask(name, type))
 
     def verify_either(self, name: str, type: int) -> None:
@@ -154,10 +154,10 @@ class _Asker:
             self.verify_denial(name, type)
 
     def verify_denial(self, name: str, type: int) -> None:
-        """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset does not exist.
+        """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset doesn't exist.
 
-        A failure that only occurs with DNSSEC is also an error. It happens if PowerDNS finds no link of the chain.
-        Other answers (from a wildcard, an alias, or a delegation) are not checked here.
+        A failure that only occurs with DNSSEC is also an error. It happens if PowerDNS doesn't find a link of the
+        chain. Other answers (from a wildcard, an alias, or a delegation) are not checked here.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:
@@ -180,7 +180,7 @@ class _Asker:
         return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """Return an RRset and its signatures. Raise NotServed unless all of them are present and valid now."""
+        """Query an RRset. Return it and its signatures. Raise NotServed unless all are present and valid now."""
         answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:
@@ -216,9 +216,9 @@ def _signatures_of(rrset: dns.rrset.RRset, section: Iterable[dns.rrset.RRset]) -
 
 
 def _denies(name: dns.name.Name, type: int, apex: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> bool:
-    """Return True if one of these NSEC or NSEC3 records proves that the name or the type does not exist.
+    """Return True if one of these NSEC or NSEC3 records proves that the name or type doesn't exist.
 
-    An NSEC3 can also prove that a name above it does not exist (RFC 5155 section 8.4).
+    An NSEC3 can also prove that one of the name's ancestors doesn't exist (RFC 5155 section 8.4).
     """
     for rrset in rrsets:
         record = rrset[0]

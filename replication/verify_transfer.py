@@ -1,7 +1,7 @@
-"""Zone transfers from a PowerDNS, to check that PowerDNS can read each row of a zone.
+"""Transfer zones from a PowerDNS, to check that PowerDNS can read each row of a zone.
 
-PowerDNS reads rows for a transfer in the same way as for a question. If it cannot read a row, it closes the connection
-without the final SOA. Transferring a row costs PowerDNS a fifth of the cost of a question for its name.
+PowerDNS reads rows for a transfer in the same way as for a query. If it cannot read a row, it closes the connection
+without the final SOA. Transferring a row costs PowerDNS a fifth of the cost of a query for its name.
 """
 
 import socket
@@ -20,7 +20,7 @@ _AXFR_IN = b"\0\xfc\0\1"
 
 
 class Transfers:
-    """Transfers of zones over one connection, until one transfer fails. PowerDNS may refuse transfers."""
+    """A client that transfers zones over one connection until a transfer fails. PowerDNS may refuse transfers."""
 
     def __init__(self, address: str, port: int, *, seconds: float) -> None:
         self._address, self._port, self._seconds = address, port, seconds
@@ -37,9 +37,9 @@ class Transfers:
             self._socket = None
 
     def is_complete(self, zone_wire: bytes) -> bool:
-        """Transfer this zone (in wire form). Return True if all of it arrives in time, so PowerDNS can read each row.
+        """Transfer this zone (in wire form). Return True if it arrives completely and in time: all rows are readable.
 
-        False doesn't mean that a row is unreadable. After the first False no zone is transferred.
+        False doesn't mean that a row is unreadable. After the first False, no further transfer is attempted.
         """
         if self._has_failed:
             return False
@@ -92,7 +92,7 @@ def _behind_name(message: bytes, at: int) -> int:
 
 
 def _messages(sock: socket.socket, deadline: float) -> Iterator[bytes]:
-    """Yield the messages received on a connection. Raise EOFError when it ends, and TimeoutError at the deadline."""
+    """Yield messages received on a connection. Raise EOFError when it ends, and TimeoutError at the deadline."""
     waiting = bytearray()
     while True:
         while len(waiting) < 2 or len(waiting) < 2 + _LENGTH.unpack_from(waiting)[0]:

@@ -1,4 +1,4 @@
-"""The version of this panel and agent, and the comparison of two versions.
+"""Determine the version of this panel and agent, and compare two versions.
 
     1.0.0.dev860+g70c4e7be             commit 70c4e7be, with 859 commits before it
     1.0.0.dev0+g70c4e7be               the same commit in a clone without all commits: their number is unknown
@@ -7,8 +7,8 @@
     1.0.0.dev0+unknown                 not built, and no git repository
 
 BASE is the only place that names the release in development. A build (wheel or image) has its version in the file
-BUILT. A checkout reads its commit from .git, and caches the number of commits in .git/dnspanel-version, because asking
-git for it would slow down the start of every process.
+BUILT. A checkout reads its commit from .git, and caches the number of commits in .git/dnspanel-version, because running
+git would slow down the start of every process.
 """
 
 import argparse
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+))?(?:\+([a-z0-9.]+))?")
 
 
 def running_version() -> str:
-    """Return the version of this code, or `dev0+unknown` if nothing reveals the version. Never raise."""
+    """Return the version of this code, or one that ends in `dev0+unknown` if it can't be determined. Never raise."""
     with contextlib.suppress(OSError):
         return (PACKAGE / BUILT).read_text().strip()
     if commit := _commit_of(CHECKOUT):
@@ -49,7 +49,7 @@ def running_version() -> str:
 
 
 def version_to_build(checkout: Path = CHECKOUT) -> str:
-    """Return the version of a build from this directory. It includes a mark for changed files or missing git data."""
+    """Return the version of a build from this directory. It shows if files were changed or git data is missing."""
     commit = _commit_of(checkout)
     if not commit:
         return _format(0, _hash_of(checkout / "replication"))
@@ -86,7 +86,7 @@ def _format(count: int, local: str) -> str:
 
 
 def _commit_of(checkout: Path) -> str:
-    """Return the commit that is checked out, read from files, or "" without a repository."""
+    """Return the checked-out commit, read from files if possible. Return "" without a repository."""
     try:
         directory = _git_directory(checkout)
         head = (directory / "HEAD").read_text().strip()
@@ -98,13 +98,13 @@ def _commit_of(checkout: Path) -> str:
 
 
 def _git_directory(checkout: Path) -> Path:
-    """Return `.git`, or the directory that the file `.git` of a linked worktree names."""
+    """Return `.git`, or for a linked worktree the directory that its `.git` file refers to."""
     git = checkout / ".git"
     return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
 
 
 def _ref(directory: Path, name: str) -> str:
-    """Return the commit of a branch, or "" if no file has it. A worktree has its branches in the main repository."""
+    """Return a branch's commit, or "" if no file contains it. A worktree's branches are in the main repository."""
     common = directory
     with contextlib.suppress(OSError):
         common = directory / (directory / "commondir").read_text().strip()
@@ -122,8 +122,8 @@ def _ref(directory: Path, name: str) -> str:
 def _count_of(checkout: Path, commit: str) -> int:
     """Return the number of commits up to and including this one, or 0 if the clone is shallow or git is missing.
 
-    git is asked once for each commit, and the result is stored in a file. If the file cannot be written, git is asked
-    again.
+    git runs once for each commit, and the result is stored in a file. If the file cannot be written, git runs each
+    time.
     """
     kept = _git_directory(checkout) / _COUNT_FILE
     with contextlib.suppress(OSError, ValueError):
@@ -143,9 +143,9 @@ def _count_of(checkout: Path, commit: str) -> int:
 
 
 def _git(checkout: Path, *words: str) -> str:
-    """Return git's output, or "" if git fails.
+    """Run git and return its output, or "" if it fails.
 
-    The checkout can belong to another user. Trusting it is safe, because its code runs here already.
+    The checkout can belong to another user. Trusting it is safe, because this process already runs its code.
     """
     command = ["git", "-c", "safe.directory=*", "-C", str(checkout), *words]
     # In a git hook these name the hook's repository, whatever directory is requested.
@@ -170,7 +170,7 @@ def _hash_of(package: Path) -> str:
 
 
 def write_built(version: str, package: Path = PACKAGE) -> None:
-    """Write the version into this copy of the package. Raise ValueError if it is not a valid version."""
+    """Write the version into this copy of the package. Raise ValueError if it is invalid."""
     if not _VERSION.fullmatch(version):
         raise ValueError(f"{version} is not a version like {BASE}.dev860+g70c4e7be")
     (package / BUILT).write_text(f"{version}\n")

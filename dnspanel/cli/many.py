@@ -1,4 +1,4 @@
-"""Helpers for commands that change many records or zones: a check for a single action, and messages on results."""
+"""Helpers for commands that change many records or zones: require a single action, and print results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from dnspanel.cli import output
 
 
 def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
-    """Return the only action. Raise UsageError, with the text `options`, if there is none or more than one."""
+    """Return the only action. Raise UsageError, with the text `options`, unless there is exactly one."""
     if len(acts) != 1:
         raise click.UsageError(f"Give one action: {options}")
     return acts[0]

@@ -1,4 +1,4 @@
-"""Times on the command line: a duration before now, or a date and time."""
+"""Parse times on the command line: a duration before now, or a date and time."""
 
 import re
 from datetime import UTC, datetime, timedelta

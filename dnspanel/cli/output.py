@@ -1,7 +1,7 @@
-"""The output of commands: tables for people, JSON for programs. Progress and advice go to standard error.
+"""Print command output as tables for people or JSON for programs. Progress and advice go to standard error.
 
 With `--output json`, standard output is empty or JSON, and each line of standard error is a JSON object with the
-members of a problem (RFC 9457). Advice for people is not printed then.
+members of a problem (RFC 9457). Advice for people is left out.
 """
 
 import json
@@ -66,7 +66,7 @@ def plain(value: Any) -> str:
 
 
 def moment(text: str | None) -> str:
-    """Return a time of the API as local time with its UTC offset, or "–" if there is no time."""
+    """Return a time from the API as local time with its UTC offset, or "–" if there is no time."""
     return "–" if not text else datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
 
 

@@ -1,4 +1,4 @@
-"""Options that name a file with a secret, because every user of the machine could read a secret on the command line."""
+"""Options for files with secrets. Every user of the machine can read secrets on the command line."""
 
 from collections.abc import Callable
 from pathlib import Path

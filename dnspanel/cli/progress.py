@@ -1,4 +1,4 @@
-"""Progress on a terminal: one line on standard error that is overwritten, and erased at the end.
+"""Show progress in one line on standard error, which is overwritten, and erased at the end.
 
 Nothing is printed if standard error is not a terminal or the output is JSON.
 """
@@ -40,7 +40,7 @@ def is_visible() -> bool:
 
 @contextmanager
 def progress(label: str) -> Iterator[Progress]:
-    """Show a line of progress during the block."""
+    """Show a progress line during the block."""
     line = Progress(label)
     try:
         yield line

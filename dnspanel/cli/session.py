@@ -1,4 +1,4 @@
-"""Parts that every command uses: shared options, the client, and the output of results."""
+"""Options, API client and output of results that all commands share."""
 
 import dataclasses
 import functools
@@ -189,7 +189,7 @@ class Command(click.Command):
 
 
 class Commands(click.Group):
-    """A group of such commands."""
+    """A command group. Its commands are `Command` objects, and its subgroups are `Commands`."""
 
     command_class = Command
     group_class = type

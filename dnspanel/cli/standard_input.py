@@ -1,4 +1,4 @@
-"""Files that people name on the command line. `-` is standard input."""
+"""Read files named on the command line, or standard input for `-`."""
 
 import shutil
 import sys
@@ -39,7 +39,7 @@ def read_lines(path: Path) -> list[str]:
 def standard_input_as_file(paths: Sequence[Path], name: str) -> Iterator[list[Path]]:
     """Yield the paths, with `-` replaced by a temporary file of this name that contains standard input.
 
-    After a broken connection, an upload reads a chunk again to send it again, so it needs a file.
+    An upload needs a file, because it reads and sends a chunk again after a broken connection.
     """
     if STANDARD_INPUT not in paths:
         yield list(paths)

@@ -1,4 +1,4 @@
-"""Waiting until all nodes answer with a publication, and all secondaries too with `--all`.
+"""Wait until all nodes, and with `--all` also all secondaries, serve a publication.
 
 A timeout raises no exception: the command prints its result and the late servers, and exits with 3.
 """
@@ -26,7 +26,7 @@ DEFAULT_TIMEOUT = 60
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The options for waiting until all nodes answer with a change, with a timeout in seconds."""
+    """The options for waiting until all nodes serve a change, with a timeout in seconds."""
 
     wait: bool = False
     timeout: int = DEFAULT_TIMEOUT
@@ -47,11 +47,11 @@ NOT_WAITING = Waiting()
 )
 @click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries too.")
 def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, *, with_secondaries: bool) -> None:
-    """Wait until every node answers with a publication.
+    """Wait until every node serves a publication.
 
     Without SEQUENCE and --zone, wait for the newest publication that the token can see. Exit code 3 means that a node
-    or a secondary was late; the message names the late servers. Exit code 1 means that the publication was taken back,
-    because the name servers could not answer with it.
+    or a secondary was late; the message names the late servers. Exit code 1 means that the publication was taken back
+    because the name servers could not serve it.
 
     \b
     Examples:
@@ -72,7 +72,7 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
 
 
 def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
-    """Wait until every node answers with the publication, or until the timeout. Return the publication.
+    """Wait until every node serves the publication, or until the timeout. Return the publication.
 
     If `with_secondaries` is True, wait for secondaries too. After a timeout, `session.late` names the late servers.
     Raise TakenBack as soon as the publication is taken back.

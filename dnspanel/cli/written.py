@@ -1,4 +1,4 @@
-"""Requests that publish, with a wait or as a dry run, and the output of their results."""
+"""Send requests that publish, optionally with a wait or as a dry run, and print their results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -58,10 +58,10 @@ def publish(
     waiting: Waiting,
     query: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Send a write and return the answer. If `waiting.wait` is set, wait for the nodes.
+    """Send a write and return the response. If `waiting.wait` is set, wait for the nodes.
 
-    Raise the errors of `Client.send` and `wait_for`. The wait is a separate request, so that the publication is known
-    after an interruption. With `--dry-run`, nothing is written, and the answer has the plans.
+    Raise the errors of `Client.send` and `wait_for`. The wait is a separate request. Therefore, the publication is
+    known even if the wait is interrupted. With `--dry-run`, nothing is written, and the response contains the plans.
     """
     is_dry_run = isinstance(waiting, Writing) and waiting.dry_run
     written: dict[str, Any] = send_write(session, method, path, body, dry_run=is_dry_run, query=query)
@@ -82,7 +82,7 @@ def send_write(
     dry_run: bool,
     query: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Send a write without waiting for nodes, and return the answer. With `dry_run`, nothing is written."""
+    """Send a write without waiting for nodes, and return the response. With `dry_run`, nothing is written."""
     return session.client.send(method, path, body, query={**(query or {}), "dry_run": True} if dry_run else query)
 
 
@@ -143,7 +143,7 @@ def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
 
 
 def bare(name: str) -> str:
-    """Return a zone's name without its trailing dot, for sentences."""
+    """Return a zone's name without its trailing dot, for messages."""
     return output.plain(name.rstrip(".") or name)
 
 

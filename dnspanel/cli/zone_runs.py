@@ -1,4 +1,4 @@
-"""Runs over many zones: start a run, wait for it, and show its results."""
+"""Start runs over many zones, wait for them, and show their results."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -53,8 +53,8 @@ def show_run(
 ) -> None:
     """Show a run's result for each zone, and the totals.
 
-    Exit with 1 if the run failed, refused a zone or was taken back. After a dry run, a sentence that begins with
-    `to_carry_out` says how to apply the result.
+    Exit with 1 if the run failed, if it refused a zone, or if a publication of the run was taken back. After a dry run,
+    print how to apply the result, in a sentence that begins with `to_carry_out`.
     """
     if session.is_json:
         output.show_json(run)

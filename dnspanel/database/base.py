@@ -1,17 +1,17 @@
-"""Django's backend for PostgreSQL. It can cache plans, and checks an idle connection without asking the server.
+"""Django's backend for PostgreSQL, with optional plan caching and a check of idle connections without a query.
 
-In processes that call `keep_plans`, a prepared statement (`prepared_statements`) is planned without its parameters, so
-only once per connection. PostgreSQL would otherwise plan with the parameters if that looks cheaper, as for an array
-with one member (choose_custom_plan in its plancache.c). For an edit by API, planning was a third of PostgreSQL's
-computing time. Workers do not cache plans, because for a push this saves nothing measurable. The publisher has its own
-connection, which caches plans (`publish.reading.publisher_session`).
+In processes that call `keep_plans`, PostgreSQL plans a prepared statement (`prepared_statements`) without its
+parameters, and therefore only once per connection. Otherwise, PostgreSQL plans with the parameters if that seems
+cheaper, as for an array with one member (choose_custom_plan in its plancache.c). For an edit by API, planning took a
+third of PostgreSQL's computing time. Workers don't cache plans, because this saves nothing measurable for a push. The
+publisher has its own connection, which caches plans (`publish.reading.publisher_session`).
 
-Django sends `SELECT 1` first in every request. This backend looks at the socket instead: an idle connection has bytes
-to read only if the server has ended it, stopped or died. A firewall in between can silently drop a connection that was
-unused for minutes, so after a pause the server is asked.
+By default, Django sends `SELECT 1` first in every request. This backend checks the socket instead: an idle connection
+has bytes to read only if the server has closed it, stopped or crashed. A firewall can silently drop a connection that
+is idle for minutes. After a pause, the backend therefore sends a query to the server.
 
-A connection to a server that hangs is given up (`database.silence`), and TCP gives up an unreachable server. If the
-connection is lost during a commit, the outcome is unknown, and the error is a `CommitInDoubt`.
+A connection to a hanging server is closed (`database.silence`), and TCP closes a connection to an unreachable server.
+If a connection is lost during a commit, the outcome is unknown, and a `CommitInDoubt` is raised.
 """
 
 import select
@@ -44,13 +44,13 @@ class CommitInDoubt(OperationalError):
 
 
 def open_with(defaults: Mapping[str, Any] | None) -> None:
-    """Set default parameters for new connections (None: TCP limits). Explicit settings take precedence."""
+    """Set default parameters for new connections (None: TCP limits). Parameters in the settings take precedence."""
     global _defaults
     _defaults = defaults
 
 
 def keep_plans() -> None:
-    """Make new connections of this process plan each prepared statement only once. Web processes use this."""
+    """Make new connections of this process plan prepared statements without parameters. Web processes call this."""
     global _keeps_plans
     _keeps_plans = True
 
@@ -62,13 +62,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     commits = 0  # of transactions; a single statement isn't counted, because no verb is one
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Return the parameters from the settings, completed with the process's defaults."""
+        """Return the connection parameters from the settings, and the process's defaults for missing ones."""
         parameters: dict[str, Any] = super().get_connection_params()
         defaults = silence.limits_of_tcp(settings.SILENCE_SECONDS["command"]) if _defaults is None else _defaults
         return {**defaults, **parameters}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Open a connection that is closed if the server hangs. Ignore Django's options for isolation and cursors."""
+        """Open a connection that is closed if the server hangs. Ignore Django's isolation and cursor options."""
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         return silence.connect(**conn_params)
 
@@ -88,7 +88,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.commits += begun
 
     def init_connection_state(self) -> None:
-        """Set up a new connection as Django and `keep_plans` require."""
+        """Set up a new connection for Django, and disable custom plans in processes that called `keep_plans`."""
         super().init_connection_state()
         if _keeps_plans:
             self.connection.execute("SET plan_cache_mode = force_generic_plan")
@@ -96,7 +96,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.connection.commit()
 
     def is_usable(self) -> bool:
-        """Return True if statements can be sent on the connection. Ask the server only if that is not certain."""
+        """Return True if the connection can send statements. Query the server only if this is uncertain."""
         if silence.hangs():
             return False
         now = time.monotonic()

@@ -9,11 +9,10 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """An operation that creates the tables of many models. SQL creates the tables of the models in `elsewhere`.
+    """A migration operation that creates the tables of many models. SQL creates the tables of models in `elsewhere`.
 
-    The state of 140 models is rendered once for all of them. After each `CreateModel`, Django would render the state
-    again, together with all models that refer to the new one. That took 38 of the 45 seconds for an empty database's
-    tables.
+    The state of 140 models is rendered only once. Django renders the state after each `CreateModel`, together with all
+    models that refer to the new model. This took 38 of the 45 seconds that an empty database's tables needed.
     """
 
     reversible = False

@@ -1,9 +1,9 @@
-"""Outages of PostgreSQL: the errors that mean an outage, the interfaces' answers, and the log lines.
+"""Recognize PostgreSQL outages, and define the interfaces' responses and the log lines for them.
 
-PostgreSQL is "away" if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica after a
-failover. All interfaces answer 503 with Retry-After, each in its own format. A person who changed something must know
-whether the change was saved. It was not, unless the request had committed already, or the connection was lost during a
-commit (`CommitInDoubt`).
+PostgreSQL is unavailable ("away") if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica
+after a failover. All interfaces respond with 503 and Retry-After, each in its own format. A person who changed
+something must learn whether the change was saved. It was not saved, unless the request had already committed, or the
+connection was lost during a commit (`CommitInDoubt`).
 """
 
 import logging
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_away(exc: BaseException | None) -> bool:
-    """Return True if the error means that PostgreSQL is away or too busy. Return False if the statement is wrong."""
+    """Return True if the error means that PostgreSQL is unavailable or too busy, not that the statement is wrong."""
     if isinstance(exc, TransactionManagementError):  # raised by a statement after the one that failed
         exc = exc.__cause__
     if isinstance(exc, OperationalError | psycopg.OperationalError):
@@ -51,23 +51,23 @@ def is_away(exc: BaseException | None) -> bool:
 
 
 def sqlstate_of(exc: BaseException) -> str | None:
-    """Return PostgreSQL's code of a Django or psycopg error, or None if the error is not from a server."""
+    """Return the SQLSTATE of a Django or psycopg error, or None if the error does not come from the server."""
     found = exc if isinstance(exc, psycopg.Error) else exc.__cause__
     return found.sqlstate if isinstance(found, psycopg.Error) else None
 
 
 def begin_write() -> None:
-    """Record that this thread's request asks for a change. Later commits count as part of the change."""
+    """Mark this thread's request as a write. Later commits count as part of the write."""
     _commits_before.of_request = _commits()
 
 
 def begin_read() -> None:
-    """Record that this thread's request doesn't ask for a change."""
+    """Mark this thread's request as a read."""
     _commits_before.of_request = None
 
 
 def is_in_doubt(exc: BaseException) -> bool:
-    """Return True if the failed request may have saved changes, in a failed commit or in an earlier commit."""
+    """Return True if the failed request may have saved changes, in the failed commit or in an earlier one."""
     before = getattr(_commits_before, "of_request", None)
     return isinstance(exc, CommitInDoubt) or (before is not None and _commits() > before)
 
@@ -82,7 +82,7 @@ def retry_after(exc: BaseException) -> int:
 
 
 def sentence(exc: BaseException) -> str:
-    """Return a sentence about the error for people and clients, without the server's own message."""
+    """Return a message about the error for users and clients. It does not contain the server's message."""
     if is_in_doubt(exc):
         return gettext(
             "The database connection was lost while the change was being saved. Check whether it was saved "
@@ -98,7 +98,7 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Middleware that records if a request asks for a change, so that a later error is not taken for a refusal."""
+    """Mark each request as a read or a write. After an error, users are warned if a write may have been saved."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -112,16 +112,16 @@ class WritesMiddleware:
 
 
 class Notes:
-    """Log lines about requests and tasks that an outage ended, at most one per LOG_EVERY seconds."""
+    """A logger for requests and tasks that failed in an outage. It writes at most one line per LOG_EVERY seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()
         self._written_at, self._left_out = float("-inf"), 0
 
     def note(self, what: str, exc: BaseException) -> None:
-        """Log that a request or task ended, with the reason, in one line.
+        """Log in one line that a request or task failed, and why.
 
-        If a line was written recently, only count the event. The next line includes the count.
+        If a line was written recently, only count the event. The next line contains the count.
         """
         with self._lock:
             now = self._clock()
@@ -144,12 +144,12 @@ _notes = Notes()
 
 
 def note(what: str, exc: BaseException) -> None:
-    """Log that an outage ended a request. All requests of this process share the limit of `Notes`."""
+    """Log that a request failed in an outage. All requests of this process share one `Notes` and its limit."""
     _notes.note(what, exc)
 
 
 def finish(request: HttpRequest | Request, exc: BaseException, response: HttpResponse) -> HttpResponse:
-    """Add the headers that all interfaces share to an answer, and log it, so that Django doesn't log it again."""
+    """Add the headers that all interfaces share to a response, and log it once. Django then doesn't log it again."""
     note(f"{request.method} {request.path}", exc)
     response["Retry-After"] = str(retry_after(exc))
     response["Cache-Control"] = "no-store"
@@ -158,21 +158,21 @@ def finish(request: HttpRequest | Request, exc: BaseException, response: HttpRes
 
 
 class Outage:
-    """An outage of PostgreSQL in a worker, shared by all threads: one log line at its beginning and one at its end."""
+    """A PostgreSQL outage in a worker, shared by all threads. It is logged when it begins and when it ends."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._since: float | None = None
 
     def begin(self, exc: BaseException) -> None:
-        """Log that PostgreSQL is away, unless the outage was logged already."""
+        """Log that PostgreSQL is unavailable, unless this outage was already logged."""
         with self._lock:
             if self._since is None:
                 self._since = time.monotonic()
                 logger.warning("PostgreSQL is away, work waits for it: %s", reason_of(exc))
 
     def end(self) -> None:
-        """Log that PostgreSQL is back, if there was an outage."""
+        """Log that PostgreSQL is available again, if there was an outage."""
         if self._since is None:
             return
         with self._lock:
@@ -186,7 +186,7 @@ outage = Outage()
 
 @contextmanager
 def outlasting() -> Iterator[None]:
-    """Suppress the block's error if PostgreSQL is away. Log the beginning and the end of the outage."""
+    """Suppress errors in the block if PostgreSQL is unavailable. Log when the outage begins and ends."""
     try:
         yield
     except Exception as exc:

@@ -1,4 +1,4 @@
-"""Dataclasses whose values come from a row, a form or another object with the same names. Pure."""
+"""Create dataclasses from rows, forms or other objects with the same field names. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -9,16 +9,16 @@ Copy = TypeVar("Copy")
 
 
 def copy_fields(kind: type[Copy], source: object, /, **others: Any) -> Copy:
-    """Create a dataclass from `others`, and from the source's attributes or items of the other fields' names.
+    """Create a dataclass from `others`. Copy the remaining fields from the source's attributes or items.
 
-    A list becomes a tuple. A field that neither has keeps its default. Raise TypeError if the field has none.
+    Lists become tuples. Missing fields keep their defaults. Raise TypeError if a missing field has no default.
     """
     names = _names_of(kind) - others.keys()  # type: ignore[arg-type]  # mypy: a type has no hash
     return kind(**values_of(source, names), **others)
 
 
 def values_of(source: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return the source's attributes or items with these names, as far as it has them. A list becomes a tuple."""
+    """Return the source's attributes or items with these names. Skip missing names, and convert lists to tuples."""
     found = source if isinstance(source, Mapping) else {n: getattr(source, n) for n in names if hasattr(source, n)}
     return {n: tuple(found[n]) if isinstance(found[n], list) else found[n] for n in names if n in found}
 

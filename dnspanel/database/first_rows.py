@@ -1,4 +1,4 @@
-"""The first row of a query, or an error of the domain."""
+"""Return the first row of a query, or raise an error of the domain."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ Row = TypeVar("Row")
 
 
 def first_or(rows: "QuerySet[Any, Row]", error: Callable[[], Exception]) -> Row:
-    """Return the first row. Raise the error that `error` returns (a class will do) if there is none."""
+    """Return the first row. If there is none, raise the error that `error` returns. `error` can be a class."""
     row = rows.first()
     if row is None:
         raise error()

@@ -1,14 +1,14 @@
 """Statements that PostgreSQL plans only once per connection. Every edit needs several of them.
 
 Planning a statement with a few subqueries takes ten times as long as running it. Django inserts parameters into the
-text of a statement, so PostgreSQL sees a new statement each time. Here PostgreSQL binds the parameters, and in web
-processes plans without them (`database.base`). This only suits statements whose best plan does not depend on the
+text of a statement, so PostgreSQL sees a new statement each time. Here, PostgreSQL binds the parameters, and in web
+processes it plans without them (`database.base`). This only suits statements whose best plan does not depend on the
 parameters, and whose parameter types are given or clear from the context. PostgreSQL assumes that an unknown array has
-ten members, and JSON a hundred rows.
+ten members, and that unknown JSON has a hundred rows.
 
 A table can be small one day and large the next, and for a small table a sequential scan is as good as an index. Such a
-statement therefore has a form that looks up rows one by one (`find_zones`). `zones.store.analyze_tables` analyzes
-tables that grow a lot at once. PostgreSQL then plans everything again.
+statement therefore looks up its rows one by one (`find_zones`). `zones.store.analyze_tables` analyzes tables that
+suddenly grow a lot. PostgreSQL then plans all statements again.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from django.db import connection
 
 @contextmanager
 def prepared_cursor() -> Iterator[Any]:
-    """Open a cursor that prepares statements. With `keep_plans`, only their first two executions are planned."""
+    """Open a cursor that prepares statements. After `keep_plans`, a statement is planned only in its first two runs."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor

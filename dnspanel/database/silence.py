@@ -1,14 +1,14 @@
-"""The detection of a PostgreSQL server that hangs: a stopped server still accepts bytes over TCP, but never answers.
+"""Detect a PostgreSQL server that hangs: a stopped server still accepts bytes over TCP, but never answers.
 
-A long statement, or one that waits for a lock, is silent too, so silence by itself proves nothing. If a connection has
-been silent for a third of the patience, a thread of the process tries to open a new connection, twice. If the server
+A long statement, or one that waits for a lock, is silent too, so silence alone proves nothing. When a connection has
+been silent for a third of the patience, a thread of the process tries twice to open a new connection. If the server
 answers, even with a refusal, all threads keep waiting. If it does not answer, the server *hangs*: every wait in this
 process ends, its connection is closed, and no thread opens or uses another connection until the server answers again.
-So a request ends after the patience at the latest, and later requests end immediately.
+Therefore, a request ends after the patience at the latest, and later requests end immediately.
 
-Time counts as silence only while there are no bytes to read. So a process that was stopped itself, or got no CPU time,
-doesn't blame the server. An unreachable server is detected in the same way, and by TCP's own limits, which commands
-also use.
+Time counts as silence only while there are no bytes to read. This keeps a process that was itself stopped, or that got
+no CPU time, from blaming the server. An unreachable server is detected in the same way, and by TCP's own limits, which
+commands also use.
 """
 
 import logging
@@ -35,18 +35,18 @@ class ServerHangs(psycopg.OperationalError):
 
 
 class NotSent(ServerHangs):
-    """An error before a statement was sent, because the server was known to hang. Nothing was changed."""
+    """A statement was not sent, because the server is known to hang. Nothing was changed."""
 
 
 class StatementLost(psycopg.OperationalError):
-    """PostgreSQL did not end a statement at its time limit, and was silent."""
+    """PostgreSQL sent nothing, although the time limit of a statement had passed."""
 
     def __init__(self) -> None:
         super().__init__("PostgreSQL did not end a statement at its limit")
 
 
 class Server:
-    """The state of the PostgreSQL server, as all threads of this process know it. `hangs` is True if it hangs."""
+    """The state of the PostgreSQL server, shared by all threads of this process. `hangs` is True if it hangs."""
 
     def __init__(
         self, parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0
@@ -66,7 +66,7 @@ class Server:
     def suspect(self, *, hangs: bool = False) -> None:
         """Probe the server in a thread, unless a probe is running or has just ended. Return immediately.
 
-        `hangs` means that a wait already took the whole patience, which is proof that the server hangs.
+        `hangs` means that a wait already took the whole patience, which proves that the server hangs.
         """
         with self._lock:
             if hangs and not self.hangs:
@@ -110,28 +110,28 @@ _server: Server | None = None
 
 
 def begin(parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0) -> None:
-    """Give up a silent server after `patience` seconds (0: never), on connections opened after this call.
+    """Limit the wait for a silent server to `patience` seconds (0: no limit), on connections opened after this call.
 
-    `parameters` returns the parameters of new connections. `statement_seconds` is PostgreSQL's own limit for statements
-    (0: none).
+    `parameters` returns the parameters of new connections. `statement_seconds` is PostgreSQL's time limit for
+    statements (0: none).
     """
     global _server
     _server = Server(parameters, patience=patience, statement_seconds=statement_seconds) if patience else None
 
 
 def end() -> None:
-    """Undo `begin`: wait for the server without a limit again."""
+    """Undo `begin`: wait for the server without a limit."""
     global _server
     _server = None
 
 
 def server() -> Server | None:
-    """Return the known state of the server, or None if this process waits without a limit."""
+    """Return the state of the server, or None if this process waits without a limit."""
     return _server
 
 
 def limits_of_tcp(patience: float) -> dict[str, int]:
-    """Return libpq's parameters that limit the time for a new connection and for unconfirmed bytes.
+    """Return libpq parameters that limit the time for a new connection and for unacknowledged bytes.
 
     They have no effect on UNIX sockets.
     """
@@ -148,7 +148,7 @@ def limits_of_tcp(patience: float) -> dict[str, int]:
 
 
 def hangs() -> bool:
-    """Return True if the server is known to hang, so that sending statements is useless."""
+    """Return True if the server is known to hang. Statements must not be sent to it then."""
     return _server is not None and _server.hangs
 
 
@@ -174,7 +174,7 @@ class PatientConnection(psycopg.Connection[Any]):
     statement_seconds: float | None = None
 
     def wait(self, gen: Any, interval: float = _INTERVAL, timeout: float | None = None) -> Any:
-        """Wait as psycopg does. Close the connection and raise ServerHangs or StatementLost as `_listening` does."""
+        """Override psycopg's wait to detect a silent server. Close the connection on ServerHangs or StatementLost."""
         if _server is None:
             return super().wait(gen, interval, timeout)
         try:
@@ -190,7 +190,7 @@ class PatientConnection(psycopg.Connection[Any]):
 def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, Any]:
     """Run psycopg's generator and watch for silence. Raise ServerHangs if the server hangs.
 
-    Raise StatementLost if the server is silent for the statement's time limit plus the patience.
+    Raise StatementLost if the server is silent for longer than the statement's time limit plus the patience.
     """
     silent_since = suspected_at = 0.0
     try:
@@ -216,7 +216,7 @@ def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, An
 
 
 def _forget_threads() -> None:
-    """Reset the state in a forked process, where the parent's probing thread doesn't exist and its lock may be held."""
+    """Reset the state in a forked process, which lacks the parent's probing thread, and whose lock may be held."""
     if _server is not None:
         begin(_server._parameters, patience=_server.patience, statement_seconds=_server.statement_seconds)
 

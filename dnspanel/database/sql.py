@@ -1,4 +1,4 @@
-"""SQL statements on the default connection, outside of the ORM."""
+"""Run SQL statements on the default connection, outside of the ORM."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ def fetch_all(statement: str, parameters: Parameters = None) -> list[Any]:
 
 
 def fetch_one(statement: str, parameters: Parameters = None) -> Any:
-    """Run a statement and return its first row, or None if there is none."""
+    """Run a statement and return its first row, or None if it returns no rows."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return cursor.fetchone()

@@ -1,4 +1,4 @@
-"""Time limits of PostgreSQL statements by purpose. The setting `STATEMENT_SECONDS` has the limits.
+"""Limit the time of PostgreSQL statements by purpose. The setting `STATEMENT_SECONDS` contains the limits.
 
 A process sets its kind when it starts. Its connections are opened with the limit of this kind, so requests don't need a
 statement to set it. The limit of web processes is for reads. A request that writes raises the limit of its connection,
@@ -31,11 +31,11 @@ _raised: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
 
 class SearchTooGeneral(Exception):
-    """A search would read too many rows, or took too long. The message suggests how to narrow it."""
+    """A search is too general: it needs too many rows or too much time. The message suggests how to narrow it."""
 
 
 def begin(kind: str) -> None:
-    """Open new connections with the limits of this kind of process, and give up a server that hangs.
+    """Apply the limits of this kind of process to new connections, and close connections to a hanging server.
 
     All limits are in the packet that opens a connection, so requests don't need a round trip for them.
     """
@@ -54,9 +54,9 @@ def begin(kind: str) -> None:
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Allow statements in the block the time of a search. Raise SearchTooGeneral if a statement takes longer.
+    """Apply the time limit for searches to statements in the block. Raise SearchTooGeneral if one exceeds it.
 
-    The block is a transaction and must not be inside another one, because the limit ends with the transaction.
+    The block runs in its own transaction, because the limit ends with the transaction. Don't nest it in another one.
     """
     try:
         with transaction.atomic(durable=True):
@@ -76,19 +76,19 @@ def searching() -> Iterator[None]:
 
 
 def searching_for(search: object) -> Any:
-    """Return `searching()` if a list has a search text, else a context manager that does nothing."""
+    """Return `searching()` if there is a search text. Otherwise, return a context manager that does nothing."""
     return searching() if search else nullcontext()
 
 
 def was_ended(exc: BaseException) -> bool:
-    """Return True if the error means that a statement took too long or that a person canceled it."""
+    """Return True if the error means that a statement was canceled, by its time limit or by a person."""
     return isinstance(exc, OperationalError) and isinstance(exc.__cause__, psycopg.errors.QueryCanceled)
 
 
 class StatementTimeMiddleware:
-    """Middleware that sets the time limit of writes for the statements of a writing request.
+    """Middleware that applies the time limit of writes to the statements of a request that writes.
 
-    A connection keeps its limit until a request needs another limit, so repeated writes don't cost extra statements.
+    A connection keeps its limit until a request needs another limit, so repeated writes don't need extra statements.
     """
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
@@ -118,7 +118,7 @@ def _let_take(kind: str) -> None:
 
 
 def _limits(kind: str) -> Iterator[str]:
-    """Yield PostgreSQL's limits for statements, for idle transactions and for lost clients, as connection options."""
+    """Yield connection options with PostgreSQL's limits for statements, idle transactions and lost clients."""
     yield f"-c statement_timeout={_milliseconds(kind)}"
     # A process that is stopped in a transaction would hold its locks forever, and so block all publishing.
     longest = WRITE if kind == READ else kind

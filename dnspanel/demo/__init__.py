@@ -1,1 +1,1 @@
-"""The demo: a private PostgreSQL and Redis, three nodes and a front, sample zones and a trickle of queries."""
+"""The demo: a private PostgreSQL and Redis, three nodes, a front, sample zones and a small stream of queries."""

@@ -1,4 +1,4 @@
-"""The commands with which the script `dev` starts stacks.
+"""Commands that the script `dev` uses to start stacks.
 
 python -m dnspanel.demo run                       the demo, until Ctrl-C python -m dnspanel.demo exec COMMAND ...
 in the environment of the demo python -m dnspanel.demo stores DIRECTORY COMMAND ...
@@ -47,18 +47,18 @@ PORTS = {
 
 
 class Stopped(BaseException):
-    """Raised in the main program when a signal to stop arrives."""
+    """Raised in the main program when it receives a signal to stop."""
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Raise Stopped, and ignore further signals so that a second Ctrl-C doesn't interrupt the orderly stop."""
+    """Raise Stopped, and ignore further signals so that a second Ctrl-C doesn't interrupt the cleanup."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     raise Stopped
 
 
 def run() -> int:
-    """Start the demo, print its addresses, and run it until a signal to stop. Return the exit status."""
+    """Start the demo, print its addresses, and run it until a stop signal. Return the exit status."""
     stack = Stack(DEMO_DIRECTORY, StackShape(front=True, forks=True), requested_ports=requested_ports(), say=say)
     try:
         with contextlib.ExitStack() as end:
@@ -77,7 +77,7 @@ def run() -> int:
 
 
 def requested_ports() -> dict[str, int]:
-    """Return the demo's preferred ports. The web port is PANEL_PORT, else that of the last start, else 8000.
+    """Return the demo's preferred ports. The web port is PANEL_PORT, or the port of the last start, or 8000.
 
     Raise StackError if PANEL_PORT isn't a port number.
     """
@@ -126,13 +126,13 @@ def execute(command: Sequence[str]) -> int:
 
 
 def with_stores(directory: Path, command: Sequence[str]) -> int:
-    """Run the command with a PostgreSQL and a Redis of its own. Return its exit status."""
+    """Run the command with its own PostgreSQL and Redis. Return its exit status."""
     with Stack(directory, StackShape(stores_only=True, durable=False)) as stack:
         return subprocess.run(command, env=_with_plain_values(stack.env), cwd=unprivileged.CHECKOUT).returncode
 
 
 def _with_plain_values(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with secrets as values instead of files, so that tests can replace each of them."""
+    """Return the environment with secrets as values instead of files. Tests can then replace each secret."""
     found = {**env, "HOME": os.environ.get("HOME", "/")}
     for name in [name for name in found if name.startswith("PANEL_") and name.endswith("_FILE")]:
         path = Path(found.pop(name))

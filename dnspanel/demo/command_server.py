@@ -1,8 +1,8 @@
-"""A server that runs management commands as forks, so that no command needs to load Django again.
+"""Run management commands in forked processes, so that commands don't have to load Django again.
 
-The supervisord of a stack forks the server when it has loaded the panel (`dnspanel.demo.forking`). Each connection to
-the server's socket is one command: a line of JSON with its words, `["manage.py", "migrate"]`. The reply is a line of
-JSON with the result, or `null` if the code has changed since the server loaded it. Without a server, the caller runs
+The supervisord of a stack forks the server after it has loaded the panel (`dnspanel.demo.forking`). Each connection to
+the server's socket is one command: a line of JSON with its arguments, `["manage.py", "migrate"]`. The reply is a line
+of JSON with the result, or `null` if the code has changed since the server loaded it. Without a server, the caller runs
 the command itself.
 """
 
@@ -27,7 +27,7 @@ class Ended:
 
 
 def ask(path: Path, words: Sequence[str]) -> Ended | None:
-    """Run a command on the server and return its result, or None if there is no server or the server refuses."""
+    """Run a command on the server and return its result. Return None without a server, or if the server declines."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             sock.connect(str(path))

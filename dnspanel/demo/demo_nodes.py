@@ -51,7 +51,7 @@ class DemoNode:
         return self.pdns / "pdns.lmdb"
 
     def configure(self) -> None:
-        """Write the configurations of agent and pdns_server. The API key between them is created once."""
+        """Write the configurations of the agent and pdns_server. Create the API key that they share once."""
         for path in (self.directory.parent, self.directory, self.identity, self.directory / "state", self.pdns):
             unprivileged.make_directory(path)
         unprivileged.make_directory(self.socket_directory)

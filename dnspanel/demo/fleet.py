@@ -1,4 +1,4 @@
-"""The enrollment of the demo's nodes, with the same steps as for any node: one-time code, signing request, approval."""
+"""Enroll the demo's nodes with the same steps as any other node: one-time code, signing request, approval."""
 
 import subprocess
 import sys
@@ -30,8 +30,8 @@ class NotEnrolled(Exception):
 def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: datetime) -> list[Node]:
     """Enroll these servers as nodes of the panel. Return the new nodes. Raise NotEnrolled if one fails to enroll.
 
-    A call after an interruption continues, because the code is stored in the node's directory until the agent has its
-    certificate.
+    After an interruption, another call continues, because the code is stored in the node's directory until the agent
+    has its certificate.
     """
     deadline = time.monotonic() + ENROLLMENT_SECONDS
     agents = [(node, _ask_to_enroll(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
@@ -49,7 +49,7 @@ def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: date
 
 
 def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) -> None:
-    """Make these nodes the front's nodes, unless a person has already chosen nodes for the front."""
+    """Set the nodes behind the front, unless a person has already chosen nodes for it."""
     node = node_lifecycle.node_by_name(front.name)
     if not fronts.terms_of(node).backends:
         terms = fronts.Terms({each.name: 1 for each in nodes}, cache_entries=CACHE_ENTRIES)
@@ -57,7 +57,7 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
-    """Create a missing node, and start its agent's enrollment with a new code (after approval: the stored one)."""
+    """Create the node if it is missing. Enroll its agent with a new code (after approval: the stored code)."""
     known = node_lifecycle.node_in_fleet(node.name) or node_lifecycle.create_node(
         node_lifecycle.NodeDescription(
             name=node.name,

@@ -1,4 +1,4 @@
-"""A supervisord that starts the panel's processes as forks of itself, with Django and the panel loaded once.
+"""A supervisord that loads Django and the panel once, and starts the panel's processes as forks of itself.
 
     python -m dnspanel.demo.forking -n -c supervisord.conf
 
@@ -53,7 +53,7 @@ class Forked:
 
 
 def forked_of(argv: Sequence[str], env: Mapping[str, str]) -> Forked | None:
-    """Return a supervisord command in a form that can run as a fork, or None if it must be executed."""
+    """Parse a supervisord command that can run as a fork. Return None if the command must be executed instead."""
     match argv:
         case ["setpriv", option, "--", "sh", "-c", text] if option.startswith("--pdeathsig="):
             words = _split_shell_text(text, env)
@@ -84,21 +84,21 @@ def program_of(words: Sequence[str]) -> Callable[[], object] | None:
 
 
 def _split_shell_text(text: str, env: Mapping[str, str]) -> list[str]:
-    """Replace the variables in a shell command and return its words, or an empty list if the command needs a shell."""
+    """Replace the variables in a shell command and split it. Return an empty list if it needs a shell."""
     if not _SHELL.isdisjoint(text):
         return []
     return [_VARIABLE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or "", w) for w in shlex.split(text)]
 
 
 class Loaded:
-    """The loaded panel, which all forks share."""
+    """The loaded panel, shared by all forks."""
 
     def __init__(self) -> None:
         self.at = 0.0
         self._failed = False
 
     def load(self) -> None:
-        """Load Django and the panel with all tasks and pages, unless they are loaded or an earlier attempt failed."""
+        """Load Django and the panel with all tasks and pages. Do nothing if they are loaded or a load has failed."""
         if self.at or self._failed:
             return
         at = _newest_code()
@@ -126,7 +126,7 @@ class Loaded:
 
 
 def _newest_code() -> float:
-    """Return the time of the last change to the panel's code. A deleted module changes the time of its folder."""
+    """Return the modification time of the panel's newest Python file."""
     folders = [unprivileged.CHECKOUT / name for name in ("dnspanel", "replication")]
     return max(
         os.stat(Path(folder, name)).st_mtime
@@ -152,15 +152,15 @@ class Process(process.Subprocess):  # type: ignore[misc]
 
 
 class Options(ServerOptions):  # type: ignore[misc]
-    """supervisord's options, with an `execve` that runs the panel's programs in the fork itself."""
+    """supervisord's options. Their `execve` runs the panel's programs in the fork itself."""
 
     def setsignals(self) -> None:
-        """Install supervisord's signal handlers and one for SIGUSR1: load the panel, and serve management commands."""
+        """Install supervisord's signal handlers. On SIGUSR1, load the panel and serve management commands."""
         super().setsignals()
         signal.signal(signal.SIGUSR1, _load_now)
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Turn the forked process into the program. Raise OSError if the program can't be executed."""
+        """Replace the forked process with the program. Raise OSError if the program can't be executed."""
         forked = forked_of(argv, env)
         if forked is None or not loaded.is_current():
             os.execve(filename, list(argv), env)
@@ -176,7 +176,7 @@ def _load_now(number: int, frame: FrameType | None) -> None:
 
 
 def _fork_command_server(path: Path) -> None:
-    """Start the process that runs management commands and ends with supervisord. Return once it accepts connections."""
+    """Fork the server for management commands, which ends with supervisord. Return once it accepts connections."""
     listener = command_server.listen(path)
     if os.fork():
         listener.close()
@@ -202,7 +202,7 @@ def _run_management_command(words: Sequence[str]) -> int:
 
 
 def _behave_as_executed(death_signal: signal.Signals) -> None:
-    """Reset this fork's signals to those of an executed program, and set the signal sent if the parent dies."""
+    """Reset this fork's signals as for an executed program, and set the signal to receive when its parent dies."""
     for number in _HANDLED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -228,7 +228,7 @@ def _become(forked: Forked, env: Mapping[str, str]) -> None:
 
 
 def _show_command(words: Sequence[str]) -> None:
-    """Make `ps` show the program with as many arguments as fit, instead of supervisord's command line."""
+    """Make `ps` show the program and as many arguments as fit, instead of supervisord's command line."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
     start, end = int(fields[_ARGUMENTS_START]), int(fields[_ARGUMENTS_END])
     if 0 < start < end:

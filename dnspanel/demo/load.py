@@ -1,4 +1,4 @@
-"""The loader that puts the sample zones into an empty panel."""
+"""Load the sample zones into an empty panel."""
 
 import logging
 from datetime import datetime
@@ -15,8 +15,8 @@ logger = logging.getLogger(__name__)
 def load_sample_zones(*, now: datetime) -> Publication | None:
     """Load the sample zones into the panel as one publication.
 
-    If anything was ever published, return None and change nothing. A later start therefore doesn't bring back zones
-    that a person deleted or changed.
+    If anything was ever published, return None and change nothing. A later start therefore doesn't restore zones that a
+    person deleted or changed.
     """
     if Publication.objects.exists():
         return None

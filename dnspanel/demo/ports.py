@@ -1,4 +1,4 @@
-"""The TCP and UDP ports of a stack, chosen once and stored in its stack.json."""
+"""Choose the TCP and UDP ports of a stack once, and store them in its stack.json."""
 
 import contextlib
 import random
@@ -22,7 +22,7 @@ class PortTaken(Exception):
 
 
 def is_free(port: int) -> bool:
-    """Return True if the port is free on loopback now, for TCP and for UDP."""
+    """Return True if the port is currently free on loopback, for TCP and for UDP."""
     with contextlib.ExitStack() as sockets:
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
             sock = sockets.enter_context(socket.socket(socket.AF_INET, kind))
@@ -37,7 +37,7 @@ def is_free(port: int) -> bool:
 
 
 def choose(*, taken: set[int], preferred: int | None = None, among: Sequence[int] = RANGE) -> int:
-    """Return a free port that isn't in `taken`: `preferred` if possible, else a random port from `among`."""
+    """Return a free port that isn't in `taken`: `preferred` if possible, otherwise a random port from `among`."""
     if preferred is not None and preferred not in taken and is_free(preferred):
         return preferred
     while True:

@@ -1,4 +1,4 @@
-"""nginx in front of a stack's web processes. It waits for slow clients, so that no thread of the panel has to."""
+"""Configure nginx in front of a stack's web processes. nginx waits for slow clients instead of the panel's threads."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ http {{
 
 
 def write_configuration(directory: Path, *, port: int, web_socket: Path) -> None:
-    """Write an nginx.conf into `directory` that listens on the port and passes complete requests to the socket."""
+    """Write an nginx.conf into `directory`. nginx then listens on the port and passes full requests to the socket."""
     unprivileged.make_directory(directory)
     conf = NGINX_CONF.format(directory=directory, shared=SHARED, host=LOOPBACK, port=port, web_socket=web_socket)
     unprivileged.write(directory / "nginx.conf", conf)

@@ -1,4 +1,4 @@
-"""The sample zones: zone files written for the demo that look like real zones."""
+"""The sample zones of the demo. Their zone files look like those of real zones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ def sample_zones() -> list[SampleZone]:
 
 
 def read_zone(path: Path) -> SampleZone:
-    """Read a zone file. If it is invalid, raise BadName, BadRdata, BadRRset or an error of dnspython."""
+    """Read a zone file. Raise BadName, BadRdata, BadRRset or an error of dnspython if it is invalid."""
     text = path.read_text()
     origin = names.parse(origin_of(text))
     zone = dns.zone.from_text(text, origin=origin, relativize=False, allow_include=False)

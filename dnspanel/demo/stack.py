@@ -1,16 +1,16 @@
-"""A stack in one directory: PostgreSQL, Redis, the panel's processes and a fleet of real nodes.
+"""A stack in one directory: PostgreSQL, Redis, the panel's processes and real nodes.
 
-`./dev run`, the tests and the benchmarks start the same stack, each in its own directory. A second start finds all data
-of the first one.
+`./dev run`, the tests and the benchmarks start the same stack, each in its own directory. A later start uses the
+existing data.
 
     stack.json        the ports, chosen once
     secrets/          generated; only the stack's user can read them
     postgres/ redis/  the stores
     panel/            PANEL_VAR: the publisher's LMDB, segments, static files
     proxy/            nginx, which listens on the web port and waits for slow clients
-    nodes/ns1/ ...    a node each; ring0 is the private one that gets every publication first
-    nodes/front1/     dnsdist before the public nodes, if the stack has a front
-    bin/dnspanel      the command-line client, for this panel
+    nodes/ns1/ ...    one directory per node; ring0 is the private node that gets every publication first
+    nodes/front1/     dnsdist in front of the public nodes, if the stack has a front
+    bin/dnspanel      the command-line client for this panel
     log/              one file per process
 """
 
@@ -63,12 +63,12 @@ class StackError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StackShape:
-    """The parts of a stack, and how it runs.
+    """The parts of a stack, and the way it runs.
 
-    `ring0` is the private server that must serve a publication before the others get it. `front` is a dnsdist in front
-    of the public nodes. `stores_only` means only PostgreSQL and Redis. If `durable`, PostgreSQL waits for the disk. If
-    `forks`, the panel is loaded once and its processes are forks, which start in a fraction of the time. Otherwise each
-    process is executed as in production.
+    `ring0` is the private server that must serve a publication before the other nodes receive it. `front` is a dnsdist
+    in front of the public nodes. `stores_only` means only PostgreSQL and Redis. If `durable`, PostgreSQL waits for the
+    disk. If `forks`, the panel is loaded once and its processes are forks, which start in a fraction of the time.
+    Otherwise each process is executed as in production.
     """
 
     sample_zones: bool = True
@@ -81,9 +81,9 @@ class StackShape:
 
 
 class Stack:
-    """A stack in `directory`, as a context manager that starts and stops it.
+    """A stack in `directory`. It is a context manager that starts and stops the stack.
 
-    The start fails if the requested web port is in use. Other `requested_ports` are used if they are free, and further
+    The start fails if the requested web port is in use. Other `requested_ports` are used if they are free; all other
     ports come from `free_ports`. `environment` is added to the environment of every process.
     """
 
@@ -138,7 +138,7 @@ class Stack:
 
     @functools.cached_property
     def run_directory(self) -> Path:
-        """The directory for sockets: in the stack's directory, or below /tmp if that path is too long for a socket."""
+        """The directory for sockets. It is in the stack's directory, or below /tmp if that path would be too long."""
         inside = self.directory / "run"
         if len(str(inside)) <= LONGEST_SOCKET_DIRECTORY:
             return inside
@@ -190,7 +190,7 @@ class Stack:
 
     @property
     def front(self) -> DemoFront | None:
-        """The front of the nodes, or None if the stack was never started with a front."""
+        """The front in front of the nodes, or None if the stack never had a front."""
         if f"{FRONT_NAME}-dns" not in self.ports:
             return None
         chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}
@@ -210,7 +210,7 @@ class Stack:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of the stack's processes, with the paths of files that contain secrets."""
+        """The environment of the stack's processes. Secrets are given as paths of files that contain them."""
         programs = [str(Path(sys.executable).parent), str(postgres_programs()), os.environ.get("PATH", "")]
         files = {
             f"PANEL_{name.upper().replace('-', '_')}_FILE": str(self.directory / "secrets" / name)
@@ -246,12 +246,12 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it answers. On an error (StackError, NotUp), stop everything and raise it."""
+        """Start everything and wait until it responds. On StackError or NotUp, stop everything and re-raise it."""
         self.start_pages()
         self.start_others()
 
     def start_pages(self) -> None:
-        """Start the stores and the web processes, so that the panel can be opened. Raise errors as `start` does."""
+        """Start the stores and the web processes, so that people can open the panel. Raise the errors of `start`."""
         with self._stopped_by_errors():
             self._prepare()
             self._start_stores()
@@ -262,7 +262,7 @@ class Stack:
                 self._start_web()
 
     def start_others(self) -> None:
-        """Start the panel's other processes and the nodes, and wait for them. Raise errors as `start` does."""
+        """Start the panel's other processes and the nodes, and wait for them. Raise the errors of `start`."""
         if not self.shape.stores_only:
             with self._stopped_by_errors():
                 self._start_panel()
@@ -278,7 +278,7 @@ class Stack:
             raise
 
     def stop(self) -> None:
-        """Stop all processes of the stack. Its data is kept."""
+        """Stop all processes of the stack. Keep its data."""
         self.supervisor.close()
         if self._lock is not None:
             self._lock.close()
@@ -318,7 +318,7 @@ class Stack:
         self._say("PostgreSQL and Redis are up.")
 
     def prepare_panel(self) -> None:
-        """Migrate the database and collect static files. PostgreSQL must run. Raise StackError if a command fails."""
+        """Migrate the database and collect static files. PostgreSQL must be running. Raise StackError on failure."""
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
@@ -335,7 +335,7 @@ class Stack:
         self._wait("update", self.update_port)
 
     def _start_nodes(self) -> None:
-        """Enroll and start all nodes, and wait until they answer DNS clients and the panel."""
+        """Enroll and start all nodes, and wait until they respond to DNS clients and to the panel."""
         for node in self.servers:
             node.configure()
         if self.front:
@@ -367,7 +367,7 @@ class Stack:
         self.starting.wait(name, lambda: _listens(where))
 
     def _say_what_ended(self) -> None:
-        """Print the names of processes that ended during the start. supervisord has started them again."""
+        """Print the names of processes that ended during the start and that supervisord restarted."""
         for name, times in self.starting.ends.items():
             log = self.supervisor.logs / f"{name}.log"
             self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")
@@ -375,7 +375,7 @@ class Stack:
     # Commands in its environment
 
     def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
-        """Run a command as the stack's user, with its environment. Return the output. Raise StackError if it fails."""
+        """Run a command as the stack's user and in its environment. Return its output. Raise StackError if it fails."""
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,
@@ -417,7 +417,7 @@ class Stack:
         return stored
 
     def _choose_ports(self) -> None:
-        """Choose and store the ports, if possible the same as before. Raise PortTaken if a fixed port is in use."""
+        """Choose and store the ports, if possible the previous ones. Raise PortTaken if a fixed port is in use."""
         path = self.directory / "stack.json"
         chosen: dict[str, int] = json.loads(path.read_text())["ports"] if path.exists() else {}
         # Processes of a stack that was just killed may still be ending.
@@ -461,7 +461,7 @@ class Stack:
 
 
 def _error_of(command: Sequence[str], status: int, output: str) -> StackError:
-    """Return an error about a failed command that contains the end of the command's output."""
+    """Return the error for a failed command. It contains the end of the command's output."""
     return StackError(
         "\n".join([f"{' '.join(command[:6])} ended with status {status}:", *output.strip().splitlines()[-12:]])
     )

@@ -1,4 +1,4 @@
-"""The wait for processes to start, with progress messages. Errors contain the end of the failed process's log."""
+"""Wait for processes to start, and print progress. Errors contain the end of the failed process's log."""
 
 import time
 from collections import Counter
@@ -17,14 +17,14 @@ LOOK_SECONDS = 0.5
 
 
 class NotUp(Exception):
-    """Raised if a process ended repeatedly during its start, or took too long."""
+    """Raised if a process ended repeatedly while it started, or took too long to start."""
 
     def __init__(self, name: str, what: str, *, log: Path) -> None:
         super().__init__("\n".join([f"{name} {what}. The end of {log}:", *last_lines(log)]))
 
 
 class Starting:
-    """The start of a supervisor's processes. `ends` counts the ends of each process since the first check."""
+    """The start of a supervisor's processes. `ends` counts how often each process has ended since the first check."""
 
     def __init__(self, supervisor: Supervisor, *, say: Callable[[str], None]) -> None:
         self.ends: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The private PostgreSQL cluster and Redis of a stack, on loopback only, with generated passwords."""
+"""Run the private PostgreSQL and Redis of a stack, on loopback only, with generated passwords."""
 
 import contextlib
 import secrets
@@ -61,7 +61,7 @@ maxmemory-policy noeviction
 
 
 class StoreNotReady(Exception):
-    """Raised if PostgreSQL or Redis didn't answer in time."""
+    """Raised if PostgreSQL or Redis didn't respond in time."""
 
     def __init__(self, *, name: str, log: Path, cause: str) -> None:
         super().__init__("\n".join([f"{name} does not answer ({cause}). The end of {log}:", *last_lines(log)]))
@@ -117,7 +117,7 @@ class Stores:
         unprivileged.write(redis_directory / "redis.conf", conf)
 
     def wait(self, *, seconds: float, logs: Path) -> None:
-        """Wait until both stores answer and the database exists. Raise StoreNotReady after `seconds` seconds."""
+        """Wait until both stores respond and the database exists. Raise StoreNotReady after `seconds` seconds."""
         deadline = time.monotonic() + seconds
         for name, faults in (("postgres", self.postgres_fault), ("redis", self.redis_fault)):
             while fault := faults():
@@ -126,18 +126,17 @@ class Stores:
                 time.sleep(0.1)
 
     def postgres_fault(self) -> str:
-        """Create the database if it is missing. Return the error if PostgreSQL doesn't answer, else an empty text."""
+        """Create the database if it is missing. Return an error message if PostgreSQL doesn't respond, else ""."""
         return _fault_of(self._ensure_database, psycopg.Error)
 
     def redis_fault(self) -> str:
-        """Return the error if Redis doesn't answer, else an empty text."""
+        """Return an error message if Redis doesn't respond, else ""."""
         return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:
         """Create the cluster under another name, then rename it.
 
-        An interrupted initdb therefore never leaves a partial cluster, with or without PG_VERSION, under the final
-        name.
+        If initdb is interrupted, no partial cluster, with or without PG_VERSION, is left under the final name.
         """
         half = cluster.with_name("postgres.new")
         subprocess.run([*unprivileged.prefix(), "rm", "-rf", str(half)], check=True)
@@ -169,7 +168,7 @@ class Stores:
 
 
 def keep_secret(path: Path, make: Callable[[], str]) -> None:
-    """Write a new secret to the file if the file is missing. Only the stack's user can read the file."""
+    """Create the file with a new secret if it is missing. Only the stack's user can read it."""
     if not path.exists():
         unprivileged.make_directory(path.parent)
         unprivileged.write(path, make())

@@ -1,7 +1,7 @@
-"""The processes of the Procfile under supervisord, which restarts a dead process within a second or two.
+"""Run the processes of the Procfile under supervisord, which restarts a dead process within two seconds.
 
 honcho's parser reads the Procfile (`honcho start` runs the same file). supervisord starts, restarts and stops the
-processes, and is controlled over its XML-RPC socket. The kernel signals every process when its parent dies, so that
+processes, and is controlled over its XML-RPC socket. The kernel signals every process when its parent dies. Therefore,
 even a killed supervisor leaves no orphans.
 """
 
@@ -47,12 +47,12 @@ def last_lines(log: Path, *, count: int = 15) -> list[str]:
 
 
 def procfile() -> dict[str, str]:
-    """Return the commands in the Procfile by process name, in the order of the file."""
+    """Return the commands in the Procfile, keyed by process name, in the order of the file."""
     return dict(parse_procfile(PROCFILE.read_text()).processes)
 
 
 class Supervisor:
-    """A supervisord for a set of processes, with its files in `directory` and its socket in `run`.
+    """A supervisord for a set of processes. Its files are in `directory`, and its socket is in `run`.
 
     With `forks`, supervisord loads the panel once, and the panel's processes are forks (`dnspanel.demo.forking`).
     """
@@ -91,9 +91,9 @@ class Supervisor:
         self._wait_for_socket()
 
     def load(self) -> None:
-        """Make supervisord load the panel now, while other programs work, instead of before the panel's first process.
+        """Make supervisord load the panel now, while other programs start, instead of before the panel's first process.
 
-        Until the panel is loaded, supervisord answers no call. Afterwards it also runs management commands.
+        Until the panel is loaded, supervisord answers no calls. Afterwards it also runs management commands.
         """
         if self._forks and self._process is not None:
             self._process.send_signal(signal.SIGUSR1)
@@ -101,7 +101,7 @@ class Supervisor:
     def run_command(self, words: Sequence[str]) -> Ended | None:
         """Run a management command, such as `manage.py migrate`, in a fork of the loaded panel. Return its result.
 
-        Return None if nothing was run, because this supervisord hasn't loaded the panel or the panel's code has
+        Return None if nothing was run because this supervisord hasn't loaded the panel, or because the panel's code has
         changed.
         """
         if not self._forks or not self.is_running:
@@ -110,7 +110,7 @@ class Supervisor:
         return ask(self._command_socket, words)
 
     def close(self) -> None:
-        """Stop every process, with the stores last, and then supervisord."""
+        """Stop every process, the stores last, and then supervisord."""
         if self._process is None:
             return
         if self._process.poll() is None:
@@ -127,7 +127,7 @@ class Supervisor:
         return self._process is not None and self._process.poll() is None
 
     def start(self, names: Iterable[str]) -> None:
-        """Start these processes, except those that are running, without waiting for them."""
+        """Start these processes without waiting for them. Skip processes that are already running."""
         waits = False
         for name in names:
             self._call("startProcess", _full_name(name), waits, harmless=Faults.ALREADY_STARTED)
@@ -143,15 +143,15 @@ class Supervisor:
         return int(self._call("getProcessInfo", _full_name(name))["pid"]) or None
 
     def states(self) -> dict[str, str]:
-        """Return the state of each process by name: RUNNING, STOPPED, EXITED, ..."""
+        """Return the state of each process, keyed by name: RUNNING, STOPPED, EXITED, ..."""
         return {info["name"]: info["statename"] for info in self._call("getAllProcessInfo")}
 
     def runs(self) -> dict[str, tuple[int, int]]:
-        """Return (time of the last start or 0, process id or 0 if it isn't running) for each process, by name."""
+        """Return (last start time or 0, process id or 0 if it isn't running) for each process, keyed by name."""
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
-        """Signal a process, which supervisord restarts. Return the old id, or raise ProcessLookupError if none runs."""
+        """Send a signal to a process, which supervisord restarts. Return its id, or raise ProcessLookupError."""
         pid = self.pid(name)
         if pid is None:
             raise ProcessLookupError(name)
@@ -159,7 +159,7 @@ class Supervisor:
         return pid
 
     def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
-        """Wait until another process has replaced the one with the id `than`. Return the new id.
+        """Wait until a new process has replaced the process with the id `than`. Return the new id.
 
         Raise TimeoutError after `seconds` seconds.
         """
@@ -172,7 +172,7 @@ class Supervisor:
         return pid
 
     def _call(self, method: str, *args: str | bool, harmless: int | None = None) -> Any:
-        """Call supervisord on a new connection. Return None if supervisord answers with the `harmless` fault."""
+        """Call supervisord on a new connection. Return None if supervisord reports the `harmless` fault."""
         with contextlib.closing(SupervisorTransport(None, None, f"unix://{self._socket}")) as transport:
             proxy = xmlrpc.client.ServerProxy("http://supervisor", transport=transport)
             try:

@@ -1,9 +1,9 @@
-"""Queries to the demo nodes at a limited rate, so that the nodes' live numbers change.
+"""Send queries to the demo nodes at a limited rate, so that the nodes' live numbers change.
 
     python -m dnspanel.demo.traffic --stack var/stack.json
 
-Each node gets between 10 and 40 queries a second, in slow waves, for names and types of the sample zones, and sometimes
-for a name that doesn't exist. Only loopback is queried. The process ends with the stack that started it.
+Each node receives between 10 and 40 queries a second, in slow waves. The queries are for names and types of the sample
+zones, and sometimes for a missing name. Only loopback is queried. The process ends with the stack that started it.
 """
 
 import argparse
@@ -30,14 +30,14 @@ SHARE_OF_MISSING_NAMES = 0.08
 
 
 def rate(seconds: float, *, phase: float) -> float:
-    """Return the queries per second at this time. `phase` (0..1) differs between nodes."""
+    """Return the queries per second at this time. `phase` (0..1) shifts the wave, and differs between nodes."""
     wave = math.sin(2 * math.pi * (seconds / WAVE_SECONDS + phase))
     return LOWEST + (HIGHEST - LOWEST) * (1 + wave) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Queries in wire format, for existing RRsets and for names that don't exist."""
+    """Queries in wire format, for existing RRsets and for missing names."""
 
     existing: Sequence[bytes]
     missing: Sequence[bytes]
@@ -49,7 +49,7 @@ class Questions:
 
 
 def questions_for(zones: Iterable[SampleZone]) -> Questions:
-    """Return a query for each RRset, and for one missing name per zone. For a wildcard, query a name that it covers."""
+    """Return a query for each RRset, and for one missing name per zone. For a wildcard, query a name below it."""
     existing: list[bytes] = []
     missing: list[bytes] = []
     for zone in zones:
@@ -61,7 +61,7 @@ def questions_for(zones: Iterable[SampleZone]) -> Questions:
 
 
 class Trickle:
-    """A sender of queries to one node at a varying rate. It ignores the answers."""
+    """A sender of queries to one node at a varying rate. It ignores the responses."""
 
     def __init__(self, port: int, *, phase: float, questions: Questions, chance: random.Random) -> None:
         self._phase, self._questions, self._chance = phase, questions, chance

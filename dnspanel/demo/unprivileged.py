@@ -1,4 +1,4 @@
-"""The user that a stack runs as, which is never root: PostgreSQL refuses to run as root, and nothing here needs root.
+"""Run a stack as an unprivileged user. PostgreSQL refuses to run as root, and nothing here needs root.
 
 If an ordinary user starts the stack, everything runs as that user. If root starts it, everything runs as the system
 user `dnspanel`, which is created if missing and owns only the stack's directories.
@@ -20,7 +20,7 @@ CAPABILITIES = ("", "dac_read_search", "dac_override")
 
 
 class NoWayIn(Exception):
-    """Raised if the unprivileged user isn't able to read the checkout."""
+    """Raised if the unprivileged user can't read the checkout."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -30,7 +30,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """Return the user to run as, created if missing. Return None if the process isn't root and keeps its own user."""
+    """Return the user to run as, and create it if missing. Return None if the process isn't root: it keeps its user."""
     if os.geteuid() != 0:
         return None
     try:
@@ -43,7 +43,7 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """Return the command prefix that drops root, or an empty tuple if the process doesn't run as root.
+    """Return a command prefix that drops root privileges, or an empty tuple if the process doesn't run as root.
 
     Raise NoWayIn if the unprivileged user can't read the checkout.
     """
@@ -68,12 +68,12 @@ def make_directory(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that only the stack's user can read. The replacement is atomic for readers."""
+    """Write a file that only the stack's user can read. The file is replaced atomically."""
     _replace(path, text.encode(), 0o600)
 
 
 def write_program(path: Path, content: bytes) -> None:
-    """Write a program that only the stack's user can run. The replacement is atomic."""
+    """Write a program that only the stack's user can run. The file is replaced atomically."""
     _replace(path, content, 0o700)
 
 

@@ -1,4 +1,4 @@
-"""A person's request to check a zone's parent immediately. Verbs."""
+"""Check a zone's parent immediately when a person requests it. Verbs."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
     """Request an immediate check of the DS records at the zone's parent.
 
     Raise RightMissing without the DNSSEC right, and NotSigned if the panel doesn't check this zone's parent. If the
-    broker is down, the call takes some seconds longer, and beat starts the check later.
+    broker is down, the call takes a few seconds longer, and beat starts the check later.
     """
     with transaction.atomic(durable=True):
         parent_checks.ask_now(zone=zone, now=now, by=by)

@@ -1,7 +1,7 @@
-"""The collector: asks every agent once a second for samples and state, and stores the answers. Verbs.
+"""The collector: query every agent once a second for samples and state, and store the results. Verbs.
 
-Samples go to Redis. Contact times and versions go to PostgreSQL. Either store can be down for a while: agents keep
-samples for an hour, so a restart of Redis, PostgreSQL or the collector loses none.
+Samples go to Redis. Contact times and versions go to PostgreSQL. Either store can be unavailable for a while: agents
+keep samples for an hour, so a restart of Redis, PostgreSQL or the collector loses none.
 """
 
 import logging
@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Poller:
-    """The collector's connection to one node, and the last state it saw. Only one thread uses a poller at a time."""
+    """The collector's connection to one node, and the node's last known state. Not safe for concurrent use."""
 
     node_id: int
     name: str
@@ -82,7 +82,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Fetch and store new samples of the agent. Raise ReplicationError if it fails, RedisError if Redis does."""
+        """Fetch and store the agent's new samples. Raise ReplicationError or RedisError if this fails."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()
@@ -124,10 +124,10 @@ class Poller:
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:
-        """Fetch the node's top lists and log while someone watches the node's page.
+        """Fetch the node's top lists and log while someone views the node's page.
 
-        Also fetch the busiest zones once a minute, and the lists of watched zones. An old agent may not offer these;
-        they are then skipped.
+        Also fetch the busiest zones once a minute, and the lists of watched zones. Skip what an old agent doesn't
+        offer.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
@@ -151,7 +151,7 @@ class Poller:
                 zone_queries.keep_zone_top(node_id=self.node_id, zone=zone, top=top)
 
     def leave(self) -> None:
-        """Close the connection, but wait for the end of a running poll."""
+        """Close the connection after a running poll has ended."""
         if self.running is None:
             self.client.close()
         else:
@@ -178,7 +178,7 @@ class Collector:
         self.close()
 
     def tick(self, now: float) -> None:
-        """Start a poll of each node that isn't being polled. Exchange data with PostgreSQL every RECORD_SECONDS."""
+        """Start a poll of each node without a running poll. Exchange data with PostgreSQL every RECORD_SECONDS."""
         if now - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = now
             self._exchange()
@@ -214,9 +214,9 @@ class Collector:
             poller.polled = True
 
     def _exchange(self) -> None:
-        """Record the nodes that answered, and load the list of nodes.
+        """Record the nodes that responded, and load the list of nodes.
 
-        Without PostgreSQL, the collector continues with the nodes it knows.
+        If PostgreSQL is unavailable, the collector continues with the nodes it knows.
         """
         try:
             close_old_connections()
@@ -244,7 +244,7 @@ class Collector:
             beat(process=COLLECTOR, now=timezone.now())
 
     def _record_problems(self) -> None:
-        """Record in PostgreSQL why an agent can't be reached, each time the reason changes."""
+        """Record in PostgreSQL why the panel can't reach an agent, each time the reason changes."""
         for poller in self._pollers.values():
             if poller.polled and (problem := poller.problem) != poller.problem_recorded:
                 acks.record_contact_problem(node_id=poller.node_id, problem=problem)
@@ -272,12 +272,12 @@ class Collector:
         self._learned = True
 
     def _say(self, about: str, trouble: str) -> None:
-        """Log a problem once, and its end once. A problem of one node ends only with a successful poll of this node."""
+        """Log a problem when it begins and when it ends. A node's problem ends with its next successful poll."""
         self._troubles.say(about, trouble, time.monotonic())
 
 
 def _clock_offset(status: Status, now: float) -> int:
-    """Return how many seconds the node's clock is ahead of the panel's. Return 0 within CLOCK_TOLERANCE."""
+    """Return how many seconds the node's clock is ahead of the panel's, or 0 within CLOCK_TOLERANCE."""
     offset = status.clock - now
     return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
 
@@ -287,7 +287,7 @@ def _shift_sample(sample: Sample, seconds: int) -> Sample:
 
 
 def _tell_machines(poller: Poller, node: Node) -> None:
-    """Record in PostgreSQL which machines answered as this node. A known machine causes no query."""
+    """Record in PostgreSQL which machines responded as this node. A known machine needs no statement."""
     seen, second = poller.seen_machines, poller.second
     poller.seen_machines, poller.second = {}, False
     for machine, address in seen.items():
@@ -296,6 +296,6 @@ def _tell_machines(poller: Poller, node: Node) -> None:
 
 
 def _leads_to(client: NodeClient, node: Node, context: ssl.SSLContext) -> bool:
-    """Return True if the client still has the node's current address and pins and the panel's current certificate."""
+    """Return True if the client uses the node's current address and pins, and the panel's current certificate."""
     agent = (node.agent_host, node.agent_port, node.pins, context)
     return (client.host, client.port, client.certificate_sha256, client.ssl_context) == agent

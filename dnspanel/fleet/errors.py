@@ -13,7 +13,7 @@ from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
-    """Base class of errors about nodes. A person can read each message and correct the cause."""
+    """Base class of errors about nodes. Each message tells the user how to correct the cause."""
 
 
 class UnknownNode(FleetError, NotFound):
@@ -41,7 +41,7 @@ class BadFront(BadNode):
 
 
 class WrongState(FleetError):
-    """The node's state doesn't allow this action. Another person may have changed it a moment ago."""
+    """The node's state doesn't allow this action, for example because another user has just changed it."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class WrongState(FleetError):
 
 
 class GroupRefused(FleetError):
-    """A value or action that isn't allowed for a group. `field` names the invalid value, or is empty for an action."""
+    """A value or action is invalid for a group. `field` names the invalid value, or is empty for an action."""
 
     def __init__(self, reason: str, *, field: str = "") -> None:
         self.field = field
@@ -69,7 +69,7 @@ class WrongDecision(FleetError):
 
 
 class CodeRefused(FleetError):
-    """An unknown, expired or used code. All three give the same error, so that a stranger learns nothing from it."""
+    """An unknown, expired or used code. The error is the same for all three, so strangers learn nothing from it."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""The events on a node's page: their messages, and the deletion of old events. Verbs."""
+"""Record the events on a node's page, and delete old events. Verbs."""
 
 from datetime import datetime, timedelta
 
@@ -9,11 +9,11 @@ KEPT = timedelta(days=90)
 
 
 def note(*, node_id: int, kind: str, message: str, now: datetime, by: Author = None) -> None:
-    """Record an event of this node, within the caller's transaction if there is one."""
+    """Record an event for this node, within the caller's transaction if there is one."""
     NodeEvent.objects.create(node_id=node_id, at=now, kind=kind, sentence=message, by=user_of(by))
 
 
 def forget_events(*, now: datetime) -> int:
-    """Delete events older than KEPT. Return the number deleted."""
+    """Delete events older than KEPT. Return how many were deleted."""
     deleted, _ = NodeEvent.objects.filter(at__lt=now - KEPT).delete()
     return deleted

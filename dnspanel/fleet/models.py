@@ -1,4 +1,4 @@
-"""The tables of the fleet, from nodes, fronts and groups to deliveries, checks, and the panel's own processes."""
+"""The tables of the fleet: nodes, fronts, groups, deliveries, checks, and the panel's own processes."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class NodeState(models.TextChoices):
 
 
 class NodeGroup(models.Model):
-    """Nodes that get publications together. Each group, in `order`, waits until the previous group is verified."""
+    """Nodes that receive publications together. In `order`, each group waits until the last one is verified."""
 
     name = models.SlugField(max_length=63, unique=True)
     order = models.PositiveSmallIntegerField(unique=True)
@@ -35,7 +35,7 @@ class NodeGroup(models.Model):
 
 
 class Delivery(models.Model):
-    """The single row that restricts delivery: the fleet's pin, and the reason if delivery is stopped."""
+    """The single row with restrictions on delivery: the fleet's pin, and the reason if delivery is stopped."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     # No node gets anything beyond this sequence while it is set.
@@ -76,7 +76,7 @@ class Release(models.Model):
 class Isolation(models.Model):
     """A publication that ring 0 couldn't serve, and the publication that reverts it.
 
-    Other nodes get no publication from `failed` on until both are merged into one segment, at `merged_at`.
+    Other nodes receive no publications from `failed` onwards until both are merged into one segment, at `merged_at`.
     """
 
     epoch = models.UUIDField()
@@ -162,20 +162,20 @@ class Node(models.Model):
 
     @property
     def slug(self) -> str:
-        """The node's name in URLs and commands. A retired node's slug is `<name>_<id>`.
+        """The node's name in URLs and commands. For a retired node, this is `<name>_<id>`.
 
-        Names contain no underscore, so the two forms can't be confused.
+        Names contain no underscores, so the two forms can't be confused.
         """
         return f"{self.name}_{self.pk}" if self.state == NodeState.RETIRED else self.name
 
     @property
     def pins(self) -> frozenset[str]:
-        """The SHA-256 of the certificates that the agent is allowed to present; empty after revocation."""
+        """The SHA-256 hashes of the certificates that the agent is allowed to present. Empty after revocation."""
         return frozenset(pin for pin in (self.certificate_sha256, self.next_certificate_sha256) if pin)
 
 
 class Front(models.Model):
-    """The settings of a front that a person can change. `fleet.nodes.fronts` defines the allowed numbers."""
+    """The settings of a front that people can change. `fleet.nodes.fronts` defines the allowed numbers."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="front")
     minimum = models.IntegerField(default=1)
@@ -225,7 +225,7 @@ class UnprovenZone(models.Model):
 
 
 class EnrolmentCode(models.Model):
-    """A one-time code for an agent's enrollment as this node. Only its SHA-256 is stored."""
+    """A one-time code that lets an agent enroll as this node. Only its SHA-256 is stored."""
 
     secret_sha256 = models.BinaryField(unique=True)
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="codes")
@@ -238,7 +238,7 @@ class EnrolmentCode(models.Model):
 
 
 class Ack(models.Model):
-    """The first time that a node confirmed a position. Pages show the time as "on 3 of 3 nodes after 41 ms"."""
+    """The time when a node first confirmed a position. Pages show it as "on 3 of 3 nodes after 41 ms"."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="acks")
     epoch = models.UUIDField()
@@ -250,7 +250,7 @@ class Ack(models.Model):
 
 
 class Bootstrap(models.Model):
-    """A running transfer of a snapshot to a node. `beat_at` is a lease: if it is old, another worker can take over."""
+    """A running transfer of a snapshot to a node. `beat_at` is a lease: another worker can take over when it is old."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
     reason = MessageField()
@@ -299,14 +299,14 @@ class NodeEvent(models.Model):
 
 
 class Heartbeat(models.Model):
-    """The last heartbeat of a permanent process of the panel, written by `heartbeats`."""
+    """The last heartbeat of a permanent panel process, written by `heartbeats`."""
 
     process = models.SlugField(primary_key=True, max_length=32)
     at = models.DateTimeField()
 
 
 class PanelProcess(models.Model):
-    """A running process of the panel, or one that ended without reporting its end, written by `processes.beats`."""
+    """A panel process that runs, or that ended without reporting its end, written by `processes.beats`."""
 
     name = models.SlugField(max_length=32)
     host = models.CharField(max_length=255)
@@ -325,7 +325,7 @@ class PanelProcess(models.Model):
 
 
 class PeriodicTask(models.Model):
-    """An entry of beat's schedule with its last success and its current error, written by `processes.periodic`."""
+    """An entry in beat's schedule with its last success and its current error, written by `processes.periodic`."""
 
     name = models.SlugField(primary_key=True, max_length=64)
     since = models.DateTimeField()  # since when it is in the schedule
@@ -337,14 +337,14 @@ class PeriodicTask(models.Model):
 
 
 class Choice(models.TextChoices):
-    """The side whose content is kept if nodes have publications that the panel doesn't know."""
+    """The side whose content is kept if nodes have publications that are missing from the panel."""
 
     TAKE_OVER = "take_over", gettext_lazy("import content from nodes")
     KEEP = "keep", gettext_lazy("keep the panel’s content")
 
 
 class AheadReport(models.Model):
-    """The publications that a node has and the panel lacks, found during a hold, and a person's decision about them."""
+    """The publications that a node has but the panel lacks, found during a hold, and a person's decision about them."""
 
     asked_at = models.DateTimeField()
     epoch = models.UUIDField()  # the panel's when it was made
@@ -369,7 +369,7 @@ class AheadReport(models.Model):
 
 
 class AheadZone(models.Model):
-    """A zone that differs between the node and the panel. A side without the zone has a null id."""
+    """A zone that differs between the node and the panel. If one side lacks the zone, its id there is null."""
 
     report = models.ForeignKey(AheadReport, on_delete=models.CASCADE, related_name="zones")
     name = models.TextField(db_collation="C")
@@ -391,7 +391,7 @@ class AheadZone(models.Model):
 
 
 class AheadRRset(models.Model):
-    """One differing RRset: the panel's version, and the version after a takeover. Null means absent."""
+    """A differing RRset: the panel's version, and the version after a takeover. Null means that it doesn't exist."""
 
     zone = models.ForeignKey(AheadZone, on_delete=models.CASCADE, related_name="rrsets")
     name = models.TextField(db_collation="C")
@@ -420,8 +420,8 @@ class ParentState(models.TextChoices):
 class ParentCheck(models.Model):
     """The DS state at a signed zone's parent, according to the last answers of the parent's servers.
 
-    The row of a zone that is no longer signed is kept while the parent has a DS. A worker claims the check by moving
-    `due_at` ahead a little, and only this worker writes the result.
+    If a zone is no longer signed, its row is kept while the parent has a DS. A worker claims the check by advancing
+    `due_at` a little, and only this worker writes the result.
     """
 
     zone = models.OneToOneField("zones.Zone", on_delete=models.CASCADE, primary_key=True, related_name="parent_check")

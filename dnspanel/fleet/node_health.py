@@ -1,4 +1,4 @@
-"""The health of a node as one word and one message, computed from numbers. Pure."""
+"""Compute a node's health as one word and one message. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ STALE_AFTER = timedelta(minutes=5)
 
 
 class Word(StrEnum):
-    """The health of a node in one word, as pages show it."""
+    """A node's health in one word, as pages show it."""
 
     LIVE = gettext_noop("live")
     CATCHING_UP = gettext_noop("catching up")
@@ -47,7 +47,7 @@ WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 class HealthInputs:
     """The known facts about a node. `behind_since` is the time of the first publication that the node lacks.
 
-    The node gets publications up to the sequence `limit` (None: up to the head). `waits` explains the limit.
+    The node receives publications up to the sequence `limit` (None: up to the head). `waits` explains the limit.
     """
 
     state: str
@@ -80,7 +80,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the node's health. A state set by people comes first, then a refusal, silence and lag."""
+    """Return the node's health. The first that applies counts: a state set by people, a refusal, silence, or lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)
@@ -178,10 +178,10 @@ def _describe_drain(inputs: HealthInputs) -> str:
 
 
 def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
-    """Return True while a node that is far behind, such as a new one, makes progress."""
+    """Return True if a node that is far behind, for example a new one, has recently made progress."""
     return inputs.moved_at is not None and _since(inputs.moved_at, now) <= LATE_AFTER
 
 
 def _since(at: datetime | None, now: datetime) -> timedelta:
-    """Return the time since `at`, or zero for a time in the future, which a stepped clock can cause."""
+    """Return the time since `at`, or zero if `at` is in the future because a clock was changed."""
     return max(timedelta(0), now - at) if at is not None else timedelta(0)

@@ -1,4 +1,4 @@
-"""A person's requests to one node: a full snapshot, a snapshot of another schema, or a check of all rows. Verbs."""
+"""Requests of people to one node: a full snapshot, a snapshot of another schema, or a check of all rows. Verbs."""
 
 from datetime import datetime
 
@@ -32,7 +32,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
     """Request a snapshot for the schema that the node's installed PowerDNS needs.
 
-    Raise WrongState if the schema doesn't suit the node, or if the node isn't active or is getting a snapshot already.
+    Raise WrongState if the schema doesn't suit the node, or if the node isn't active or already gets a snapshot.
     """
     require_permission(by)
     if schema not in KNOWN or schema == node.schema or node.is_front:

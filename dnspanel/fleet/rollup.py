@@ -1,9 +1,9 @@
-"""The history of a node: minutes for one day and hours for thirty days, each summed when it is complete.
+"""Sum up a node's history: minutes for one day and hours for thirty days, each when it is complete.
 
     minutes:<node id>  a Redis stream like `live:<node id>`; entry id: end of the minute; field `s`: a `Sample`
     hours:<node id>    the same with hours, summed from the minutes
 
-A minute is complete when a later sample has arrived, so that samples that an agent sends after an outage still count.
+A minute is complete when a later sample has arrived. This way, samples that an agent sends after an outage still count.
 Times without samples are gaps.
 """
 
@@ -35,7 +35,7 @@ class Level:
         return f"{self.name}:{node_id}"
 
     def end_of(self, at: int) -> int:
-        """Return the end of the step that contains this time (unix seconds)."""
+        """Return the end of the step that contains this time (Unix seconds)."""
         return -(-at // self.seconds) * self.seconds
 
 
@@ -53,7 +53,7 @@ def roll_up(*, node_id: int) -> None:
 
 
 def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
-    """Return the node's points, oldest first, with gaps marked. Return an empty list while Redis is unreachable.
+    """Return the node's points, oldest first, with gaps marked. If Redis is unreachable, return an empty list.
 
     If `level` is None, return the live points since the Unix time `after`, one for each second. Otherwise ignore
     `after`.
@@ -90,7 +90,7 @@ def _roll_up(source: str, target: str, level: Level) -> None:
 
 
 def _sum_of(samples: Iterable[Sample], *, end: int) -> Sample:
-    """Return one sample with summed counters, the mean latency of answers, and the newest value of all other fields."""
+    """Return one sample with summed counters, the mean latency, and the newest uptime and memory."""
     sums: Counter[str] = Counter()
     rcodes: Counter[str] = Counter()
     seconds, weighted = 0.0, 0.0

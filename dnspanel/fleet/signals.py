@@ -1,4 +1,4 @@
-"""Signals that nodes or fronts have changed, and a signal that asks about secondaries that lack a revision."""
+"""Signals for changed nodes or fronts, and a signal for finding secondaries that lack a revision."""
 
 from django.dispatch import Signal
 

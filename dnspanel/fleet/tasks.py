@@ -1,7 +1,7 @@
 """The tasks of the fleet. Most run in the queue *push*: `celery worker -Q push --pool=threads`.
 
-A push task gets a node's id and sends whatever the node lacks. Beat also enqueues one for every node that is behind, in
-case no worker could be woken.
+A push task takes a node's id and sends all data that the node lacks. Beat also enqueues one for every node that is
+behind, in case no worker could be woken.
 """
 
 import logging
@@ -106,14 +106,14 @@ def set_up_fronts() -> None:
 
 
 def wake_fronts(**_: Any) -> None:
-    """Wake the task that sends fronts their settings, if there are fronts. Takes a second if the broker is down."""
+    """Wake the task that sends fronts their settings, if there are fronts. This takes a second without a broker."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
 
 
 @shared_task(ignore_result=True)
 def look_at_unproven_zones() -> None:
-    """Check zones that failed validation on nodes, and clear those that validate again."""
+    """Check zones that failed validation on nodes, and clear the entries of those that validate again."""
     with hold_lock(Lock.UNPROVEN) as mine:
         if mine:
             bogus_zones.look(now=timezone.now())
@@ -121,7 +121,7 @@ def look_at_unproven_zones() -> None:
 
 @shared_task(ignore_result=True)
 def drive_rollovers() -> None:
-    """Check every open DNSSEC rollover and take due steps. This waits for answers of other servers."""
+    """Check every open DNSSEC rollover and take due steps. This waits for answers from other servers."""
     with hold_lock(Lock.ROLLOVERS) as mine:
         if mine:
             drive.drive_rollovers(clock=timezone.now)
@@ -178,7 +178,7 @@ def wake_repair(node_id: int, *, countdown: float = 0) -> None:
 
 @shared_task(ignore_result=True)
 def check_node(node_id: int) -> None:
-    """Ask the agent to read and compare every row now. If it can't be reached, the node's page shows this."""
+    """Make the agent read and compare every row now. If the agent can't be reached, the node's page shows this."""
     node = Node.objects.filter(pk=node_id, state__in=(NodeState.ACTIVE, NodeState.DRAINED)).first()
     if node is None:
         return
@@ -193,7 +193,7 @@ def check_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
-    """Send a node its snapshot, then wake its push. If runs are concurrent, a lease allows only one."""
+    """Send a node its snapshot, then wake its push. Of concurrent runs, a lease allows only one."""
     with suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and send_snapshot(lease=lease):
@@ -204,9 +204,9 @@ def bootstrap_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_waiting_nodes() -> None:
-    """Wake a worker for every node whose requested snapshot no worker is sending, in random order.
+    """Wake a worker for every requested snapshot that no worker is sending, in random order.
 
-    Before this, resume nodes whose drain has expired, and request snapshots for nodes that lost data.
+    Before this, resume nodes whose drain has expired, and request snapshots for nodes that have lost data.
     """
     node_lifecycle.resume_due(now=timezone.now())
     for node_id, reason in regressed_nodes():
@@ -218,7 +218,7 @@ def bootstrap_waiting_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def check_parents() -> None:
-    """Query the parents of zones whose check is due, each within a day. This waits for other servers."""
+    """Query the parents of zones whose check is due, each at least once a day. This waits for other servers."""
     with hold_lock(Lock.PARENT_CHECKS) as mine:
         if mine:
             parent_checks.admit(now=timezone.now())
@@ -240,7 +240,7 @@ def check_parent(zone_id: int) -> None:
 # Tasks keep their old names, because messages of the previous version can still be in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
-    """Do the next step of a hold: list publications that only nodes have, or execute the decision."""
+    """Take the next step of a hold: list publications that only nodes have, or execute the decision."""
     decision.step(now=timezone.now())
 
 
@@ -251,7 +251,7 @@ def maintain_log() -> None:
 
 
 def late_nodes() -> list[int]:
-    """Return the ids of active nodes that are behind, except nodes that refused a push a moment ago."""
+    """Return the ids of active nodes to push, except those with a snapshot request or a recent refusal (not ring 0)."""
     nodes = with_limit(Node.objects.filter(state=NodeState.ACTIVE, bootstrap=None)).values_list(
         "pk", "schema", "epoch", "acked", "refusal", "refused_at", "limit", "is_ring0"
     )
@@ -273,9 +273,9 @@ def late_nodes() -> list[int]:
 
 
 def wake_nodes(*, schema: int, **_: Any) -> None:
-    """Wake the push of every active node of this schema that waits for no other node.
+    """Wake the push of every active node with this schema that doesn't wait for other nodes.
 
-    If the broker is down, this costs two seconds and loses no change.
+    If the broker is down, this takes two seconds and loses no change.
     """
     _wake_pushes(free_nodes(schema=schema))
 
@@ -284,7 +284,7 @@ def wake_nodes(*, schema: int, **_: Any) -> None:
 def advance_delivery() -> None:
     """Release publications to groups, in case no worker did so after an ack or at the end of a time to verify.
 
-    Fronts are also woken every second, so that they leave out nodes that have just fallen behind.
+    Also wake fronts every second, so that they leave out nodes that have just fallen behind.
     """
     deliver_groups.advance(now=timezone.now())
     wake_fronts()
@@ -293,8 +293,8 @@ def advance_delivery() -> None:
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
     """Push to nodes whose limit has risen: in this process if it is a push worker, else through the broker.
 
-    This worker has usually just received the ack that the nodes waited for. The broker would delay a person's edit by
-    some milliseconds. If the worker dies, beat wakes the pushes.
+    This worker has usually just received the ack that the nodes waited for. The broker delays a user's edit by a few
+    milliseconds. If the worker dies, beat wakes the pushes.
     """
     if not _pushes_here():
         _wake_pushes(node_ids)
@@ -377,7 +377,7 @@ def _push(node_id: int, connection: AgentConnection) -> None:
 
 
 def _record(node: Node, refusal: Refusal) -> None:
-    """Record the node's refusal and start the actions that the refusal requires."""
+    """Record the node's refusal and start the actions that it requires."""
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=timezone.now()):
         return  # its revert is on the way
     # For ring 0, everything that can be the cause is reverted by now.
@@ -402,9 +402,9 @@ def _ask_for_snapshot(node_id: int, reason: str) -> None:
 
 
 def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) -> None:
-    """Push until the node is at the head. Record its first progress at once, then at least every PROGRESS_SECONDS.
+    """Push until the node is at the head. Record the first progress immediately, then every PROGRESS_SECONDS or sooner.
 
-    If the node's PowerDNS doesn't know all new zones yet, ask the node for its ack again after ASK_AGAIN_SECONDS.
+    If the node's PowerDNS doesn't know all new zones yet, request the node's ack again after ASK_AGAIN_SECONDS.
     """
     started, sent = time.monotonic(), client.bytes_sent
     begin = _acked_position(node)
@@ -446,7 +446,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
 def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> bool:
     """Record an ack and wake the nodes that waited for it. Return True if the node has everything up to its limit.
 
-    An ack can repeat the last position when only the position of the node's files is newer.
+    An ack can repeat the last position if only the position of the node's files is newer.
     """
     log.check(ack)
     if ack.applied is not None and ack.applied != connection.applied:
@@ -470,7 +470,7 @@ def _acked_position(node: Node) -> Position | None:
 
 
 def _ask_again(node_id: int, connection: AgentConnection) -> None:
-    """Push to the node again after a moment, in this process. If the worker dies, the push comes two seconds later."""
+    """Push to the node again after a pause, in this process. If the worker dies, this happens two seconds later."""
     if not connection.is_scheduled:
         connection.is_scheduled = True
         timer = threading.Timer(ASK_AGAIN_SECONDS, _push_scheduled, (node_id, connection))

@@ -1,7 +1,7 @@
 """Live numbers of nodes: one capped Redis stream per node, with an entry per second.
 
     live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
-    top:<node id>      the node's most frequent questions: a `protocol.Top` as JSON, for a minute
+    top:<node id>      the node's most frequent queries: a `protocol.Top` as JSON, for a minute
     log:<node id>      the last lines that its agent logged, as JSON, for a minute
     watched:<node id>  set while someone views the node's page; the collector then fetches its top lists and log
     totals:<node id>   a hash: sums of all samples ever in the stream, and the newest values of other fields
@@ -42,7 +42,7 @@ _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
 
 class Point(NamedTuple):
-    """One step of a node's chart, by default a second. A gap is a point with only the time set."""
+    """A step of a node's chart, by default one second. A gap is a point with only the time set."""
 
     at: int
     qps: float | None
@@ -82,7 +82,7 @@ def connection(url: str) -> Any:
 
 
 def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
-    """Add samples, oldest first, to the node's stream, except those it contains already. Return the stream's length.
+    """Add samples, oldest first, to the node's stream, and skip those already stored. Return the stream's length.
 
     Raise RedisError if Redis is unreachable.
     """
@@ -107,7 +107,7 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
     """Return totals by node id, in one round trip. Nodes without totals are missing.
 
-    The result is empty while Redis is unreachable. These counters add up since Redis was last empty, and never decrease
+    If Redis is unreachable, the result is empty. These counters add up since Redis was last empty, and never decrease
     while Redis is up: `udp`, `tcp`, `packet_hits`, `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. Values
     from the newest sample: `uptime`, `latency_us`, `memory_bytes`.
     """
@@ -131,7 +131,7 @@ def forget_samples(*, node_id: int) -> None:
 
 
 def watch(node_id: int) -> None:
-    """Record that someone views this node's page, so that its top lists are fetched for WATCHED_SECONDS.
+    """Record that someone views this node's page. Its top lists are then fetched for WATCHED_SECONDS.
 
     Without Redis, do nothing.
     """
@@ -140,7 +140,7 @@ def watch(node_id: int) -> None:
 
 
 def is_watched(*, node_id: int) -> bool:
-    """Return True if someone viewed this node's page recently. Raise RedisError if Redis is unreachable."""
+    """Return True if someone has viewed this node's page recently. Raise RedisError if Redis is unreachable."""
     return bool(connection(settings.REDIS_URL).exists(_watched_key(node_id)))
 
 
@@ -150,7 +150,7 @@ def keep_top(*, node_id: int, top: Top) -> None:
 
 
 def top(node_id: int) -> Top | None:
-    """Return the node's top lists of the last minute, or None."""
+    """Return the node's top lists from the last minute, or None."""
     found = _read_report(_top_key(node_id))
     return None if found is None else Top.from_json(found)
 
@@ -161,15 +161,15 @@ def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
 
 
 def log(node_id: int) -> list[str]:
-    """Return the agent's last log lines if they were fetched within the last minute, else an empty list."""
+    """Return the agent's last log lines, or an empty list if they weren't fetched within the last minute."""
     return list(_read_report(_log_key(node_id)) or ())
 
 
 def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counter[str]:
-    """Count these nodes' answers after `begin` and up to `end` (unix times), by rcode.
+    """Count these nodes' answers after `begin` and up to `end` (Unix times), by rcode.
 
-    A sample that starts before `begin` is left out, so that earlier answers don't count as later ones. The result is
-    empty while Redis is unreachable.
+    A sample that starts before `begin` is left out, so that earlier answers don't count as later ones. If Redis is
+    unreachable, the result is empty.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
@@ -198,7 +198,7 @@ def newest_in(key: str) -> int:
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return live numbers by node id in one round trip, without nodes that have none (all nodes if Redis is down).
+    """Return live numbers by node id in one round trip. Omit nodes without numbers (all nodes if Redis is down).
 
     `seconds` limits how much is read: 1 is enough if the chart of the last minute isn't shown.
     """
@@ -215,7 +215,7 @@ def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, Liv
 
 
 def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) -> list[Point]:
-    """Return the node's points after a unix time, oldest first, with gaps marked, within the last `seconds`."""
+    """Return the node's points after a Unix time, oldest first, with gaps marked, within the last `seconds`."""
     start = max(int(after), int(timezone.now().timestamp()) - seconds)
     try:
         entries = connection(settings.REDIS_URL).xrange(stream_key(node_id), min=f"({start * 1000}-0")
@@ -232,7 +232,7 @@ def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) ->
 
 
 def gap(at: int) -> Point:
-    """Return the point that marks a gap in a chart."""
+    """Return a point that marks a gap in a chart."""
     return Point(at, *(None,) * 7)
 
 
@@ -265,7 +265,7 @@ def point(sample: Sample) -> Point:
 
 
 def _read_report(key: str) -> Any:
-    """Return an agent's report from the last minute, or None if there is none or Redis is unreachable."""
+    """Return an agent's report from the last minute. Return None if it is missing or Redis is unreachable."""
     try:
         found = connection(settings.REDIS_URL).get(key)
     except RedisError:
@@ -312,7 +312,7 @@ def _minute(samples: Iterable[Sample], end: int) -> tuple[float | None, ...]:
 
 
 def _begins(sample: Sample) -> int:
-    """Return the second after which the sample's span starts. The span has at least one second."""
+    """Return the second after which the sample's span starts. The span is at least one second long."""
     return sample.at - max(1, round(sample.seconds))
 
 
@@ -328,7 +328,7 @@ def _round_rate(rate: float) -> float:
 
 
 def stream_key(node_id: int) -> str:
-    """Return the key of the Redis stream with a node's samples, one per second."""
+    """Return the key of the Redis stream with the node's samples, one per second."""
     return f"live:{node_id}"
 
 

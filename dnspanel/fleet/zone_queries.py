@@ -1,6 +1,6 @@
-"""Query rates of zones, estimated from the nodes' most recent questions.
+"""Estimate query rates of zones from the nodes' most recent queries.
 
-PowerDNS has no counters per zone, but it remembers its last 10,000 questions. The share of a zone among them, times the
+PowerDNS has no counters per zone, but it remembers its last 10,000 queries. A zone's share of them, multiplied by the
 node's queries per second, is an estimate with a sampling error.
 
     zone-minute:<minute>        for an hour, a hash of the nodes' zone lists in a minute of unix time: `q:<zone>` sum of
@@ -39,14 +39,14 @@ _WATCHED = "watched:zones"
 
 
 class Estimate(NamedTuple):
-    """An estimate of queries per second. With 95 % confidence the sampling error is at most `error`."""
+    """An estimate of queries per second. With 95 % confidence, the sampling error is at most `error`."""
 
     qps: float
     error: float
 
 
 class MinuteOfZone(NamedTuple):
-    """One minute of a zone: its start (unix time), the estimated query rate, and the number of reporting nodes.
+    """A minute of a zone: its start (Unix time), the estimated query rate, and the number of reporting nodes.
 
     `estimate` is None if no node reported.
     """
@@ -57,7 +57,7 @@ class MinuteOfZone(NamedTuple):
 
 
 class QueriedName(NamedTuple):
-    """One of the most queried names, with its type and its queries per second over the nodes that list it."""
+    """A frequently queried name and type, with the queries per second on all nodes that list it."""
 
     name: str
     type: str
@@ -66,7 +66,7 @@ class QueriedName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeSample:
-    """A node's sample of a zone, which got `times` of its last `questions` queries. `qps` is the node's total rate."""
+    """A node's sample of its queries: `times` of the last `questions` were for the zone. `qps` is its query rate."""
 
     top: Top
     times: int
@@ -75,18 +75,18 @@ class NodeSample:
 
     @property
     def estimate(self) -> Estimate:
-        """The zone's queries per second on this node. Without questions, `error` is the highest likely rate."""
+        """The zone's queries per second on this node. If there were none, `error` is the highest likely rate."""
         if not self.times:
             return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
         return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))
 
     def per_second(self, times: int) -> float:
-        """Convert a number of the remembered questions to queries per second."""
+        """Convert a number of remembered queries to queries per second."""
         return times / self.questions * self.qps
 
 
 def watch_zones(zones: Iterable[str]) -> None:
-    """Record that someone views these zones' pages, so that nodes are asked about them for WATCHED_SECONDS.
+    """Record that someone views these zones' pages. Nodes are then queried about them for WATCHED_SECONDS.
 
     Without Redis, do nothing.
     """
@@ -131,7 +131,7 @@ def keep_minute(*, node_id: int, top: Top, at: float) -> None:
 
 
 def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
-    """Return a zone's minutes in the last hour, oldest first, without the current minute."""
+    """Return a zone's minutes in the last hour except the current minute, oldest first."""
     first = int(now) // MINUTE - MINUTES_KEPT
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for minute in range(first, first + MINUTES_KEPT):
@@ -151,7 +151,7 @@ def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
 
 
 def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
-    """Return the samples of this zone from the last minute, by node id. The result is empty without Redis."""
+    """Return this zone's samples from the last minute, keyed by node id. Without Redis, the result is empty."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
         pipe.get(_top_key(node_id, zone))
@@ -169,7 +169,7 @@ def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
 
 
 def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
-    """Return the zone's queries per second on all these nodes together, or None without samples."""
+    """Return the zone's total queries per second on all these nodes, or None without samples."""
     estimates = [sample.estimate for sample in samples]
     if not estimates:
         return None
@@ -178,7 +178,7 @@ def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
 
 
 def queried_names(samples: Iterable[NodeSample]) -> list[QueriedName]:
-    """Return the most queried names in a zone over all these nodes, most queried first."""
+    """Return a zone's most queried names on all these nodes, most queried first."""
     rates: dict[tuple[str, str], float] = {}
     for sample in samples:
         for what, times in sample.top.names:
@@ -196,7 +196,7 @@ def _variance(times: int, sample: NodeSample) -> float:
 
 
 def _qps_of(node_ids: Sequence[int]) -> dict[int, float]:
-    """Return the nodes' queries per second, as the mean of the known seconds of the last minute."""
+    """Return the nodes' queries per second: the mean of the known seconds in the last minute."""
     found = {}
     for node_id, live in telemetry.live_now(node_ids).items():
         known = [qps for qps in live.qps_minute if qps is not None]

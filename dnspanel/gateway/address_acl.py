@@ -25,7 +25,7 @@ _rates = Rates()
 def messages(
     message: dns.message.Message, *, name: str, over_tcp: bool, address: str, now: datetime
 ) -> Iterator[bytes]:
-    """Yield a transfer's messages, or only the SOA over UDP. Raise MessageRefused if it is not allowed now."""
+    """Yield a transfer's messages, or only the SOA for an IXFR over UDP. Raise MessageRefused if not allowed now."""
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
         raise MessageRefused(dns.rcode.REFUSED, gettext("zone transfers require TCP"))
     try:

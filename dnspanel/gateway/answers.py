@@ -1,4 +1,4 @@
-"""The gateway's logic without its sockets: the answer to each DNS message."""
+"""The gateway's logic without its sockets: answer each DNS message."""
 
 import logging
 from collections.abc import Generator, Iterator
@@ -91,7 +91,7 @@ class Query:
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the messages that answer a message. Yield none if it isn't a question, and several for a zone transfer."""
+    """Yield the messages that answer a message: none if it isn't a query, several for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: two servers that answer answers would never stop
         return
     try:
@@ -165,8 +165,8 @@ def _reply(query: Query) -> Reply:
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     """Publish the update as one publication. A retransmission gets the same answer and changes nothing.
 
-    If the process was killed before the first answer was stored, a retransmission is processed again, but its changes
-    are never published twice.
+    If the first answer was SERVFAIL, or wasn't stored because the process was killed, a retransmission is processed
+    again. Even then, its changes are never published twice.
     """
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, message.id)
@@ -217,7 +217,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client can read, else as `_answer_discovery` does (or raise MessageRefused)."""
+    """Answer from a zone that the client can read, or else with `_answer_discovery` (or raise MessageRefused)."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("the message must have exactly one question"))
@@ -241,7 +241,7 @@ def _lookup(query: Query) -> Reply:
 
 
 def _answer_discovery(name: str, type_: int) -> Reply:
-    """Return a zone's SOA or NS, or for a name inside a zone its SOA as authority. Raise MessageRefused otherwise."""
+    """Answer a SOA or NS query from the zone's apex, or with its SOA as authority. Raise MessageRefused for others."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = zone_discovery.zone_around(name)
@@ -257,7 +257,7 @@ def _answer_discovery(name: str, type_: int) -> Reply:
 
 
 def _is_of_messages(type_: int) -> bool:
-    """Return True if the type occurs only in DNS messages and never as a record of a zone (RFC 6895 section 3.1)."""
+    """Return True if the type occurs only in DNS messages and never as a zone's record (RFC 6895 section 3.1)."""
     return type_ == 0 or dns.rdatatype.is_metatype(dns.rdatatype.RdataType.make(type_))
 
 
@@ -268,7 +268,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """Yield the messages of a transfer to a secondary, key or network. Raise MessageRefused if it is not allowed."""
+    """Yield the messages of a transfer to a secondary, key or network. Raise MessageRefused if it isn't allowed."""
     question = query.message.question[0]
     if isinstance(query.signed, SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -299,7 +299,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
 
 
 def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
-    """Yield the messages of a transfer to a secondary. Raise MessageRefused if it is not allowed, or for a replay."""
+    """Yield the messages of a transfer to a secondary. Raise MessageRefused for a replay, or if it isn't allowed."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is supported"))
@@ -325,7 +325,7 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
 
 
 def _signature_of(query: Query) -> Signed:
-    """Return the signature of the message.
+    """Return the message's signature.
 
     Raise MessageRefused if the message is unsigned, signed by a secondary's key, or over the key's rate limit.
     """
@@ -338,7 +338,7 @@ def _signature_of(query: Query) -> Signed:
 
 
 def _count(signed: Signed, now: datetime) -> None:
-    """Raise MessageRefused if the key sent more messages in a minute than its token allows."""
+    """Raise MessageRefused if the key has sent more messages in a minute than its token allows."""
     for key, limit in request_limits(signed.token).items():
         if not _rates.allows(key, now=now.timestamp(), per_second=limit / 60, burst=limit):
             raise MessageRefused(
@@ -347,7 +347,7 @@ def _count(signed: Signed, now: datetime) -> None:
 
 
 def _count_question(query: Query) -> None:
-    """Raise MessageRefused if the key, or the address of a client without a key, exceeds its rate of questions."""
+    """Raise MessageRefused if the key, or the address of a client without a key, exceeds its rate of queries."""
     if isinstance(query.signed, Signed):
         _count(query.signed, query.now)
     elif query.signed is None:
@@ -370,6 +370,6 @@ def _size_for(query: Query) -> int:
 
 
 def _without_content(wire: bytes, rcode: dns.rcode.Rcode) -> bytes:
-    """Return an answer that consists only of a header, because the rest of the message can't be trusted."""
+    """Return an answer that consists only of a header, because the rest of the message isn't trustworthy."""
     opcode_and_rd = wire[2] & 0x79
     return wire[:2] + bytes((0x80 | opcode_and_rd, int(rcode))) + bytes(8)

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class GatewayConfig(AppConfig):
-    """The app of the process that answers DNS UPDATE and transfers."""
+    """The app for the process that answers DNS UPDATE and transfers."""
 
     name = "dnspanel.gateway"
     label = "gateway"

@@ -1,7 +1,7 @@
-"""AXFR (RFC 5936): a whole zone from PostgreSQL as DNS messages, in its state at one moment.
+"""AXFR (RFC 5936): write a whole zone from PostgreSQL to DNS messages, in its state at one point in time.
 
-The records are written into the messages without dnspython, which would take minutes for a zone of a million records.
-Each owner name ends with a pointer to the question, which every message repeats.
+The records are written without dnspython, which takes minutes for a zone with a million records. Each owner name ends
+with a pointer to the question, which every message repeats.
 """
 
 import struct
@@ -43,7 +43,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 
 @contextmanager
 def a_turn() -> Iterator[None]:
-    """Occupy one of the limited transfer places during the block. Raise MessageRefused if all are taken."""
+    """Occupy one of the limited transfer slots during the block. Raise MessageRefused if all are taken."""
     if not _at_once.acquire(blocking=False):
         raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many concurrent transfers"))
     try:
@@ -53,7 +53,7 @@ def a_turn() -> Iterator[None]:
 
 
 def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
-    """Pack the records of an answer into unsigned messages.
+    """Pack an answer's records into unsigned messages.
 
     Each message repeats the question, because owner names point to it.
     """
@@ -71,12 +71,12 @@ def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: i
 
 
 def read_one_state() -> None:
-    """Make all queries of this new transaction read the same state, even if others publish at the same time."""
+    """Make all queries of this new transaction read the same state, even if other users publish during it."""
     execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
 def soa_records(zone: Zone) -> list[bytes]:
-    """Return the served SOA records of the zone. Raise Unknown if it has none. Call `read_one_state` first."""
+    """Return the zone's served SOA records. Raise Unknown if there are none. Call `read_one_state` first."""
     soa = [record for row in fetch_all(_SOA, [zone.pk, zone.name]) for record in records_of(row, zone.name)]
     if not soa:
         raise Unknown(zone.name)
@@ -84,7 +84,7 @@ def soa_records(zone: Zone) -> list[bytes]:
 
 
 def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterator[bytes]:
-    """Yield the records of an AXFR after its first SOA, up to the final SOA, in the transaction that read the SOA."""
+    """Yield all records of an AXFR, with the SOA first and last. Run this in the transaction that read the SOA."""
     yield soa
     with connection.chunked_cursor() as cursor:
         cursor.execute(_OTHERS, [zone.pk])
@@ -96,7 +96,7 @@ def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterat
 
 
 def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
-    """Yield the served records of a database row."""
+    """Yield a database row's served records."""
     name, type_, ttl, texts, disabled = row
     owner = owner_of(name, zone_name)
     for text in texts:
@@ -106,5 +106,5 @@ def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
 
 
 def owner_of(name: str, zone_name: str) -> bytes:
-    """Encode an owner name for `pack_messages`, with a pointer to the question at its end."""
+    """Encode an owner name for `pack_messages`. It ends with a pointer to the question."""
     return names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION

@@ -1,7 +1,7 @@
-"""The refusals of DNS messages as one tree. Errors of the package `zones` become an rcode when the message is answered.
+"""Errors for refused DNS messages. Errors of the package `zones` become an rcode when the message is answered.
 
 GatewayError is the base class. A MessageRefused is answered with its rcode. A TlsRefused closes a TLS connection before
-any question. A TsigRefused means that the signature is not valid.
+any query. A TsigRefused means that the signature is not valid.
 """
 
 import dns.rcode
@@ -14,7 +14,7 @@ class GatewayError(Exception):
 
 
 class MessageRefused(GatewayError):
-    """The message is answered with this rcode, and nothing is changed."""
+    """The message is answered with this rcode and changes nothing."""
 
     def __init__(self, rcode: dns.rcode.Rcode, reason: str) -> None:
         self.rcode = rcode
@@ -22,11 +22,11 @@ class MessageRefused(GatewayError):
 
 
 class TlsRefused(GatewayError):
-    """The TLS connection is refused. The text describes the client's fault."""
+    """The TLS connection is refused. The text describes the client's error."""
 
 
 class TsigRefused(GatewayError):
-    """The signature of a message is not valid. If `key` is given, the answer must still be signed with it.
+    """A message's signature is not valid. If `key` is given, the answer must still be signed with it.
 
     If the message names a secondary's key, `secondary_id` is the secondary's id.
     """

@@ -1,4 +1,4 @@
-"""The sockets of the gateway: UDP and TCP on one port, and TLS on another port if configured, all with limits.
+"""The gateway's sockets: UDP and TCP on one port, and TLS on another port if configured, all with limits.
 
 asyncio handles the connections. A few threads answer the messages, each with its own database connection. A client that
 sends too much gets no answer over UDP, where senders can be forged, and is disconnected over TCP.
@@ -47,7 +47,7 @@ Clock = Callable[[], datetime]
 
 
 class Gateway:
-    """The gateway's server. It listens between `start` and `stop`."""
+    """The gateway's server. It listens from `start` to `stop`."""
 
     def __init__(self, host: str, port: int, *, clock: Clock, tls_port: int | None = None) -> None:
         self.host, self.port, self.tls_port = host, port, tls_port
@@ -66,7 +66,7 @@ class Gateway:
     async def start(self) -> None:
         """Listen on the host's ports. If a configured port is 0, store the port that the system chose.
 
-        Raise OSError if a port cannot be opened.
+        Raise OSError if a port can't be opened.
         """
         loop = asyncio.get_running_loop()
         self._tcp = await asyncio.start_server(self._serve_connection, self.host, self.port, backlog=128)
@@ -85,7 +85,7 @@ class Gateway:
         logger.info("listening host=%s port=%d tls_port=%s", self.host, self.port, self.tls_port or "none")
 
     async def stop(self) -> None:
-        """Stop accepting connections. Wait up to STOP_SECONDS for answers in progress."""
+        """Stop accepting connections. Wait up to STOP_SECONDS for answers that are in progress."""
         if self._tcp is not None:
             self._tcp.close()
         for task in self._tasks - self._answering:
@@ -130,7 +130,7 @@ class Gateway:
 
     @contextmanager
     def _count_connection(self, address: str) -> Iterator[bool]:
-        """Count a connection during the block. Yield True if the limits allow it. Suppress a disconnection."""
+        """Count a connection during the block. Yield True if the limits allow it. Suppress errors of a disconnect."""
         self._connections[address] += 1
         try:
             # The client has gone, is silent, or doesn't read its answer: it can't be notified.
@@ -144,7 +144,7 @@ class Gateway:
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, tls: OverTls | None = None
     ) -> None:
-        """Answer one message after another until the client disconnects or is silent for too long."""
+        """Answer messages one after another until the client disconnects or is silent for too long."""
         loop = asyncio.get_running_loop()
 
         async def write(reply: bytes) -> None:
@@ -166,7 +166,7 @@ class Gateway:
     # TLS
 
     async def _accept_tls(self, listening: socket.socket) -> None:
-        """Accept TLS connections until the gateway stops. Each connection uses the TLS context from when it began."""
+        """Accept TLS connections until the gateway stops. A connection keeps the TLS context that it started with."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -178,7 +178,7 @@ class Gateway:
             self._keep(asyncio.create_task(self._serve_tls(connection, plain_address(host))))
 
     async def _serve_tls(self, connection: socket.socket, address: str) -> None:
-        """Perform the TLS handshake, and serve the client if it is allowed in."""
+        """Perform the TLS handshake, and serve the client if it is accepted."""
         context = None
         with self._count_connection(address) as is_let_in:
             try:
@@ -196,7 +196,7 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return the streams and facts of an accepted client. Return None for another client, and record a refusal.
+        """Return an accepted client's streams and facts. For other clients, record the refusal and return None.
 
         Raise OSError if the connection breaks.
         """
@@ -221,7 +221,7 @@ class Gateway:
         return None
 
     def _current_context(self) -> ssl.SSLContext | None:
-        """Return the current TLS context. If there is an error, log it and return None. Runs in a thread."""
+        """Return the current TLS context. On an error, log it and return None. Runs in a thread."""
         close_old_connections()
         try:
             return self._contexts.current(self._clock())
@@ -263,7 +263,7 @@ class Gateway:
     def _work(
         self, wire: bytes, address: str, send: Callable[[bytes], None], tls: OverTls | None, *, over_tcp: bool
     ) -> None:
-        """Compute the answer and send it. Runs in a thread. An unexpected error only leaves this message unanswered."""
+        """Compute the answer and send it. Runs in a thread. An unexpected error affects only this message."""
         close_old_connections()
         try:
             # Closed here, because an aborted transfer must end its transaction in this thread.
@@ -281,7 +281,7 @@ class Gateway:
             close_old_connections()
 
     def _end_threads(self) -> None:
-        """Make each thread close its own database connection and end. No other thread is allowed to close it."""
+        """Make each thread close its own database connection and exit. Other threads aren't allowed to close it."""
         everyone = Barrier(THREADS)  # so that each thread takes one of these jobs
 
         def close() -> None:
@@ -317,5 +317,5 @@ def plain_address(text: str) -> str:
 
 
 def _enlarge_buffer(sock: socket.socket) -> None:
-    """Enlarge the receive buffer, so that it has room for a burst of datagrams while all threads are busy."""
+    """Enlarge the receive buffer. It then has room for a burst of datagrams while all threads are busy."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)

@@ -1,4 +1,4 @@
-"""TLS of the gateway (RFC 9103): the context, accepted client certificates, and reasons for refused handshakes."""
+"""TLS for the gateway (RFC 9103): the context, accepted client certificates, and reasons for refused handshakes."""
 
 import logging
 import ssl
@@ -30,13 +30,13 @@ _GIVEN_UP = ("TLSV1_ALERT", "SSLV3_ALERT", "TLSV13_ALERT", "UNEXPECTED_EOF")
 
 @dataclass(frozen=True, slots=True)
 class OverTls:
-    """The facts about an accepted TLS client: the fingerprint of its certificate, or "" without a certificate."""
+    """An accepted TLS client: `certificate` is the fingerprint of its certificate, or "" if it has none."""
 
     certificate: str
 
 
 class Contexts:
-    """The TLS context for new connections. It is replaced when a certificate of the panel or of a secondary changes."""
+    """The TLS context for new connections. It is replaced when a certificate of the panel or a secondary changes."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,7 +44,7 @@ class Contexts:
         self._context: ssl.SSLContext | None = None
 
     def current(self, now: datetime) -> ssl.SSLContext:
-        """Return the current context. Reads the database. Raise CertificateRefused or OSError for bad certificates."""
+        """Return the current context, reading the database. Raise CertificateRefused or OSError if it is invalid."""
         made_of = server_identity(now=now), certificates_in_use()
         with self._lock:
             if self._context is None or self._made_of != made_of:
@@ -71,7 +71,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 
 
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
-    """Return the facts about a client after its handshake. Raise TlsRefused if it does not speak DNS over TLS."""
+    """Return the facts about a client after its handshake. Raise TlsRefused if it doesn't offer DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
         raise TlsRefused(gettext("the client didn’t offer the ALPN protocol “{alpn}”").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
@@ -79,7 +79,7 @@ def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
 
 
 def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> None:
-    """Log the refused client with the reason. Record it for each secondary that transfers from this address."""
+    """Log the refused client and the reason. Record it for each secondary that transfers from this address."""
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
         record.note_refusal(

@@ -1,8 +1,7 @@
-"""Celery tasks of imports, exports, comparisons, templates and vanity names. They take ids, and are safe to run twice,
-late or never.
+"""Celery tasks for imports, exports, comparisons, templates and vanity names.
 
-Work that waits for another operator's server, or reads a large file, is in the queue *sources*. The queue *bulk* has
-only short work.
+They take ids, and are safe to run twice, late or never. Tasks that wait for another operator's server, or that read a
+large file, are in the queue *sources*. The queue *bulk* has only short tasks.
 """
 
 from typing import Any
@@ -43,13 +42,13 @@ def run_export(job_id: int) -> str:
 
 @shared_task(ignore_result=True)
 def run_cutover_check(check_id: int) -> str:
-    """Run a comparison of an old server with our nodes."""
+    """Compare an old server with the panel's nodes."""
     return server_comparison.run_check(check_id)
 
 
 @shared_task(ignore_result=True)
 def run_template(run_id: int) -> None:
-    """Work for one turn on a template run, which updates zones to a version of the template."""
+    """Update zones to a version of a template, for one turn (a limited time)."""
     if runs.work_on_run(run_id):
         wake(run_template, run_id)
 
@@ -61,7 +60,7 @@ def wake_template_worker(*, run_id: int, **_: Any) -> None:
 
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
-    """Start workers for every job and template run that has work, in case a wake-up was lost."""
+    """Start workers for every job and template run with pending work, in case a wake-up was lost."""
     imports, unread = worker.active_imports(), worker.imports_to_read()
     exports, checks = export_jobs.unfinished_exports(), server_comparison.unfinished_checks()
     wake_each(read_import, unread)
@@ -74,19 +73,19 @@ def drive_transfers() -> str:
 
 @shared_task(ignore_result=True)
 def keep_addresses() -> str:
-    """Update the addresses of vanity names to the current addresses of their nodes. Runs every minute."""
+    """Update the vanity names' addresses to the current addresses of their nodes. Runs every minute."""
     return f"published={vanity.bring_into_step(now=timezone.now())}"
 
 
 @shared_task(ignore_result=True)
 def forget_old_files() -> str:
-    """Delete files of imports and exports that are no longer needed."""
+    """Delete import and export files that are no longer needed."""
     now = timezone.now()
     return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={import_jobs.forget_old_files(now=now)}"
 
 
 def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
-    """Wake the workers of this job.
+    """Wake the job's workers.
 
     For an import, wake as many workers as can share it, and also a reader unless the signal comes from the reader.
     """

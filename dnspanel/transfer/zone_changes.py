@@ -1,4 +1,4 @@
-"""The RRsets that an import changes in an existing zone. Pure."""
+"""Compute the RRsets that an import changes in an existing zone. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -40,7 +40,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Yield a reason for each RRset of the source that cannot be united with the zone's, like a second CNAME."""
+    """Yield the reason for each RRset in the source, like a second CNAME, that cannot be united with the zone's."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
@@ -52,14 +52,14 @@ def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> tuple[int, int, int]:
-    """Return the numbers of RRsets (added, changed, removed)."""
+    """Return the numbers of added, changed and removed RRsets."""
     removed = sum(after is None for after in changes.values())
     changed = sum(after is not None and key in current for key, after in changes.items())
     return len(changes) - removed - changed, changed, removed
 
 
 def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> int:
-    """Return the number of the zone's values that the changes remove. The SOA does not count."""
+    """Count the zone's values that the changes remove, not counting the SOA."""
     lost = 0
     for key, after in changes.items():
         if key in current and key[1] != rdtypes.SOA:
@@ -77,7 +77,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 
 def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
-    """Return our RRset with the values of `theirs` added, or None if its type does not allow that."""
+    """Return `ours` with the values of `theirs` added, or None if the type does not allow that."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours
@@ -90,7 +90,7 @@ def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
 
 
 def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
-    """Yield the source's own RRsets, except those that the action leaves unchanged."""
+    """Yield the source's own RRsets, except an SOA that the action leaves unchanged."""
     for ready in parsed.rrsets:
         at_apex = ready.name == parsed.name
         if at_apex and ready.type in parsed.made:

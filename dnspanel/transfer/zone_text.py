@@ -1,11 +1,11 @@
-"""The zone-file text that people edit, made from a zone or a part of a zone, and read again. Writes nothing.
+"""Convert a zone, or a part of it, to zone-file text that people edit, and read the edited text. Writes nothing.
 
 The text is like an export, but with ALIAS and LUA as people write them. Each line is one record. An RRset's comment is
-at the end of its first line, a disabled record is `;!disabled name ttl IN TYPE rdata`, and tags and comments of values
-are `;!noted name TYPE {…}`. The parser of imports reads the text.
+at the end of its first line. A disabled record is `;!disabled name ttl IN TYPE rdata`. Tags and comments of values are
+`;!noted name TYPE {…}`. The import parser reads the text.
 
-The changes are the differences between the edited text and the original text (the base). So RRsets that others
-published in between, or that the text does not have, stay unchanged. Neither text is trusted: `draft.change_rrsets`
+The changes are the differences between the edited text and the original text (the base). RRsets that others published
+in between, or that the text does not have, therefore stay unchanged. Neither text is trusted: `draft.change_rrsets`
 decides about each change.
 """
 
@@ -44,12 +44,12 @@ LONGEST_TEXT = 2_000_000  # characters
 
 
 class TooLarge(Exception):
-    """The selected RRsets are too many or too long to be edited as text."""
+    """The selection has too many or too long RRsets to be edited as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneText:
-    """RRsets of a zone as text. `hidden` counts RRsets from signing, which people cannot edit as text."""
+    """A zone's RRsets as text. `hidden` counts RRsets from signing, which people cannot edit as text."""
 
     text: str
     rrsets: int
@@ -62,7 +62,7 @@ class EditedText:
 
     If `faults` is not empty, nothing can be saved. `blocking` are broken rules that prevent publishing, and `advice`
     are possible mistakes. All have a line and column in the text, or line 0. `clashes` are RRsets that the author
-    changed in the draft after the text was made, and that the text changes differently.
+    drafted differently after the text was made.
     """
 
     afters: dict[Key, RRset | None] = field(default_factory=dict)
@@ -108,7 +108,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 
     `is_complete` means that the base had every RRset of the zone. With `over_clashes`, clashes are not reported.
     Neither text is trusted: pass the result to `draft.change_rrsets`, with the revision that the zone had when the base
-    was made. No text raises an error.
+    was made. Invalid text never raises an error.
     """
     result = EditedText()
     reader = _read(zone.name, text)
@@ -124,7 +124,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _read(zone: str, text: str) -> Reader:
-    """Parse a text. Unsupported data in it is a fault, so that no part of a person's text is lost silently."""
+    """Parse a text. Unsupported data becomes a fault, so no part of a person's text is lost silently."""
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
     reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
     content = reader.content
@@ -175,7 +175,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
     is_complete: bool,
     over_clashes: bool,
 ) -> None:
-    """Add the differences from the base to the result, and report changes that the author must not make.
+    """Add the differences from the base to the result, and report changes that the author isn't allowed to make.
 
     Raise Enough at the limit of errors.
     """
@@ -218,9 +218,9 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
-    """Return the RRset that the text describes, or None if the text lacks it.
+    """Return the RRset that the text describes, or None if the text doesn't have it.
 
-    A comment that was not edited stays, even if it does not fit on a line.
+    An unedited comment stays, even if it does not fit on a line.
     """
     if ready is None:
         return None
@@ -232,7 +232,7 @@ def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRs
 
 
 def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
-    """Return True if the author's current RRset is the one that the base had."""
+    """Return True if the author's current RRset equals the RRset in the base."""
     if seen is None or was is None:
         return seen is None and was is None
     return _read(zone, _lines(seen, zone)).content.sets.get(was.key + type_tail(was.type)) == was
@@ -249,7 +249,7 @@ def _clash(key: Key, seen: RRset | None, zone: str) -> Unreadable:
 
 
 def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[SourceFault]) -> None:
-    """Add a fault at a place in the text to `kept`, unless `kept` already has MOST_FAULTS_OF_ZONE faults."""
+    """Add a fault, with its place in the text, to `kept`, unless `kept` already has MOST_FAULTS_OF_ZONE faults."""
     if len(kept) < import_limits.MOST_FAULTS_OF_ZONE:
         before = len(reader.faults)
         reader.warn(place, found)
@@ -258,9 +258,9 @@ def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[Sourc
 
 
 def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now: datetime) -> None:
-    """Add the broken rules to the result: errors that prevent publishing as `blocking`, and warnings as `advice`.
+    """Add broken rules to the result: errors that prevent publishing to `blocking`, and warnings to `advice`.
 
-    The rest of the draft is taken into account.
+    The check includes the rest of the draft.
     """
     operations = operations_of(author).filter(zone=zone)
     drafted = {edit.change.key: edit for edit in map(edit_of, operations)}

@@ -1,6 +1,6 @@
-"""The operations of the OpenAPI document, grouped by task, with their parameters, bodies and examples. Pure.
+"""Prepare the OpenAPI document for pages: operations by task, with their parameters, bodies and examples. Pure.
 
-Tests check the document against real answers, and its examples are recorded from real answers.
+Tests check the document against real responses, and its examples are recorded from real responses.
 """
 
 import json
@@ -19,7 +19,7 @@ TOKEN = "dnsp_YOUR_TOKEN"  # a placeholder for the reader's own token
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of an operation, or one field of its body."""
+    """A parameter of an operation, or a field of its request body."""
 
     name: str
     place: str  # path, query, header, body
@@ -30,7 +30,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP status that an operation can return."""
+    """An HTTP status that an operation can return."""
 
     status: str
     text: str
@@ -55,7 +55,7 @@ class ApiOperation:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The operations of one task."""
+    """The operations for one task."""
 
     slug: str
     title: str
@@ -91,7 +91,7 @@ def slug(text: str) -> str:
 
 
 def problems_of(document: Document) -> tuple[Answer, ...]:
-    """Return every kind of problem (error answer), sorted by status, with its description."""
+    """Return every kind of problem (error response), sorted by status, with its description."""
     responses = document.get("components", {}).get("responses", {})
     named = ((name.removeprefix("Problem"), each) for name, each in responses.items() if name.startswith("Problem"))
     return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
@@ -133,7 +133,7 @@ def _operation(document: Document, server: str, path: str, method: str, found: M
 
 
 def _example_answer(answers: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the example JSON of the first successful response that has an example, else an empty string."""
+    """Return the example JSON of the first successful response that has one, or an empty string."""
     return next((text for status, answer in answers.items() if status < "3" and (text := _example(answer))), "")
 
 
@@ -149,14 +149,14 @@ def _parameter(found: Mapping[str, Any]) -> Parameter:
 
 
 def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
-    """Return the schema and the example of the request's JSON body, or (None, None) if the operation has no body."""
+    """Return the schema and the example of the request's JSON body, or (None, None) for an operation without a body."""
     content = _resolve_reference(found.get("requestBody", {}), document).get("content", {})
     media: Mapping[str, Any] = next((each for name, each in content.items() if "json" in name), {})
     return (_resolve_reference(media["schema"], document), media.get("example")) if "schema" in media else (None, None)
 
 
 def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Parameter]:
-    """Yield the fields of a request body as parameters."""
+    """Yield a request body's fields as parameters."""
     for name, each in (schema or {}).get("properties", {}).items():
         found = _resolve_reference(each, document)
         text = each.get("description") or found.get("description", "")
@@ -196,7 +196,7 @@ def python_text(method: str, url: str, body: Any) -> str:
 
 
 def _indent_body(body: Any) -> str:
-    """Return the body as Python code, indented for its place in the call."""
+    """Return the body as Python code, indented for use in the call."""
     return pformat(body, width=88, sort_dicts=False).replace("\n", "\n         ")
 
 
@@ -212,7 +212,7 @@ def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return the type of a schema as one word, or an empty text if the schema has no type."""
+    """Return a schema's type as one word, or an empty text if the schema has no type."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for key in ("allOf", "oneOf"):

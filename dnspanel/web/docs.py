@@ -47,7 +47,7 @@ GUIDES = (
 
 @require_safe
 def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
-    """Show one guide, or the API operations of one task."""
+    """Show a guide, or the API operations for one task."""
     groups = _groups(settings.PANEL_URL)
     guide = next((each for each in GUIDES if each.slug == page), None)
     # A task can have the same name as a guide, so task pages have a prefix.
@@ -81,7 +81,7 @@ def api_document(request: PanelRequest) -> JsonResponse:
 
 
 def _own_tokens(request: PanelRequest) -> list[Token]:
-    """Return the reader's own working API tokens, newest first."""
+    """Return the reader's newest API tokens that still work, newest first."""
     actor = actor_of(request.user)
     assert actor is not None  # the middleware requires a signed-in person
     own = tokens_visible_to(actor).filter(owner=actor.user, kind=TokenKind.API, revoked_at=None).order_by("-pk")[:50]

@@ -1,13 +1,13 @@
-"""A process that reads every row of the node's files once. A damaged file can crash only this process, not the agent.
+"""Read every row of the node's files once, in a separate process. Only that process crashes if a file is damaged.
 
-LMDB trusts the file that it maps. A torn page can end the process that touches it with a signal. So if the previous
-agent was killed, the agent first lets this process read everything.
+LMDB trusts the file that it maps. A torn page can end the process that touches it with a signal. Therefore, if the
+previous agent was killed, the agent first runs this process.
 
 The panel reads uploaded LMDB files with its own page reader instead (`dnspanel.transfer.sources.lmdb_pages`). The two
 cases need different readers. A hostile upload must not reach the LMDB library at all, not even in a separate process. A
 node's files are written while they are read, and LMDB reuses pages unless it knows that a reader needs them. For a node
-it matters whether LMDB, and so PowerDNS, can read the files. A stricter reader would quarantine files that are served
-without trouble. And the page reader takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
+it matters whether LMDB, and so PowerDNS, can read the files. A stricter reader would quarantine files that PowerDNS
+serves without errors. The page reader also takes four times as long (250,000 rows: 1.9 s instead of 0.4 s).
 
     python -m replication.agent.probe LMDB_PATH      exits with status 0 if every row could be read
 """

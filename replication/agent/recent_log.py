@@ -1,4 +1,4 @@
-"""The last lines that this process logged, for the node's page in the panel."""
+"""Keep the last log lines of this process for the node's page in the panel."""
 
 import logging
 from collections import deque

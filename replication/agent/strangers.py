@@ -1,8 +1,8 @@
-"""Limits for unauthenticated connections: few at once, few from one network, and a new connection is always accepted.
+"""Limit unauthenticated connections, in total and per network, while still accepting every new connection.
 
-If the limit is reached, a new client replaces the client that has waited longest. So a flood harms waiting clients, but
-never the panel. The panel's handshake takes milliseconds, and connections from addresses that the panel has used before
-are closed last.
+If a limit is reached, a new client replaces the client that has waited longest. A flood therefore harms waiting
+clients, but never the panel. The panel's handshake takes milliseconds, and connections from networks that have
+authenticated before are closed last.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Strangers:
     def add(self, connection: socket.socket, address: str) -> None:
         """Add a waiting connection.
 
-        If this exceeds a limit, close the oldest waiting connection of the same network, or of all networks.
+        If this exceeds a limit, close the oldest waiting connection from the same network, or from any network.
         """
         network = network_of(address)
         with self._lock:
@@ -45,7 +45,7 @@ class Strangers:
                 socket.socket.shutdown(cut, socket.SHUT_RDWR)
 
     def remove(self, connection: socket.socket, *, known: bool = False) -> None:
-        """Remove a connection. If it has authenticated (`known`), store its network as known."""
+        """Remove a connection. If it has authenticated (`known`), remember its network."""
         with self._lock:
             network = self._waiting.pop(connection, None)
             if known and network is not None:
@@ -55,7 +55,7 @@ class Strangers:
                     del self._known[next(iter(self._known))]
 
     def _too_many(self, network: str) -> socket.socket | None:
-        """Return the waiting connection to close before one from this network is added, or None if there is room."""
+        """Return the connection to close before a connection from this network is added, or None if there is room."""
         of_network = OF_KNOWN_NETWORK if network in self._known else OF_ONE_NETWORK
         same = [connection for connection, its in self._waiting.items() if its == network]
         if len(same) >= of_network:

@@ -1,4 +1,4 @@
-"""The contents of the node's files, zone by zone, which the panel compares with its own data."""
+"""Return the contents of the node's files, zone by zone. The panel compares them with its own data."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ def zones_answer(
 ) -> Any | None:
     """Return the answer to a GET request for zones or their contents, or None for any other path.
 
-    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if it is None and a zone has keys, TooMuch for a
-    large zone without `after`, or ValueError for an invalid number.
+    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if it is None and a key isn't sealed yet,
+    TooMuch for a large zone without `after`, or ValueError for an invalid number.
     """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))
@@ -36,7 +36,7 @@ def zones_answer(
 
 
 def zones_after(store: Store, after: int) -> list[ServedZone]:
-    """Return the zones with ids above `after`, in the order of their ids, at most ZONES_PAGE."""
+    """Return at most ZONES_PAGE zones with ids above `after`, in the order of their ids."""
     return [
         ServedZone(zone.zone_id, zone.name, zone.serial, zone.digest.hex())
         for zone in store.zones_from(after + 1, limit=ZONES_PAGE)
@@ -44,7 +44,7 @@ def zones_after(store: Store, after: int) -> list[ServedZone]:
 
 
 def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
-    """Return keys and bodies of a zone's records, both in hex. Raise TooMuch for more than MAX_ROWS_AT_ONCE rows."""
+    """Return the keys and bodies of a zone's records, in hex. Raise TooMuch for more than MAX_ROWS_AT_ONCE rows."""
     rows: list[tuple[str, str]] = []
     for key, body in store.rows(zone_id).raw():
         if len(rows) == MAX_ROWS_AT_ONCE:
@@ -54,9 +54,9 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
 
 
 def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None) -> list[tuple[int, int, str]]:
-    """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, with sealed private parts.
+    """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, with private parts sealed.
 
-    Return an empty list if the zone is missing. Raise UnknownSealingKey if the node never got a sealing key.
+    Return an empty list if the zone is missing. Raise UnknownSealingKey if a key must be sealed without a sealing key.
     """
     zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
     found = []
@@ -74,5 +74,5 @@ def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None)
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
-    """Return the hex keys and bodies of a zone's records after this key, at most MAX_ROWS_AT_ONCE."""
+    """Return the hex keys and bodies of at most MAX_ROWS_AT_ONCE of a zone's records after this key."""
     return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

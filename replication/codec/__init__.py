@@ -1,1 +1,1 @@
-"""Encoding and decoding of PowerDNS's LMDB bytes. Pure."""
+"""Encode and decode the bytes in PowerDNS's LMDB files. Pure."""

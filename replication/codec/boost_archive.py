@@ -1,4 +1,4 @@
-"""Boost binary archives without archive header, limited to the features that PowerDNS uses. Pure.
+"""Read and write Boost binary archives without their header, limited to the features that PowerDNS uses. Pure.
 
     class header   00, u32 LE class version; only the first time a class appears in one value
     string         u64 LE byte count, bytes
@@ -33,7 +33,7 @@ def encode_name(name: str) -> bytes:
 
 
 class Reader:
-    """A reader of one value, field by field. Methods raise BadBytes for unexpected bytes, and `name` also BadName."""
+    """A reader of one value, field by field. Methods raise BadBytes for invalid bytes, and `name` also BadName."""
 
     def __init__(self, body: bytes, what: str) -> None:
         self._body = bytes(body)
@@ -84,7 +84,7 @@ class Reader:
 
     @property
     def at(self) -> int:
-        """The number of bytes that were read so far."""
+        """The number of bytes read so far."""
         return self._at
 
     @property
@@ -92,7 +92,7 @@ class Reader:
         return self._at == len(self._body)
 
     def finish(self) -> None:
-        """Raise BadBytes if unread bytes are left."""
+        """Raise BadBytes if unread bytes remain."""
         if not self.at_end:
             raise self._bad(f"{len(self._body) - self._at} bytes follow its end")
 

@@ -1,4 +1,4 @@
-"""The comments table of PowerDNS 5.1, `comments_v7`, which is in the shard files. Pure.
+"""Decode the comments table of PowerDNS 5.1, `comments_v7`, which is in the shard files. Pure.
 
     key    record key of the RRset (see `keys`), 32 bytes SHA-256 of the value's body
     value  header, body: a protobuf message whose three fields are always present, in this order

@@ -1,4 +1,4 @@
-"""Metadata, keys and TSIG objects of PowerDNS, and the NSEC3 hash. Pure.
+"""Encode and decode PowerDNS's metadata, keys and TSIG objects, and compute NSEC3 hashes. Pure.
 
     object       schema 4, 5                          schema 6
     metadata     class header v0                      same
@@ -15,8 +15,8 @@
                  name key, name algorithm             same
                  string secret (Base64 text)          same
 
-Metadata has one row per value. A key object of version 0 lacks `published` and
-counts as published. Schema 6 also reads the rows of schema 5.
+Metadata has one row per value. A key object of version 0 lacks `published` and counts as published. Code for schema 6
+also reads the rows of schema 5.
 """
 
 import base64
@@ -38,7 +38,7 @@ NSEC3_HASH_LENGTH = 32  # characters of a SHA-1 hash in base32hex
 
 @dataclass(frozen=True, slots=True)
 class MetadataObject:
-    """One value of one kind of a zone's metadata."""
+    """One value of one metadata kind of a zone."""
 
     zone: str
     kind: str
@@ -48,7 +48,7 @@ class MetadataObject:
 
 @dataclass(frozen=True, slots=True)
 class KeyObject:
-    """One DNSSEC key. `content` is BIND's private-key text and isn't shown in logs."""
+    """One DNSSEC key. `content` is BIND's private-key text and never appears in logs."""
 
     zone: str
     content: str
@@ -63,7 +63,7 @@ class KeyObject:
 
 @dataclass(frozen=True, slots=True)
 class TsigObject:
-    """One TSIG key. `secret` is Base64 text and isn't shown in logs."""
+    """One TSIG key. `secret` is Base64 text and never appears in logs."""
 
     name: str
     algorithm: str
@@ -153,7 +153,7 @@ def zone_of(body: bytes) -> str:
 
 
 def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
-    """Split a key body into zone, bytes before the content, the content, and bytes after it.
+    """Split a key body into the zone, the bytes before the content, the content, and the bytes after it.
 
     Raise BadBytes or BadName if the bytes are invalid.
     """
@@ -166,7 +166,7 @@ def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
 
 
 def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
-    """Join the parts of a key body. This is the inverse of `split_key`, without the zone."""
+    """Join the parts of a key body: the inverse of `split_key`, without the zone."""
     return before + boost_archive.encode_string(content) + after
 
 

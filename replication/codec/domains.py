@@ -1,4 +1,4 @@
-"""The zone object of the domains table (PowerDNS calls it DomainInfo). Pure.
+"""Encode and decode the zone objects of the domains table (DomainInfo in PowerDNS). Pure.
 
     schema 4, 5 (class version 1)        schema 6 (class version 2)
     class header DomainInfo v1           class header DomainInfo v2
@@ -15,9 +15,8 @@
     string options                       same
     name  catalog                        name catalog, string variant
 
-Class version 0 (before 4.7) ends after kind. A primary is u16 LE family (2 or
-10), u16 BE port, then for IPv4 4 address bytes and 20 zero bytes, for IPv6 4
-flow bytes, 16 address bytes and u32 LE scope.
+Class version 0 (before 4.7) ends after kind. A primary is u16 LE family (2 or 10), u16 BE port, then for IPv4 4 address
+bytes and 20 zero bytes, for IPv6 4 flow bytes, 16 address bytes and u32 LE scope.
 """
 
 import ipaddress
@@ -41,7 +40,7 @@ MAX_PRIMARIES = 65536  # more can only be damage
 
 
 class ZoneKind(IntEnum):
-    """PowerDNS's kinds of zones. The panel's are all native, so that PowerDNS itself writes nothing to the files."""
+    """PowerDNS's zone kinds. The panel uses only native, so that PowerDNS itself never writes to the files."""
 
     PRIMARY = 0
     SECONDARY = 1
@@ -110,7 +109,7 @@ def encode_domain(obj: ZoneObject, schema: int) -> bytes:
 
 
 def encode_native(name: str, id: int, schema: int) -> bytes:
-    """Encode a domains row that has only name and id. Faster than `encode_domain` for many zones."""
+    """Encode a domains row that contains only name and id. Faster than `encode_domain` for many zones."""
     before, between, behind = _native_frame(schema)
     return before + boost_archive.encode_name(name) + between + _U32.pack(id) + behind
 
@@ -125,7 +124,7 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
 
 
 def native_name(body: bytes, schema: int) -> str | None:
-    """Return the name in a body from `encode_native`, or None for other bodies. Raise BadName for an invalid name."""
+    """Return the name in a body from `encode_native`, or None for other bodies. Raise BadName if it is invalid."""
     before, between, behind = _native_frame(schema)
     start = len(before) + _U64.size
     if not body.startswith(before) or len(body) < start:
@@ -173,7 +172,7 @@ def _reads_zone_name(reader: boost_archive.Reader) -> bool:
 
 
 def encode_primary(primary: Primary) -> bytes:
-    """Encode the 28 bytes of a primary's socket address."""
+    """Encode a primary's socket address in 28 bytes."""
     address = ipaddress.ip_address(primary.address)
     family = _FAMILY_4 if address.version == 4 else _FAMILY_6
     head = _PRIMARY_HEAD.pack(family) + _PORT.pack(primary.port)
@@ -183,7 +182,7 @@ def encode_primary(primary: Primary) -> bytes:
 
 
 def decode_primary(body: bytes) -> Primary:
-    """Decode a primary's socket address, the inverse of `encode_primary`. Raise BadBytes for invalid bytes."""
+    """Decode a primary's 28-byte socket address. Raise BadBytes if it is invalid."""
     if len(body) != PRIMARY_SIZE:
         raise BadBytes(what="primary", reason=f"it has {len(body)} bytes, not {PRIMARY_SIZE}")
     family = _PRIMARY_HEAD.unpack_from(body)[0]

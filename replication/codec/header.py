@@ -1,4 +1,4 @@
-"""The Lightning Stream header before every value of schemas 5 and 6. Pure.
+"""Encode and decode the Lightning Stream header before every value in schemas 5 and 6. Pure.
 
     offset  size  field
     0       8     u64 BE  time of writing, ns since 1970
@@ -25,7 +25,7 @@ EXTENSION_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The time and transaction that wrote a row, and a flag for rows that only mark a deletion."""
+    """The time when a row was written, the transaction that wrote it, and a flag for rows that mark a deletion."""
 
     time_ns: int
     txn_id: int
@@ -38,7 +38,7 @@ def encode_header(time_ns: int, txn_id: int, *, deleted: bool = False) -> bytes:
 
 
 def decode_header(value: bytes) -> tuple[Header, bytes]:
-    """Decode the header of a value. Return it with the body after the header and its extension blocks.
+    """Decode a value's header. Return it with the body that follows the header and its extension blocks.
 
     Raise BadBytes if the header is invalid.
     """

@@ -1,4 +1,4 @@
-"""Keys of PowerDNS's tables. Pure.
+"""Encode and decode the keys of PowerDNS's tables. Pure.
 
     name key       lowercase labels in reverse order, each followed by 00; root = 00
     relative key   name key of the owner relative to its zone; apex = 00
@@ -38,7 +38,7 @@ def name_from_key(key: bytes) -> str:
 
 @lru_cache(maxsize=4096)  # writing many RRsets needs each name several times: for plan, rows and log
 def relative_key(name: str, zone: str) -> bytes:
-    """Return the key of an owner name inside its zone. The name must be within the zone."""
+    """Return the relative key of an owner name. The name must be in the zone."""
     if name == zone:
         return APEX
     if "\\" not in name and zone != names.ROOT:
@@ -65,7 +65,7 @@ def _labels_of(key: bytes) -> tuple[bytes, ...]:
 
 
 def parent_key(key: bytes) -> bytes:
-    """Return the relative key of the parent name. For names directly below the apex, that is the apex."""
+    """Return the parent name's relative key. For a name directly below the apex, this is the apex."""
     end = key.rfind(b"\0", 0, len(key) - 1)
     return key[: end + 1] if end >= 0 else APEX
 
@@ -88,25 +88,25 @@ def decode_record_key(key: bytes) -> tuple[int, bytes, int]:
 
 
 def encode_row_id(row_id: int, *, big_endian: bool) -> bytes:
-    """Encode a key of the domains, metadata, keydata and tsig tables: little endian in schema 4, big endian later."""
+    """Encode a key of the domains, metadata, keydata or tsig table: little endian in schema 4, else big endian."""
     return struct.pack(">I" if big_endian else "<I", row_id)
 
 
 def decode_row_id(key: bytes, *, big_endian: bool) -> int:
-    """Decode a row id. This is the inverse of `encode_row_id`. Raise BadBytes if the bytes are invalid."""
+    """Decode a row id, the inverse of `encode_row_id`. Raise BadBytes if the bytes are invalid."""
     if len(key) != 4:
         raise BadBytes(what="row id", reason=f"it has {len(key)} bytes, not 4")
     return int.from_bytes(key, "big" if big_endian else "little")
 
 
 def encode_index_key(name: str, row_id: int) -> bytes:
-    """Encode a key of the index tables of schemas 5 and 6: u16 BE length of the name key, name key, u32 BE row id."""
+    """Encode an index key of schemas 5 and 6: u16 BE length of the name key, name key, u32 BE row id."""
     key = name_key(name)
     return _TYPE.pack(len(key)) + key + _ID.pack(row_id)
 
 
 def decode_index_key(key: bytes) -> tuple[str, int]:
-    """Decode an index key. This is the inverse of `encode_index_key`. Raise BadBytes if the key is invalid."""
+    """Decode an index key, the inverse of `encode_index_key`. Raise BadBytes if the key is invalid."""
     if len(key) < 7 or len(key) != 2 + _TYPE.unpack_from(key)[0] + 4:
         raise BadBytes(what="index key", reason=f"{key.hex()} has not the length it states")
     return name_from_key(key[2:-4]), _ID.unpack_from(key, len(key) - 4)[0]

@@ -1,11 +1,11 @@
-"""The tables of each PowerDNS schema, with their flags and the format of their rows. Pure.
+"""Define the tables of each PowerDNS schema, with their flags and row formats. Pure.
 
     schema  PowerDNS   names       integers    value            index
     4       4.7        domains …   u32 LE      body             name key → id, several ids per name
     5       4.8, 4.9   domains_v5  u32 BE      header, body     length, name key, id → header
     6       5.0, 5.1   domains_v5  u32 BE      header, body     as 5; objects in newer class versions
 
-Everything is written with one shard (`lmdb-shards=1`): a main file, and a shard file with the records beside it.
+The files have one shard (`lmdb-shards=1`): a main file, and next to it a shard file with the records.
 """
 
 import struct
@@ -19,7 +19,7 @@ from replication.errors import UnknownSchema
 
 
 class Dbi(IntEnum):
-    """The tables, named by their contents. Segments contain the numbers, so the numbers never change."""
+    """The tables, named after their contents. The numbers never change, because segments contain them."""
 
     RECORDS = 0
     DOMAINS = 1
@@ -46,7 +46,7 @@ class File(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DbiSpec:
-    """The name and flags for creating a table. With wrong flags PowerDNS orders the table wrongly without an error."""
+    """The name and flags for creating a table. With wrong flags, PowerDNS sorts the table wrongly without an error."""
 
     name: bytes
     file: File
@@ -68,7 +68,7 @@ _TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The tables of one PowerDNS schema, and the format of their rows."""
+    """The tables of one PowerDNS schema, and their row formats."""
 
     number: int
     specs: Mapping[Dbi, DbiSpec] = field(repr=False, compare=False)
@@ -92,17 +92,17 @@ class Schema:
         return header.encode_header(time_ns, txn_id) + body if self.has_header else body
 
     def unwrap(self, value: bytes) -> bytes:
-        """Return the body of a stored value. Raise BadBytes for a bad header. Callers skip `is_deleted` rows."""
+        """Return a stored value's body. Raise BadBytes for a bad header. The caller must skip `is_deleted` rows."""
         return header.decode_header(value)[1] if self.has_header else value
 
     def is_deleted(self, value: bytes) -> bool:
-        """Return True if a row only marks a deletion (Lightning Stream). PowerDNS treats such a row as absent."""
+        """Return True if the row only marks a deletion (Lightning Stream). PowerDNS ignores such a row."""
         return self.has_header and header.decode_header(value)[0].deleted
 
     def pdns_rows(self, uuid: UUID, shards: int = 1) -> list[tuple[bytes, bytes]]:
-        """Return keys and bodies of the settings table, which must be committed before the shard file is created.
+        """Return keys and bodies of the settings table. Commit them before creating the shard file.
 
-        Without these rows PowerDNS treats the file as an older one and rebuilds it.
+        Without these rows, PowerDNS assumes that the file is an older one and rebuilds it.
         """
         number = struct.Struct(">I" if self.has_header else "<I")
         return [
@@ -116,7 +116,7 @@ class Schema:
         return keys.encode_row_id(row_id, big_endian=self.has_header)
 
     def row_id(self, key: bytes) -> int:
-        """Decode a row id. This is the inverse of `row_id_key`. Raise BadBytes if the key is invalid."""
+        """Decode a row id, the inverse of `row_id_key`. Raise BadBytes if the key is invalid."""
         return keys.decode_row_id(key, big_endian=self.has_header)
 
     def index_row(self, name: str, row_id: int) -> tuple[bytes, bytes]:
@@ -126,15 +126,15 @@ class Schema:
         return keys.name_key(name), keys.encode_row_id(row_id, big_endian=False)
 
     def index_prefix(self, name: str) -> bytes:
-        """Return the key prefix of the index rows of exactly this name. In schema 4 the prefix is the whole key."""
+        """Return the prefix of all index keys of exactly this name. In schema 4 this is the whole key."""
         return self.index_prefix_of(self.index_row(name, 0)[0])
 
     def index_prefix_of(self, key: bytes) -> bytes:
-        """Return the prefix of an index key, which all index rows of the same name share."""
+        """Return the part of an index key that is the same for all index rows of its name."""
         return key[:-4] if self.has_header else key
 
     def key_rows(self, row_id: int, obj: dnssec.KeyObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows of a DNSSEC key: its object, and the index row that maps the zone's name to it."""
+        """Return a DNSSEC key's rows: its object, and the index row that maps the zone's name to it."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.KEYDATA, self.row_id_key(row_id), dnssec.encode_key(obj, self.number)),
@@ -142,7 +142,7 @@ class Schema:
         ]
 
     def metadata_rows(self, row_id: int, obj: dnssec.MetadataObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows of one metadata value: its object, and the index row that maps the zone's name to it."""
+        """Return a metadata value's rows: its object, and the index row that maps the zone's name to it."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.METADATA, self.row_id_key(row_id), dnssec.encode_metadata(obj, self.number)),
@@ -150,7 +150,7 @@ class Schema:
         ]
 
     def zone_rows(self, zone_id: int, name: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the rows that create a zone: its object of kind native, and its index row."""
+        """Return the rows that create a zone: its object with kind native, and its index row."""
         key, value = self.index_row(name, zone_id)
         return [
             (Dbi.DOMAINS, self.row_id_key(zone_id), domains.encode_native(name, zone_id, self.number)),
@@ -173,7 +173,7 @@ _SCHEMAS = {number: Schema(number, _specs(number)) for number in (4, 5, 6)}
 
 
 def schema_for(number: int) -> Schema:
-    """Return the schema with this number. Raise UnknownSchema if there is none."""
+    """Return the schema with this number. Raise UnknownSchema for an unknown number."""
     try:
         return _SCHEMAS[number]
     except KeyError as exc:

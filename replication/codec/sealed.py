@@ -1,4 +1,4 @@
-"""Encryption (sealing) of DNSSEC private keys everywhere except in the LMDB files that PowerDNS reads. Pure.
+"""Encrypt (seal) DNSSEC private keys everywhere except in the LMDB files that PowerDNS reads. Pure.
 
 On a node, where PowerDNS signs with the key, the content of a key object is BIND's private-key text. In the panel's
 LMDB, in segments and in snapshots the content is one line of text:
@@ -11,11 +11,11 @@ LMDB, in segments and in snapshots the content is one line of text:
     fingerprint  SHA-256 of `dnspanel key content 1` 00 and the clear content, in hex
 
 Sealing is deterministic: sealing the same key again results in the same bytes. Content that is sealed for one row can't
-be opened for another row.
+be decrypted for another row.
 
 The fingerprint next to the ciphertext isn't encrypted. It reveals nothing about the key, because there are too many
-private keys to try them all, unlike passwords. The digest of a row is therefore the same everywhere, with any sealing
-key or in the clear (`digested_body`).
+possible private keys to try them all, unlike passwords. The digest of a row is therefore the same everywhere, with any
+sealing key or in the clear (`digested_body`).
 """
 
 import base64
@@ -50,7 +50,7 @@ SecretOf = Callable[[int], bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class SealingKey:
-    """A key that seals private keys. Its `secret` isn't shown in logs."""
+    """A key that encrypts private keys. Its `secret` never appears in logs."""
 
     id: int
     secret: bytes = field(repr=False)
@@ -61,12 +61,12 @@ class SealingKey:
 
 
 def is_sealed(content: str) -> bool:
-    """Return True if this content of a key has the form of sealed content, valid or not."""
+    """Return True if a key's content has the form of sealed content, valid or not."""
     return content.startswith(_PREFIX)
 
 
 def fingerprint(content: str) -> str:
-    """Return the fingerprint of a key's content (64 hex digits), which sealed content includes as text.
+    """Return the fingerprint of a key's clear or sealed content (64 hex digits). Sealed content contains it as text.
 
     Raise BadBytes if sealed content is invalid.
     """
@@ -74,7 +74,7 @@ def fingerprint(content: str) -> str:
 
 
 def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> str:
-    """Seal the clear content of a zone's key for the row with this id. Raise BadBytes if it is sealed already."""
+    """Seal a zone key's clear content for the row with this id. Raise BadBytes if it is already sealed."""
     if is_sealed(content):
         raise BadBytes(what=_WHAT, reason="it is sealed already")
     mark = fingerprint(content)
@@ -83,20 +83,20 @@ def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> st
 
 
 def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -> str:
-    """Return the clear content of sealed content. Clear content is returned unchanged.
+    """Decrypt sealed content. Clear content is returned unchanged.
 
-    Raise UnknownSealingKey if the key is missing, or BadBytes if the content isn't for this zone and row.
+    Raise UnknownSealingKey if the sealing key is missing, or BadBytes if the content isn't for this zone and row.
     """
     return _open(content.encode(), secret_of, zone, row_id).decode()
 
 
 def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
-    """Seal a key's content, so that it can leave this server. Raise BadBytes if it is sealed already."""
+    """Seal a key's content before it leaves this server. Raise BadBytes if it is already sealed."""
     return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
 
 
 def is_sealed_body(body: bytes) -> bool:
-    """Return True if the body of a key's row has sealed content. Return False if the body is unreadable."""
+    """Return True if a key row's body has sealed content. Return False if the body is unreadable."""
     try:
         return dnssec.split_key(body)[2].startswith(_PREFIX_BYTES)
     except (BadBytes, BadName):
@@ -104,7 +104,7 @@ def is_sealed_body(body: bytes) -> bool:
 
 
 def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
-    """Return a key row's body with clear content. Raise the errors of `open_content`, and BadName for a bad zone."""
+    """Return a key row's body with decrypted content. Raise the errors of `open_content`, or BadName for a bad zone."""
     zone, before, content, after = dnssec.split_key(body)
     if not content.startswith(_PREFIX_BYTES):
         return body
@@ -112,9 +112,9 @@ def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
 
 
 def digested_body(body: bytes) -> bytes:
-    """Return the bytes to digest for a key's row: its body with the fingerprint instead of the content.
+    """Return the bytes to digest for a key row: its body with the fingerprint in place of the content.
 
-    An invalid body, or invalid sealed content, is returned unchanged, so that a check can continue.
+    An invalid body, or one with invalid sealed content, is returned unchanged to let checks continue.
     """
     try:
         _, before, content, after = dnssec.split_key(body)
@@ -147,7 +147,7 @@ def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
 
 
 def _parse(content: bytes) -> tuple[int, str, bytes]:
-    """Parse sealed content into sealing key id, fingerprint and ciphertext. Raise BadBytes if it is invalid."""
+    """Parse sealed content into sealing key id, fingerprint and ciphertext. Raise BadBytes for invalid content."""
     found = _SEALED.fullmatch(content)
     if found is None or int(found[1]) > MAX_ID:
         raise BadBytes(what=_WHAT, reason="it is not of version 1, or damaged")

@@ -1,4 +1,4 @@
-"""Values of the records table: all records of one RRset, one after the other. Pure.
+"""Encode and decode values of the records table: all records of an RRset, one after the other. Pure.
 
     size  field
     2     u16 LE  length of content
@@ -53,7 +53,7 @@ def encode_records(records: Iterable[StoredRecord]) -> bytes:
 
 
 def encode_rrset(contents: Sequence[bytes], ttl: int, *, auth: bool, ordername: bool = False) -> bytes:
-    """Encode the body of one RRset's row from the wire forms of its rdata."""
+    """Encode the body of an RRset's row from its rdata in wire form."""
     tail = _tail(ttl, auth, ordername)
     if len(contents) == 1:
         content = contents[0]
@@ -65,7 +65,7 @@ def encode_rrset(contents: Sequence[bytes], ttl: int, *, auth: bool, ordername: 
 def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:  # noqa: FBT001  # by name, the cache is slower
     """Encode the bytes after each rdata of an RRset.
 
-    The result is cached, because few values occur millions of times.
+    The result is cached, because the same few values occur millions of times.
     """
     return _TAIL.pack(ttl, auth, _ENABLED, ordername)
 
@@ -104,7 +104,7 @@ def with_flags(body: bytes, *, auth: bool, ordername: bool) -> bytes:
 
 
 def first_flags(body: bytes) -> tuple[bool, bool]:
-    """Return the flags auth and ordername of a row. All records of a row have the same flags."""
+    """Return a row's auth and ordername flags. All records of a row have the same flags."""
     at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
     return bool(body[at + 4]), bool(body[at + 6])
 
@@ -131,7 +131,7 @@ _COMPRESSED = frozenset(
 
 
 def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
-    """Expand every compressed name in content that PowerDNS wrote, and keep letter case.
+    """Expand all compressed names in content written by PowerDNS, keeping their letter case.
 
     `owner` is the absolute owner name. `zone` is used only in errors. Raise BadBytes if the content is invalid.
     """

@@ -1,4 +1,4 @@
-"""Compilers of RRsets into rows of the records table: whole zones, changes, and switches of NSEC and NSEC3. Pure."""
+"""Compile RRsets into rows of the records table: whole zones, changes, and switches of NSEC and NSEC3. Pure."""
 
 from replication.compile.changes import compile_changes
 from replication.compile.compiled_rows import Change, ChangedRows, Row, Rows

@@ -1,4 +1,4 @@
-"""The compiler of changes: from a zone's changed RRsets to changed rows, for each kind of denial of existence. Pure."""
+"""Compile a zone's changed RRsets into changed rows, for each kind of denial of existence. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from replication.dns.rrset import RRset
 def compile_changes(
     zone: str, rows: Rows, changed: Mapping[tuple[str, int], RRset | None], nsec3: Nsec3 | None = None
 ) -> dict[tuple[bytes, int], bytes | None]:
-    """Return the rows to put (body) or delete (None) so that `rows` become the zone with `changed` applied.
+    """Return the rows to put (body) or delete (None) to apply the changed RRsets to `rows`.
 
     The result equals the difference of two calls of `compile_zone` with this `nsec3`. `rows` must have been compiled
     with the same `nsec3`. Values of `changed` are the RRsets after the change, or None for absent ones.
@@ -35,13 +35,13 @@ def compile_changes(
     3. A name can be the one that made an empty non-terminal authoritative or put it into the chain. If it disappears or
        is delegated, reading continues to the next name of the same rank. That is far only among delegations (with
        opt-out, insecure ones) and below them, and never happens in NSEC3 without opt-out, where all have the same rank.
-    4. In NSEC3 a zone whose apex owns nothing, which no server answers, is read up to the first name of the chain.
+    4. In NSEC3, if the apex owns nothing, the zone is read up to the first name of the chain. No server answers for it.
     """
     return _Compiler(zone, rows, changed, Denial(zone, nsec3)).result()
 
 
 class _State:
-    """The contents of a zone at one time: the rows that `read` returns, with some RRsets changed."""
+    """A zone's contents at one time: the rows returned by `read`, with some RRsets changed."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class _State:
         self._occluded: dict[bytes, bool] = {}  # True if names directly below this name are occluded
 
     def types(self, rel: bytes) -> Collection[int]:
-        """Return the types of a name's rows. If the name is unchanged, they include the types that compiling adds."""
+        """Return the types of a name's rows. For an unchanged name this includes the compiler's pseudo-types."""
         if rel not in self._changed:
             return self._read(rel)
         found = self._types.get(rel)
@@ -85,11 +85,11 @@ class _State:
         return self._rank(rel, self.types(rel))
 
     def is_in_chain(self, rel: bytes) -> bool:
-        """Return True if the name owns RRsets and is in the NSEC3 chain."""
+        """Return True if the name is in the NSEC3 chain because of its own RRsets."""
         return self._denial.is_in_chain(self.rank(rel), self.types(rel), at_cut=self.is_cut(rel))
 
     def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
-        """Yield the ranks of the names below `rel` that have rows, without names that only the changes add."""
+        """Yield the ranks of names below `rel` that have rows, except names that exist only because of the changes."""
         for name, stored in by_name(rows.below(rel)):
             yield self._rank(name, self._with_changes(name, stored) if name in self._changed else stored)
 
@@ -192,7 +192,7 @@ class _Compiler:
         return auth, self._denial.has_ordername(type, new.types(rel), new.rank(rel), at_cut=new.is_cut(rel))
 
     def _renew(self, rel: bytes) -> None:
-        """Update the flags of the unchanged RRsets of a name."""
+        """Update the flags of a name's unchanged RRsets."""
         changed = self._after.get(rel, {})
         for type, body in self._read(rel).items():
             if type in (ENT, HELPER) or type in changed:
@@ -204,7 +204,7 @@ class _Compiler:
     def _turned_cuts(self) -> list[bytes]:
         """Return the topmost delegations that appeared or disappeared.
 
-        Delegations below another such delegation, or below an unchanged one, are left out.
+        Those below another such delegation, or below an unchanged one, are left out.
         """
         found: list[bytes] = []
         old, new = self._old, self._new
@@ -223,7 +223,7 @@ class _Compiler:
             self._tell_ancestors(rel)
 
     def _tell_ancestors(self, rel: bytes) -> None:
-        """Record a name's change of rank at the names above it, and mark names whose place in the chain can change."""
+        """Record a name's rank change at its ancestors, and mark names whose membership in the chain can change."""
         was, becomes = self._old.rank(rel), self._new.rank(rel)
         if self._denial.has_helpers and self._old.is_in_chain(rel) != self._new.is_in_chain(rel):
             self._touched.add(rel)
@@ -244,7 +244,7 @@ class _Compiler:
             below.lost = was
 
     def _set_added_rows(self, rel: bytes) -> None:
-        """Write the rows that compiling adds for a name: rows of an empty non-terminal, and rows of the NSEC3 chain."""
+        """Write the compiler's own rows for a name: the row of an empty non-terminal, and rows of the NSEC3 chain."""
         own = rank = self._new.rank(rel)
         if rel != APEX:
             ent_rank = ABSENT if rank else self._ent_rank(rel)
@@ -258,7 +258,7 @@ class _Compiler:
                 self._set_helpers(rel, in_chain=is_in_chain)
 
     def _ent_rank(self, rel: bytes) -> int:
-        """Return the highest rank below a name that owns nothing, or ABSENT if nothing is below it."""
+        """Return the highest rank below a name that owns nothing. Return ABSENT if no name exists below it."""
         below = self._below[rel]
         before = self._denial.ent_rank(self._read(rel).get(ENT))
         if before == ABSENT and not self._old.rank(rel):
@@ -270,7 +270,7 @@ class _Compiler:
         return self._highest_below(rel, below.gained, ceiling)
 
     def _highest_below(self, rel: bytes, found: int, ceiling: int) -> int:
-        """Return the highest rank among `found` and the names below `rel`. Reading stops at rank `ceiling`."""
+        """Return the highest rank among `found` and the names below `rel`. Stop reading at rank `ceiling`."""
         if found < ceiling:
             for rank in self._new.ranks_below(rel, self._rows):
                 found = max(found, rank)
@@ -281,7 +281,7 @@ class _Compiler:
     def _was_in_chain(self, rel: bytes) -> bool:
         """Return True if the name was in the NSEC3 chain.
 
-        Helper rows don't show this, because names that look like hashes don't have them.
+        Helper rows don't show this reliably, because names that look like hashes don't have one.
         """
         stored = self._read(rel)
         if rel == APEX:

@@ -1,4 +1,4 @@
-"""The rows of one zone: the stored rows, and stored rows combined with changes. Pure."""
+"""Read the rows of one zone: the stored rows, or stored rows combined with changes. Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ class Rows(Protocol):
 
 
 class ChangedRows:
-    """Rows with changes applied: put (body) or deleted (None), in the form that `compile_changes` returns.
+    """Rows with changes applied: bodies to put, or None to delete, as `compile_changes` returns them.
 
     The object stores only the changes, sorted once.
     """
@@ -76,6 +76,6 @@ class ChangedRows:
 
 
 def by_name(rows: Iterable[Row]) -> Iterator[tuple[bytes, dict[int, bytes]]]:
-    """Group rows in key order by name. Yield each name with its bodies by type."""
+    """Group rows, which must be in key order, by name. Yield each name with its bodies by type."""
     for rel, group in groupby(rows, key=itemgetter(0)):
         yield rel, {type: body for _, type, body in group}

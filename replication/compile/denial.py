@@ -1,4 +1,4 @@
-"""The effects of a zone's denial of existence on its names: rank, flags and NSEC3's helper rows. Pure.
+"""Compute how a zone's denial of existence affects its names: rank, flags and NSEC3's helper rows. Pure.
 
 The *rank* of a name is its effect on the empty names above it. The strongest name below an empty non-terminal
 determines the empty non-terminal's state.
@@ -42,7 +42,7 @@ _HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # after the lengths of conte
 
 
 class Denial:
-    """The denial of existence of one zone. `nsec3` is None for unsigned zones and for NSEC."""
+    """A zone's denial of existence. `nsec3` is None for unsigned zones and for NSEC."""
 
     __slots__ = ("_lone_cut", "_nsec3", "_other_cut", "_zone", "has_helpers", "is_opt_out")
 
@@ -56,7 +56,7 @@ class Denial:
             self._lone_cut, self._other_cut = (PRESENT, HASHED) if nsec3.opt_out else (FULL, FULL)
 
     def rank(self, owned: int, *, at_cut: bool, occluded: bool) -> int:
-        """Return the rank of a name. `owned` is the number of types that make it exist (`owned_types`)."""
+        """Return a name's rank. `owned` is the number of types that make the name exist (`owned_types`)."""
         if occluded or not at_cut:
             return ABSENT if not owned else PRESENT if occluded else FULL
         return self._lone_cut if owned == 1 else self._other_cut
@@ -66,33 +66,33 @@ class Denial:
         return rank >= HASHED and not (self.is_opt_out and at_cut and is_bare_cut(types))
 
     def has_ordername(self, type: int, types: Collection[int], rank: int, *, at_cut: bool) -> bool:
-        """Return True if the ordername flag is set for this RRset of a name with this rank and these types."""
+        """Return True if the ordername flag is set on this RRset. `types` and `rank` are those of its name."""
         if rank < HASHED or not self.has_helpers or type == rdtypes.RRSIG:
             return False
         return not (at_cut and is_unflagged_at_cut(type, types, opt_out=self.is_opt_out))
 
     def ent_body(self, rank: int) -> bytes:
-        """Encode the row of an empty non-terminal. `rank` is the highest rank of the names below it."""
+        """Encode an empty non-terminal's row. `rank` is the highest rank of the names below it."""
         return values.encode_ent(auth=rank == FULL, ordername=self.has_helpers and rank >= HASHED)
 
     def ent_rank(self, body: bytes | None) -> int:
-        """Return the rank in an empty non-terminal's row, the inverse of `ent_body`. Return ABSENT without a row."""
+        """Return the rank stored in an empty non-terminal's row (see `ent_body`). Return ABSENT for None."""
         if body is None:
             return ABSENT
         auth, ordername = values.first_flags(body)
         return FULL if auth else HASHED if ordername else PRESENT
 
     def has_same_hashes(self, other: "Denial") -> bool:
-        """Return True if both denials write helper rows, with the same hash for each name."""
+        """Return True if both denials write helper rows and use the same hash for every name."""
         one, two = self._nsec3, other._nsec3
         if one is None or two is None or not self.has_helpers or not other.has_helpers:
             return False
         return (one.salt, one.iterations) == (two.salt, two.iterations)
 
     def helper_rows(self, rel: bytes) -> tuple[Row, ...]:
-        """Return the helper rows from a name's hash to the name and back.
+        """Return the helper rows that map a name's hash to the name, and the name to its hash.
 
-        Names that look like hashes get only the first row. The denial must be NSEC3.
+        A name that looks like a hash gets only the first row. Only for NSEC3.
         """
         assert self._nsec3 is not None
         return helper_rows(self._zone, rel, self._nsec3)
@@ -108,7 +108,7 @@ class Denial:
 
 
 def owned_types(types: Collection[int]) -> int:
-    """Count the types that make a name exist. RRSIG and the types that compiling adds don't count."""
+    """Count the types that make a name exist, not counting RRSIG and the pseudo-types that the compiler adds."""
     return len(types) - (ENT in types) - (HELPER in types) - (rdtypes.RRSIG in types)
 
 
@@ -118,23 +118,23 @@ def is_bare_cut(types: Collection[int]) -> bool:
 
 
 def is_like_hash(rel: bytes) -> bool:
-    """Return True if the relative key is a hash label, or has the form of one."""
+    """Return True if the relative key is a hash label or looks like one."""
     return _HASH_LABEL.fullmatch(rel) is not None
 
 
 def is_unflagged_at_cut(type: int, types: Collection[int], *, opt_out: bool) -> bool:
-    """Return True if an RRset at a cut in the chain has no ordername flag."""
+    """Return True if an RRset at a cut in the chain doesn't have the ordername flag."""
     if type == rdtypes.NS and opt_out:
         return rdtypes.DS not in types
     return type in _ADDRESSES
 
 
 def helper_rows(zone: str, rel: bytes, nsec3: Nsec3) -> tuple[Row, ...]:
-    """Return the row from a name's hash to the name, and the row from the name to its hash.
+    """Return the rows that map a name's hash to the name, and the name to its hash.
 
-    A name that looks like a hash gets only the first row. An attacker could choose the name so that its second row has
-    the key of another name's first row. The other name would then vanish from the chain. Answers do not need the second
-    row.
+    A name that looks like a hash gets only the first row. Otherwise an attacker could choose a name whose second row
+    has the key of another name's first row. The other name would then vanish from the chain. Answers do not need the
+    second row.
     """
     hashed = nsec3_hash(name_from_relative_key(rel, zone), nsec3.salt, nsec3.iterations)
     relative_name = names.to_wire(name_from_relative_key(rel, names.ROOT))

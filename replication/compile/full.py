@@ -1,17 +1,17 @@
-"""The compiler of whole zones: from RRsets to rows of the records table, as after `pdnsutil rectify-zone`. Pure.
+"""Compile whole zones from RRsets to rows of the records table, as after `pdnsutil rectify-zone`. Pure.
 
 The rules, for a zone that is unsigned or signed with NSEC:
 
 1. A *cut* is a name other than the apex that owns NS. Every row at a cut and below one has auth 0, every other row 1.
    DS rows always have auth 1.
 2. Every name between a stored name and the apex that owns nothing is an *empty non-terminal*. It gets a row of type 0,
-   because it would answer NXDOMAIN otherwise. Its auth is 1 if a name below it has auth 1.
+   because PowerDNS would answer NXDOMAIN otherwise. Its auth is 1 if a name below it has auth 1.
 
 PowerDNS drops all empty non-terminals of a zone that has more than `max-ent-entries` (100,000) of them. We keep them,
 because answers are wrong without them. Disabled records are not sent to nodes.
 
-RRSIGs occur only in presigned zones. PowerDNS serves them, and makes NSEC and NSEC3 itself. The RRSIG of an NSEC3 is at
-the label of the hash, where no name exists: a name that owns only RRSIG counts as one that owns nothing.
+RRSIGs occur only in presigned zones. PowerDNS serves them, and creates NSEC and NSEC3 itself. The RRSIG of an NSEC3 is
+at the label of the hash, where no name exists: a name that owns only RRSIG counts as one that owns nothing.
 
 Names are relative keys here (`codec.keys`): parents sort before children, and a subtree is one prefix.
 """
@@ -35,7 +35,7 @@ _SEEN_ENT = values.encode_ent(auth=True)
 
 
 def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
-    """Compile every row of the zone, sorted by record key. `nsec3` is None for unsigned zones and for NSEC."""
+    """Compile all rows of a zone, sorted by record key. `nsec3` is None for unsigned zones and for NSEC."""
     content = list(rrsets)
     signed = {item.name for item in content if item.type == rdtypes.RRSIG}
     served = (
@@ -52,7 +52,7 @@ def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None)
 
 
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
-    """Compile the rows of a zone without NSEC3, sorted by record key, from its served records in wire form.
+    """Compile a zone without NSEC3 from its served records in wire form. Return the rows, sorted by record key.
 
     An RRset without records counts as absent. Optimized for millions of RRsets: if the zone has no delegations, every
     auth is 1, and only names at least two labels below the apex can have an empty name above them.
@@ -76,7 +76,7 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
 
 
 def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3: Nsec3 | None) -> list[Row]:
-    """Return the rows of a zone without the assumptions of `compile_wires`, sorted by record key."""
+    """Return a zone's rows, sorted by record key, without the simplifications of `compile_wires`."""
     cuts = {rel for rel, types in owned.items() if rdtypes.NS in types and rel != APEX}
     occluded = _names_below_cuts(sorted(owned), cuts)
     ents = _ents({rel: rel not in cuts and rel not in occluded for rel, types in owned.items() if owned_types(types)})
@@ -110,7 +110,7 @@ def _rrsets_by_owner(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Conte
 
 
 def key_within(zone: str, name: str, type: int) -> bytes:
-    """Return the relative key of an RRset's name. Raise BadRRset if it is outside the zone."""
+    """Return the relative key of an RRset's name. Raise BadRRset if the name is outside the zone."""
     if not names.is_within(name, zone):
         raise BadRRset(name=name, type=type, reason=f"{name} is not within the zone {zone}")
     return relative_key(name, zone)
@@ -129,7 +129,7 @@ def _names_below_cuts(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
 
 
 def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
-    """Return the empty non-terminals with their auth flags. `auth_of` has the flag of each name that owns records."""
+    """Return the empty non-terminals with their auth flags. `auth_of` maps each name that owns records to its flag."""
     ents: dict[bytes, bool] = {}
     for rel, auth in auth_of.items():
         above = parent_key(rel)
@@ -143,7 +143,7 @@ def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
 def _hashed_names(
     owned: Mapping[bytes, Mapping[int, Content]], cuts: set[bytes], occluded: set[bytes], nsec3: Nsec3
 ) -> set[bytes]:
-    """Return the names of the NSEC3 chain. With opt-out, insecure delegations are not in it.
+    """Return the names in the NSEC3 chain. With opt-out, insecure delegations are not in it.
 
     As in `pdnsutil rectify-zone`, the empty names above an insecure delegation are in the chain if the delegation owns
     an address.

@@ -1,4 +1,4 @@
-"""The NSEC or NSEC3 records that PowerDNS makes from a zone's rows. Pure.
+"""Compute the NSEC or NSEC3 records that PowerDNS creates from a zone's rows. Pure.
 
 PowerDNS lists the types of a name's authoritative rows, and NS. An NSEC also lists RRSIG and NSEC. An NSEC3 lists RRSIG
 unless the list is empty or only NS, and NSEC3PARAM at the apex. `denial` explains which names are in the chain.
@@ -31,9 +31,9 @@ class Link(NamedTuple):
 
 
 class ChainMaker:
-    """A maker of the NSEC or NSEC3 chain of one zone, from the types of its served RRsets. `nsec3` is None for NSEC.
+    """A builder of one zone's NSEC or NSEC3 chain from the types of its served RRsets. `nsec3` is None for NSEC.
 
-    The maker uses 100 to 200 bytes of memory for each name.
+    It uses 100 to 200 bytes of memory for each name.
     """
 
     def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
@@ -47,14 +47,14 @@ class ChainMaker:
         self._lists: dict[frozenset[int], frozenset[int]] = {}  # few distinct ones, each used millions of times
 
     def add(self, rel: bytes, type: int) -> None:
-        """Add an RRset. RRsets must be added in the order of their owners' relative keys."""
+        """Add an RRset. The caller must add RRsets in the order of their owners' relative keys."""
         if rel != self._rel:
             self._take_name()
             self._rel = rel
         self._types.add(type)
 
     def links(self) -> Iterator[Link]:
-        """Yield the records of the chain in the order of their owners. After this call no RRset can be added."""
+        """Yield the chain's records in the order of their owners. RRsets can't be added after this call."""
         self._take_name()
         if self._nsec3 is not None:
             self._found.sort()
@@ -79,7 +79,7 @@ class ChainMaker:
             self._take_hashed(rel, types, self._nsec3, at_cut=at_cut)
 
     def _take_hashed(self, rel: bytes, types: set[int], nsec3: Nsec3, *, at_cut: bool) -> None:
-        """Add a name to the NSEC3 chain, with the names above it that aren't in the chain yet."""
+        """Add a name to the NSEC3 chain, plus the names above it that aren't in the chain yet."""
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
         listed = self._list(types, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()), at_cut=at_cut)
@@ -97,7 +97,7 @@ class ChainMaker:
         self._path = path
 
     def _list_of_empty(self, name: bytes) -> frozenset[int]:
-        """Return the types of an empty name: none, or RRSIG if it has signatures, which are authoritative."""
+        """Return the types of an empty name: none, or RRSIG if it has signatures, because those are authoritative."""
         return _SIGNATURE if name in self._signatures else _NOTHING
 
     def _list(self, types: set[int], *more: int, at_cut: bool) -> frozenset[int]:

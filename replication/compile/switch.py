@@ -1,4 +1,4 @@
-"""The compiler for a switch of the denial of existence: from a zone's rows to the rows that must change. Pure."""
+"""Compute the rows that must change when a zone switches its denial of existence. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ def switch_denial(
     names below them. `puts` and `deletes` select the changes. To write the new chain before the old one is deleted,
     call the function twice, both times with the old rows.
 
-    Only the rows of one name, the name of one delegation, and the empty non-terminals above the current name are in
-    memory, whatever the size of the zone.
+    Memory use doesn't depend on the zone's size: only the rows of one name, the name of one delegation, and the empty
+    non-terminals above the current name are in memory.
     """
     if before != after:
         switch = _Switch(Denial(zone, before), Denial(zone, after))
@@ -53,7 +53,7 @@ class _Switch:
         self._open: list[_Open] = []
 
     def changes(self, rows: Rows, *, puts: bool, deletes: bool) -> Iterator[Change]:
-        """Yield the changes. Fewer hashes are computed if puts or deletes are not wanted."""
+        """Yield the changes. If puts or deletes are not requested, fewer hashes are computed."""
         self._puts, self._deletes = puts, deletes
         for rel, stored in chain([(APEX, dict(rows.at(APEX)))], by_name(rows.below(APEX))):
             yield from self._close_all_but_above(rel)
@@ -84,7 +84,7 @@ class _Switch:
             yield from self._helpers(rel, stored, was_in_chain=was_in_chain, is_in_chain=is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
-        """Close open empty names that aren't above `rel`, and yield their changes. With None, close the apex too."""
+        """Close open empty names that aren't above `rel`, and yield their changes. With None, also close the apex."""
         while self._open:
             last = self._open[-1]
             if rel is not None and (last.rel == APEX or rel.startswith(last.rel)):

@@ -1,4 +1,4 @@
-"""Compressed names in DNS messages (RFC 1035 4.1.4): the names in the rdata of each type, and their expansion. Pure."""
+"""Expand compressed names in DNS messages (RFC 1035 4.1.4), including names in the rdata of each type. Pure."""
 
 from replication.dns import names, rdtypes
 
@@ -19,11 +19,11 @@ NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
 
 
 class BadCompression(ValueError):
-    """A name can't be expanded. The error's text gives the reason as a part of a sentence."""
+    """A name can't be expanded. The error's text is the reason, as a part of a sentence."""
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:
-    """Return the name at an offset in full wire form, with its letter case, and the offset after the name.
+    """Expand the name at an offset. Return its wire form, with letter case kept, and the offset after it.
 
     `known` caches names by their offsets, for messages in which many pointers point to the same names. Raise
     BadCompression if a pointer or label is invalid, or IndexError if the message ends inside the name.
@@ -62,9 +62,9 @@ def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> t
 def expand_rdata(
     message: bytes, start: int, end: int, type: int, known: dict[int, bytes] | None = None
 ) -> tuple[bytes, int]:
-    """Return the rdata in `message[start:end]` with expanded names, and the number of bytes after the last name.
+    """Expand the names in the rdata `message[start:end]`. Return it, and the number of bytes after the last name.
 
-    Rdata of a type without compressible names is returned unchanged, with 0. Raise the errors of `name_at`.
+    If a type has no compressible names, return its rdata unchanged, and 0. Raise the errors of `name_at`.
     """
     if type not in NAMES_IN_RDATA:
         return message[start:end], 0

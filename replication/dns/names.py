@@ -1,8 +1,8 @@
-"""Domain names: text that people type, the canonical `name`, and wire form. Pure.
+"""Convert domain names between typed text, the canonical `name`, and wire form. Pure.
 
-A `name` is a str: absolute, lowercase, ends in a dot, escaped as dnspython prints it. Only `parse` and `from_wire` make
-names; all other code trusts them. Names inside rdata differ only in that they keep their capital letters (RFC 4343
-4.1). They are made by `parse_in_rdata` and `from_rdata_at`. Labels with a zero byte are refused, because PowerDNS's
+A `name` is a str: absolute, lowercase, with a final dot, escaped as in dnspython's output. Only `parse` and `from_wire`
+create names; all other code trusts them. Names inside rdata differ only in that they keep their capital letters (RFC
+4343 4.1). `parse_in_rdata` and `from_rdata_at` create them. Labels with a zero byte are rejected, because PowerDNS's
 LMDB keys cannot contain them.
 """
 
@@ -33,7 +33,7 @@ _ESCAPED_SPACE = re.compile(r"\\(.)", re.DOTALL)
 def escape_spaces(text: str) -> str:
     r"""Return the text with `\032` for an escaped space, and `\DDD` for other escaped white space (RFC 1035 5.1).
 
-    Go programs write `\ `, which has the same meaning, but code that splits a text into words would split it there.
+    Go programs write `\ `, which has the same meaning, but code that splits a text into fields would split it there.
     """
     if "\\" not in text:
         return text
@@ -43,8 +43,8 @@ def escape_spaces(text: str) -> str:
 def parse(text: str, origin: str | None = None) -> str:
     """Parse a typed name. Raise BadName if it is invalid.
 
-    A name without a final dot is relative to `origin`, or absolute if there is no origin. `@` is the origin itself.
-    Unicode is converted to its IDNA form (UTS 46).
+    A name without a final dot is relative to `origin`, or absolute without an origin. `@` is the origin itself. Unicode
+    is converted to IDNA (UTS 46).
     """
     text = _strip_blanks(text)
     if len(text) > MAX_TEXT:
@@ -67,7 +67,7 @@ def parse(text: str, origin: str | None = None) -> str:
 
 
 def parse_in_rdata(text: str, origin: str | None = None) -> str:
-    """Parse a name in rdata and keep its capital letters. Raise BadName as `parse` does."""
+    """Parse a name in rdata, keeping its capital letters. Raise the errors of `parse`."""
     name, text = parse(text, origin), _strip_blanks(text)
     lowered = text.lower()
     if text == lowered:
@@ -103,7 +103,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """Return the labels of `text` with their capitals, and True if it ends in a dot. Raise BadName if it is invalid."""
+    """Split text into labels with their capitals, and True if it ends in a dot. Raise BadName if it is invalid."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""
@@ -189,7 +189,7 @@ def _check_lengths(labels_: tuple[bytes, ...], text: str) -> str:
 
 
 def labels(name: str) -> tuple[bytes, ...]:
-    """Return the labels of a name without the root, leftmost first. Labels of a name in rdata keep their capitals."""
+    """Return a name's labels without the root, leftmost first. Labels of a name in rdata keep their capitals."""
     if name == ROOT:
         return ()
     if "\\" not in name:
@@ -212,12 +212,12 @@ def _escape_label(label: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def to_wire(name: str) -> bytes:
-    """Return the uncompressed wire form with the final zero byte."""
+    """Return a name's uncompressed wire form, including the final zero byte."""
     return b"".join(bytes((len(label),)) + label for label in labels(name)) + b"\0"
 
 
 def from_wire(wire: bytes) -> str:
-    """Parse an uncompressed name that fills all of `wire`. Raise BadName if the bytes are not such a name."""
+    """Parse an uncompressed name that fills `wire` exactly. Raise BadName if it is invalid."""
     name, end = from_wire_at(wire, 0)
     if end != len(wire):
         raise BadName(text=wire.hex(), reason=gettext("extra bytes follow the name"))
@@ -225,13 +225,13 @@ def from_wire(wire: bytes) -> str:
 
 
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Return the uncompressed name at an offset of `wire` and the offset after it. Raise BadName if it is invalid."""
+    """Parse the uncompressed name at an offset. Return it and the offset after it. Raise BadName if it is invalid."""
     # Lengths of labels are below 64, and no escape has a capital letter.
     return from_rdata_at(wire.translate(_LOWER), at)
 
 
 def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Parse a name as `from_wire_at` does, but keep its capital letters. Raise BadName if it is invalid."""
+    """Parse a name as in `from_wire_at`, but keep its capital letters. Raise BadName if it is invalid."""
     found: list[bytes] = []
     try:
         while length := wire[at]:
@@ -271,7 +271,7 @@ def is_within(name: str, zone: str) -> bool:
 
 
 def relative_text(name: str, zone: str) -> str:
-    """Return a name relative to its zone, as pages show it, such as `@` or `www`."""
+    """Format a name relative to its zone, for pages, such as `@` or `www`."""
     if name == zone:
         return "@"
     if zone == ROOT:
@@ -280,17 +280,17 @@ def relative_text(name: str, zone: str) -> str:
 
 
 def before_full_stop(name: str) -> str:
-    """Return a name without its final dot, for the end of a sentence. The root keeps its dot."""
+    """Return a name without its final dot, for use at the end of a sentence. The root keeps its dot."""
     return name.removesuffix(ROOT) or ROOT
 
 
 def owner_text(name: str, zone: str) -> str:
-    """Return a name relative to its zone, in its own script, as pages show it, such as `@`, `www` or `bücher`."""
+    """Format a name relative to its zone and in its own script, for pages, such as `@`, `www` or `bücher`."""
     return "@" if name == zone else display(relative_text(name, zone) + ".")[:-1]
 
 
 def display(name: str) -> str:
-    """Return the name with international labels in their own script."""
+    """Return the name with internationalized labels in their own script."""
     if "xn--" not in name:
         return name
     import idna

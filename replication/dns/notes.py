@@ -1,6 +1,6 @@
-"""The data of an RRset that isn't part of DNS: tags, and a comment and a spelling for each value. Pure.
+"""Define an RRset's notes, which aren't DNS data: tags, and a comment and a spelling for each value. Pure.
 
-Nodes never get this data. It is defined in this package because it belongs to the RRset in storage, comparisons and
+Nodes never receive this data. It is defined in this package because it belongs to the RRset in storage, comparisons and
 publications.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Tags, sorted, and pairs of a value and its comment, sorted by the value's text. Empty notes are falsy.
+    """Sorted tags, and pairs of a value and its comment, sorted by value. Empty notes are falsy.
 
     `spellings` are pairs of a value and the text that a client of API v1 sent for it, if the text differs, such as
-    `"grüß"` or one string of 300 characters. Clients compare the text that they sent with the text that they get. No
-    other interface shows a spelling.
+    `"grüß"` or one string of 300 characters. Clients compare the text that they sent with the text that they receive.
+    No other interface shows a spelling.
     """
 
     tags: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Notes:
         comments: Mapping[str, str] | None = None,
         spellings: Mapping[str, str] | None = None,
     ) -> "Notes":
-        """Return notes with these tags, comments and spellings, sorted. Empty comments are left out."""
+        """Create notes from tags, comments and spellings in any order. Empty comments are left out."""
         found = () if comments is None else sorted((value, text) for value, text in comments.items() if text)
         return cls(tuple(sorted(set(tags))), tuple(found), tuple(sorted((spellings or {}).items())))
 
@@ -47,7 +47,7 @@ class Notes:
         return next((text for noted, text in self.comments if noted == value), "")
 
     def of_values(self, values: Collection[str]) -> "Notes":
-        """Return the notes with only those comments and spellings whose value is in `values`."""
+        """Return the notes, with comments and spellings only for `values`."""
         comments = tuple(pair for pair in self.comments if pair[0] in values)
         spellings = tuple(pair for pair in self.spellings if pair[0] in values)
         if (len(comments), len(spellings)) == (len(self.comments), len(self.spellings)):
@@ -55,7 +55,7 @@ class Notes:
         return Notes(self.tags, comments, spellings)
 
     def rename_values(self, rename: Callable[[str], str]) -> "Notes":
-        """Return the notes with renamed values. Spellings of changed values are dropped."""
+        """Return the notes with renamed values. Renamed values lose their spellings."""
         if not self.comments and not self.spellings:
             return self
         comments = {rename(value): text for value, text in self.comments}
@@ -63,7 +63,7 @@ class Notes:
         return Notes(self.tags, tuple(sorted(comments.items())), spellings)
 
     def merge_with(self, other: "Notes") -> "Notes":
-        """Merge two notes. If both have a comment or spelling for a value, use the one of this object."""
+        """Merge both notes. If both have a comment or spelling for a value, this object's takes precedence."""
         if not other:
             return self
         comments = {**dict(other.comments), **dict(self.comments)}
@@ -71,11 +71,11 @@ class Notes:
         return Notes.create({*self.tags, *other.tags}, comments, spellings)
 
     def with_tags(self, tags: Collection[str]) -> "Notes":
-        """Return the notes with exactly these tags."""
+        """Return the notes with these tags instead of their own."""
         return replace(self, tags=tuple(sorted(set(tags))))
 
     def with_spellings(self, spellings: Mapping[str, str]) -> "Notes":
-        """Return the notes with exactly these spellings."""
+        """Return the notes with these spellings instead of their own."""
         return replace(self, spellings=tuple(sorted(spellings.items())))
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Notes:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Notes":
-        """Read notes from the result of `to_json`. Other members are ignored."""
+        """Read notes from `to_json` output. Other members are ignored."""
         if "tags" not in obj and "value_comments" not in obj and _SPELLINGS not in obj:
             return NO_NOTES
         comments, spellings = (tuple(sorted(obj.get(key, {}).items())) for key in ("value_comments", _SPELLINGS))
@@ -103,15 +103,15 @@ NO_NOTES = Notes()
 
 
 def format_notes(notes: Notes) -> str:
-    """Format notes as one line of JSON, or "" if there are none."""
+    """Format notes as one line of JSON, or as "" if they are empty."""
     return json.dumps(notes.to_json(), ensure_ascii=False) if notes else ""
 
 
 def parse_notes(text: str) -> Notes:
-    """Parse notes. This is the inverse of `format_notes`."""
+    """Parse the output of `format_notes`."""
     return Notes.from_json(json.loads(text)) if text else NO_NOTES
 
 
 def notes_without_spellings(text: str) -> str:
-    """Return formatted notes without spellings, in the form that people see."""
+    """Return formatted notes without spellings, as shown to users."""
     return format_notes(parse_notes(text).without_spellings) if _SPELLINGS in text else text

@@ -1,7 +1,7 @@
-"""A fast check that an answer in wire form is exactly an RRset, for plain cases only. Pure.
+"""Check quickly if an answer in wire form is exactly a given RRset, for simple cases only. Pure.
 
 A node queries everything that a push touched. Parsing each answer in full with dnspython costs more than the rest of
-the push. Here "yes" is certain, and "no" only means that the answer has to be parsed in full.
+the push. True is certain here, but False only means that the answer has to be parsed in full.
 """
 
 import struct
@@ -21,7 +21,7 @@ _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
 def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[bytes]) -> bool:
     """Return True only if the answer section is exactly this RRset, and the packet is valid up to the section's end.
 
-    `rdata` is in wire form, without compression and without duplicates.
+    `rdata` is in uncompressed wire form, without duplicates.
     """
     try:
         _, flags, questions, answers, _, _ = _HEADER.unpack_from(packet)

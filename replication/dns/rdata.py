@@ -1,9 +1,9 @@
-"""Rdata: canonical presentation text, and wire form. Pure.
+"""Convert rdata between canonical presentation text and wire form. Pure.
 
-Canonical text is what dnspython prints, with absolute names. `parse` makes it from text that people type; all other
-code trusts it. Names in it keep their capital letters (RFC 4343 4.1), but letter case makes no difference: comparisons
-of values use `fold`. Common types go through `rdata_forms`, the rest through dnspython, which is imported only then, so
-that an agent without such types saves the memory.
+Canonical text is dnspython's output, with absolute names. `parse` creates it from typed text; all other code trusts it.
+Names in it keep their capital letters (RFC 4343 4.1), but letter case makes no difference: comparisons of values use
+`fold`. Common types are handled by `rdata_forms`, the rest by dnspython. dnspython is imported only when needed, to
+save memory in agents without such types.
 """
 
 import binascii
@@ -47,32 +47,32 @@ MAX_TEXT = 4 * MAX_RDATA
 
 
 def check_type(type: int) -> None:
-    """Raise BadRdata with the reason if a zone cannot contain this type."""
+    """Raise BadRdata with the reason if zones can't contain this type."""
     reason = refusal(type)
     if reason is not None:
         raise BadRdata(type=type, text="", reason=reason)
 
 
 def parse(type: int, text: str, origin: str | None = None) -> str:
-    """Return the canonical text of typed rdata. Relative names are below `origin`. Raise BadRdata if it is invalid."""
+    """Convert typed rdata to canonical text. Relative names are below `origin`. Raise BadRdata if it is invalid."""
     check_type(type)
     return from_wire(type, _encode(type, names.escape_spaces(text).strip(), origin))
 
 
 def parse_signature(text: str, origin: str | None = None) -> str:
-    """Return an RRSIG's canonical text, for presigned zones (`parse` refuses it). Raise BadRdata if it is invalid."""
+    """Convert a presigned zone's RRSIG, which `parse` rejects, to canonical text. Raise BadRdata if it is invalid."""
     return from_wire(rdtypes.RRSIG, _encode(rdtypes.RRSIG, text.strip(), origin))
 
 
 def to_wire(type: int, text: str) -> bytes:
-    """Return the uncompressed wire form of a canonical text."""
+    """Convert canonical text to uncompressed wire form."""
     return _encode(type, text, None)
 
 
 def from_wire(type: int, wire: bytes) -> str:
-    """Return the canonical text of uncompressed wire bytes.
+    """Convert uncompressed wire form to canonical text.
 
-    Raise BadRdata if they are not exactly one rdata of the type.
+    Raise BadRdata if the bytes are not exactly one rdata of the type.
     """
     form = FORMS.get(type)
     try:
@@ -85,7 +85,7 @@ def from_wire(type: int, wire: bytes) -> str:
 
 
 def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> list[bytes]:
-    """Return the wire forms of an RRset for nodes, from its canonical texts.
+    """Convert an RRset's canonical texts to the wire forms for nodes.
 
     Capital letters in names are kept, with one exception: PowerDNS signs names of all types in lowercase, but
     validators check some types unchanged. Types of that kind are sent in lowercase if PowerDNS has to sign them, and
@@ -98,7 +98,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
-    """Return the host names in a canonical rdata that must exist for the record to work."""
+    """Return the host names in canonical rdata that must exist for the record to work."""
     field = _TARGET_FIELD.get(type)
     if field is None:
         return ()
@@ -110,7 +110,7 @@ def targets(type: int, text: str) -> tuple[str, ...]:
 
 
 def fold(type: int, text: str) -> str:
-    """Return a canonical text with lowercase names. Values that are equal in DNS have equal results."""
+    """Convert names in a canonical text to lowercase. Values that are equal in DNS have equal results."""
     if type not in _NAMES_AT:
         return text
     lowered, words = text.lower(), _NAMES_AT[type]
@@ -122,7 +122,7 @@ def fold(type: int, text: str) -> str:
 
 
 def fold_all(type: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the canonical texts of one type, folded as by `fold`."""
+    """Fold canonical texts of one type (see `fold`)."""
     if type not in _NAMES_AT:
         return tuple(texts)
     return tuple([fold(type, text) for text in texts])
@@ -172,10 +172,7 @@ WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
-    """Return a canonical rdata with `rename` applied to each host or mailbox name.
-
-    The caller must parse the result again.
-    """
+    """Apply `rename` to each host or mailbox name in canonical rdata. The caller must parse the result again."""
     fields: tuple[int, ...] = _OTHER_NAMES.get(type, ())
     if targets(type, text):
         fields = (_TARGET_FIELD[type],)
@@ -226,9 +223,9 @@ def _describe(type: int, text: str, reason: str) -> str:
 
 
 def _encode_generic(type: int, text: str) -> bytes:
-    r"""Encode the generic form of RFC 3597, `\# length hex`. Raise BadRdata if it is invalid.
+    r"""Encode RFC 3597's generic form, `\# length hex`. Raise BadRdata if it is invalid.
 
-    Rdata of known types is decoded, so that malformed rdata is refused too.
+    Rdata of known types is also decoded, to reject malformed rdata.
     """
     fields = text.split()
     try:
@@ -258,10 +255,10 @@ def _encode_generic(type: int, text: str) -> bytes:
 
 @cache
 def _take_any_ech() -> None:
-    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only clients of the host interpret them.
+    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only the host's clients interpret them.
 
-    dnspython itself refuses bytes with a wrong length prefix. Without this change, some zones that PowerDNS serves
-    could not be imported.
+    dnspython itself rejects bytes with a wrong length prefix. Some zones that PowerDNS serves could then not be
+    imported.
     """
     import dns.immutable
     import dns.rdata

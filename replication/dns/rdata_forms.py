@@ -1,7 +1,7 @@
-"""Rdata of the common types, and of types that dnspython does not know, without dnspython.
+"""Encode and decode rdata of the common types, and of types that dnspython lacks, without dnspython.
 
-A *form* turns presentation text into wire bytes and back: `encode` accepts text that people type, `decode` prints the
-canonical text. Both raise ValueError with a message for people. `rdata` chooses the form, or dnspython.
+A *form* turns presentation text into wire bytes and back: `encode` accepts typed text, and `decode` returns the
+canonical text. Both raise ValueError with a message for the user. `rdata` chooses the form, or dnspython.
 
     type                         wire form
     A, AAAA                      4 or 16 address bytes
@@ -80,9 +80,9 @@ class AddressForm:
 
 @dataclass(frozen=True)
 class FieldsForm:
-    """A form of numbers and names in a fixed order. `fields` are pairs: a title, and `name`, `u16`, `u32` or `seconds`.
+    """A form with numbers and names in a fixed order. `fields` pairs each title with `name`, `u16`, `u32` or `seconds`.
 
-    Parentheses and comments as in zone files are skipped.
+    Parentheses and comments are skipped, as in zone files.
     """
 
     fields: tuple[tuple[str, str], ...]
@@ -160,8 +160,8 @@ class StringsForm:
     """The form of TXT and SPF.
 
     Text that starts with a quote is a sequence of quoted strings, as in a zone file, optionally in parentheses. Any
-    other text is one string exactly as typed, including spaces and semicolons, because that is what people mean by
-    `v=spf1 mx -all`. Strings over 255 bytes are cut into strings of 255.
+    other text is one string exactly as typed, including spaces and semicolons, because that is the intended meaning of
+    `v=spf1 mx -all`. Strings over 255 bytes are split into strings of 255.
     """
 
     def encode(self, text: str, origin: str | None) -> bytes:
@@ -203,7 +203,7 @@ def _escape(string: bytes) -> str:
 
 
 def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
-    """Return the strings of `"one" "two" ; comment`. Raise ValueError unless `closing` follows the last string."""
+    """Parse the strings in `"one" "two" ; comment`. Raise ValueError unless `closing` follows the last string."""
     strings: list[bytes] = []
     at = 0
     while match := _QUOTED.match(text, at):
@@ -215,7 +215,7 @@ def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
 
 
 def _unescape(text: str) -> bytes:
-    r"""Return the bytes of a text with `\DDD` and `\X` escapes, encoded as UTF-8. Raise ValueError for a bad escape."""
+    r"""Decode `\DDD` and `\X` escapes, and encode the text as UTF-8. Raise ValueError for an invalid escape."""
     if "\\" not in text:
         return text.encode()
     out = bytearray()

@@ -1,4 +1,4 @@
-"""Record types: numbers and mnemonics, the types that PowerDNS serves, and the reasons to refuse others. Pure."""
+"""Define record types: numbers and mnemonics, the types that PowerDNS serves, and why others are rejected. Pure."""
 
 from replication.errors import BadRdata
 from replication.message_texts import gettext, gettext_noop
@@ -37,7 +37,7 @@ _REFUSED: dict[int, str] = {
 
 
 def type_to_text(type: int) -> str:
-    """Return the mnemonic of a type, such as `A`, `HTTPS` or `ALIAS`, or `TYPE1234` if it has none."""
+    """Return a type's mnemonic, such as `A`, `HTTPS` or `ALIAS`, or `TYPE1234` if it has none."""
     known = _MNEMONICS.get(type)
     if known is not None:
         return known
@@ -47,9 +47,9 @@ def type_to_text(type: int) -> str:
 
 
 def type_from_text(text: str) -> int:
-    """Return the number of a mnemonic or `TYPEnnn` in any letter case. Meta types (ANY) are included.
+    """Return the number for a mnemonic or `TYPEnnn`, in any letter case. Meta types (ANY) are included.
 
-    Raise BadRdata if the text is no type.
+    Raise BadRdata if the text isn't a record type.
     """
     known = _SERVED.get(text)
     if known is not None:
@@ -70,7 +70,7 @@ def type_from_text(text: str) -> int:
 
 
 def refusal(type: int) -> str | None:
-    """Return the reason that records of this type cannot be in a zone, or None if they can."""
+    """Return the reason why zones can't contain records of this type, or None if they can."""
     if type in SERVED_TYPES:
         return None
     if type in _REFUSED:

@@ -1,4 +1,4 @@
-"""The RRset (the unit of edits, comparisons and pushes), a change of an RRset, and a zone's serial. Pure."""
+"""Define RRsets (the unit of edits, comparisons and pushes), RRset changes, and SOA serials. Pure."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ Key = tuple[str, int]  # owner name and type, which identify an RRset in its zon
 
 @dataclass(frozen=True, slots=True)
 class RRset:
-    """A name, type, TTL, and rdata as canonical texts, sorted by wire form, without duplicates.
+    """A name, type and TTL, plus rdata as canonical texts, sorted by wire form, without duplicates.
 
     Names in rdata keep their capital letters, which make no difference in DNS: two RRsets that differ only in capitals
     have the same `folded`. `disabled` is the part of `rdata` that is stored but not served.
@@ -41,7 +41,7 @@ class RRset:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The rdata that nodes get, without disabled values."""
+        """The rdata to send to nodes, without disabled values."""
         if not self.disabled:
             return self.rdata
         return tuple(text for text in self.rdata if text not in self.disabled)
@@ -60,7 +60,7 @@ class RRset:
         return replace(self, rdata=ordered, disabled=tuple(text for text in ordered if text in off), notes=notes)
 
     def without(self, texts: Iterable[str]) -> "RRset | None":
-        """Return the RRset without these canonical rdata, ignoring letter case. Return None if no rdata is left."""
+        """Return the RRset without these canonical rdata, ignoring letter case. Return None if it becomes empty."""
         left = rdata.not_among(self.type, self.rdata, texts)
         if not left:
             return None
@@ -88,13 +88,13 @@ class RRset:
 
     @classmethod
     def from_json(cls, name: str, type: int, obj: Mapping[str, Any]) -> "RRset":
-        """Read an RRset from the result of `to_json`."""
+        """Read an RRset from `to_json` output."""
         notes = Notes.from_json(obj)
         return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"], notes)
 
 
 def json_text(rrset: RRset | None) -> str:
-    """Return `to_json` as text, or `null` for None."""
+    """Return the RRset's `to_json` as text, or `null` for None."""
     return "null" if rrset is None else f"{{{rrset.json_members}}}"
 
 
@@ -122,10 +122,10 @@ def make(  # noqa: PLR0913  # the fields of an RRset
     origin: str | None = None,
     notes: Notes = NO_NOTES,
 ) -> RRset:
-    """Create an RRset from text that a person typed. Raise BadName, BadRdata or BadRRset if a part is invalid.
+    """Create an RRset from text that a user typed. Raise BadName, BadRdata or BadRRset if a part is invalid.
 
     `disabled` lists rdata that are also in `rdata_texts`. The last of several duplicates is kept, with its capitals.
-    Notes about values that the RRset doesn't have are dropped. `notes` refers to values by their canonical text.
+    Notes on values that the RRset doesn't have are dropped. `notes` refers to values by their canonical text.
     """
     owner = names.parse(name, origin)
     rdata.check_type(type)
@@ -149,9 +149,9 @@ def make(  # noqa: PLR0913  # the fields of an RRset
 
 
 def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
-    """Return the RRset with the current RRset's spellings, except for values that have a new spelling.
+    """Return the RRset with the spellings of `current`, except for values that have a new spelling.
 
-    Only API v1 uses spellings, so a change through another interface must not drop them.
+    Only API v1 uses spellings. A change through another interface must not drop them.
     """
     if not current.notes.spellings:
         return rrset
@@ -161,7 +161,7 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 
 
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
-    """Return the notes of the values in `texts`, with the values spelled as in `texts`."""
+    """Return the notes on the values in `texts`. Values are spelled as in `texts`."""
     if notes.comments and type in rdata.WITH_NAMES:
         spelled = {rdata.fold(type, text): text for text in texts}
         notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))
@@ -203,9 +203,9 @@ def _bad(rrset: RRset, reason: str) -> BadRRset:
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """A SOA serial: 32 bits that are compared by RFC 1982.
+    """A SOA serial: a 32-bit number that is compared as in RFC 1982.
 
-    Two serials exactly 2**31 apart are neither smaller nor greater.
+    If two serials are exactly 2**31 apart, neither is greater.
     """
 
     value: int
@@ -230,5 +230,5 @@ class Serial:
 
     @property
     def next(self) -> "Serial":
-        """The smallest greater serial. 0 is skipped, because tools treat it as `unset`."""
+        """The next serial. 0 is skipped, because tools treat it as `unset`."""
         return Serial((self.value + 1) % 2**32 or 1)

@@ -1,8 +1,8 @@
-"""TTLs of a presigned zone, as its signer set them. Pure.
+"""Find the TTLs in a presigned zone that its signer set. Pure.
 
-A signature has the TTL of the RRset that it signs, and states that TTL in its fourth field (RFC 4034 sections 3 and
+A signature has the TTL of the RRset that it signs, and repeats that TTL in its fourth field (RFC 4034 sections 3 and
 3.1.4). In the panel all signatures of a name are one RRset with one TTL, and PowerDNS serves NSEC, NSEC3 and NSEC3PARAM
-with the SOA's minimum. Programs that verify a zone compare these TTLs, and secondaries answer with them.
+with the SOA's minimum. Programs that verify a zone compare these TTLs, and secondaries use them in answers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ _TYPES = {mnemonic: type for type, mnemonic in _MADE.items()}
 
 
 def ttl_of_signature(text: str) -> int:
-    """Return the original TTL in the presentation format of an RRSIG."""
+    """Parse the original TTL from an RRSIG's rdata in presentation format."""
     return int(text.split(" ", 4)[3])
 
 
 class SignedTtls:
-    """The TTLs that the signatures of a zone state. `signatures` are the owners of RRSIGs with their texts.
+    """The TTLs stated in a zone's signatures. `signatures` pairs each owner of RRSIGs with their texts.
 
-    Nearly all records of a chain have one TTL, so only the exceptions are stored.
+    Nearly all records of a chain have the same TTL, so only the exceptions are stored.
     """
 
     def __init__(self, signatures: Iterable[tuple[str, Sequence[str]]]) -> None:
@@ -39,7 +39,7 @@ class SignedTtls:
             self._others[owner.lower(), type] = ttl
 
     def ttl_of(self, owner: str, type: int, ttl: int, wire: bytes) -> int:
-        """Return the signer's TTL of a record that PowerDNS serves with `ttl`. `wire` is the record's rdata."""
+        """Return the TTL that the signer set for a record that PowerDNS serves with `ttl`. `wire` is its rdata."""
         if type == rdtypes.RRSIG:
             return int.from_bytes(wire[4:8])
         if type in _MADE:

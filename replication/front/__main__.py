@@ -1,14 +1,14 @@
 """The front's command line.
 
-python -m replication.front conf   --config FILE     print dnsdist's configuration, each line with its reason python -m
-replication.front write  --config FILE     write the configuration, if dnsdist would start with it python -m
-replication.front run    --config FILE     write the configuration, and maintain the rotation until stopped;
-                                                     a front that enrolled also serves the panel
-python -m replication.front start  --config FILE     become dnsdist, with the written configuration python -m
-replication.front xdp    --config FILE     let dnsdist get questions with AF_XDP; run as root python -m
-replication.front status --config FILE     print each backend's position and numbers as JSON python -m replication.front
-enroll --panel URL --code CODE --dir DIR python -m replication.front join   --panel URL --code CODE [...]     enroll,
-configure, and write the units
+python -m replication.front conf   --config FILE     print dnsdist's configuration, each line with its reason
+python -m replication.front write  --config FILE     write the configuration, after dnsdist has checked it
+python -m replication.front run    --config FILE     write the configuration, and maintain the rotation until
+                                                     stopped; an enrolled front also serves the panel
+python -m replication.front start  --config FILE     replace this process with dnsdist, using the configuration
+python -m replication.front xdp    --config FILE     let dnsdist receive queries through AF_XDP; run as root
+python -m replication.front status --config FILE     print each backend's position and numbers as JSON
+python -m replication.front enroll --panel URL --code CODE --dir DIR
+python -m replication.front join   --panel URL --code CODE [...]     enroll, configure, and write the units
 """
 
 import argparse
@@ -39,7 +39,7 @@ WAIT_SECONDS = 0.25
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command. Return 0 on success or 130 after Ctrl-C. For an expected error, print it and return 1."""
+    """Run a command. Return 0 on success or 130 after Ctrl-C. For an expected error, print it and return 1."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger().addHandler(RECENT_LOG)
@@ -80,7 +80,7 @@ def _once(config: FrontConfig, command: str) -> None:
 
 
 def _start(path: Path) -> None:
-    """Replace this process with dnsdist. First wait until the panel has named nodes."""
+    """Wait until the panel has chosen nodes, then replace this process with dnsdist."""
     while not (config := read_config(path)).backends:
         time.sleep(WAIT_SECONDS)
     front = Front(config)

@@ -1,13 +1,13 @@
-"""The agent of an enrolled front: it gets the panel's pushes to nodes, and acknowledges them once they are proved.
+"""Receive the panel's pushes on an enrolled front, and acknowledge them once they are proved.
 
-1. The front receives a segment. The zones that it changes are held: dnsdist asks nodes for them instead of its cache
-   (`bypass`).
-2. The nodes behind the front get the segment from the panel, as usual. The front acknowledges it as soon as each node
-   in rotation proves that it has the segment, and a question through dnsdist proves that too.
+1. The front receives a segment. It holds the zones that the segment changes: dnsdist queries nodes for them instead of
+   using its cache (`bypass`).
+2. The nodes behind the front receive the segment from the panel, as usual. The front acknowledges it as soon as each
+   node in rotation proves that it has the segment, and a query through dnsdist proves it too.
 3. From then on no node that lacks the segment gets into rotation.
 
-So *in sync* has the same meaning for a front as for a node: no client gets an older answer here. A front stores no
-zones. It reads from a segment only its zones and its end position. It needs no chunks of a snapshot.
+Therefore *in sync* has the same meaning for a front as for a node: no client gets an older answer here. A front stores
+no zones. It reads only the zones and the end position from a segment. It needs no chunks of a snapshot.
 """
 
 import json
@@ -101,7 +101,7 @@ class FrontAgent:
     def serve(self, stop: threading.Event) -> None:
         """Serve the panel, and keep the rotation and the held zones up to date until `stop` is set.
 
-        Starting or stopping doesn't affect dnsdist.
+        dnsdist runs independently of this call.
         """
         self._write()
         logger.info("started front=%s position=%s", self._config.identity.node, self._taken or "none")
@@ -118,8 +118,8 @@ class FrontAgent:
     def take(self, body: bytes | BinaryIO) -> Ack:
         """Accept segments and hold their zones from now on. Return the newest ack after at most WAIT_SECONDS.
 
-        Raise NotServed while nothing is proved, Gap for a missing segment, WrongEpoch or WrongCluster for a foreign
-        one, and the errors of `open_segments`.
+        Raise NotServed while nothing is proved, Gap for a missing segment, WrongEpoch or WrongCluster for another log's
+        or panel's segment, and the errors of `open_segments`.
         """
         with self._pushing:
             taken, zones = self._taken, set[str]()
@@ -145,7 +145,7 @@ class FrontAgent:
             return self._wait()
 
     def offer(self, name: str, sealed: bytes) -> Sequence[int]:
-        """Accept the offer of a snapshot. Return no chunks, because none is needed.
+        """Accept a snapshot offer. Return no chunk numbers, because a front needs no chunks.
 
         Raise BadSnapshot, BadSignature or WrongCluster if the snapshot isn't for this front.
         """
@@ -158,7 +158,7 @@ class FrontAgent:
         return ()
 
     def install(self, name: str) -> Ack:
-        """Treat all zones as changed up to this snapshot. Raise BadSnapshot if not offered. Return the newest ack."""
+        """Treat all zones as changed up to this snapshot. Return the newest ack. Raise BadSnapshot if not offered."""
         with self._pushing:
             if name not in self._offered:
                 raise BadSnapshot(reason="it was not offered")
@@ -178,7 +178,7 @@ class FrontAgent:
     def set_up(self, settings: FrontSettings) -> None:
         """Apply these settings to the rotation and to dnsdist.
 
-        If the installed dnsdist would not start with them, keep the former settings and raise BadBytes.
+        If the installed dnsdist rejects them, restore the previous settings and raise BadBytes.
         """
         with self._turn:
             before, front = self._config, self._front
@@ -231,7 +231,7 @@ class FrontAgent:
         return front
 
     def _write(self) -> None:
-        """Write dnsdist's configuration once the panel has named nodes. Raise BadBytes if dnsdist refuses it."""
+        """Write dnsdist's configuration once the panel has chosen nodes. Raise BadBytes if dnsdist rejects it."""
         if self._config.backends:
             self._front.write()
 
@@ -246,7 +246,7 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Treat every zone as changed if nodes have changes that the panel did not announce to this front."""
+        """Treat all zones as changed if nodes have changes that the panel hasn't pushed to this front for a while."""
         taken = self._taken
         is_told = served is None or (
             taken is not None and served.epoch == taken.epoch and served.sequence <= taken.sequence
@@ -276,16 +276,16 @@ class FrontAgent:
         partial.replace(path)  # not synced: a front that is behind gets the segments again
 
     def _wait(self) -> Ack:
-        """Wait until the last push is proved, at most WAIT_SECONDS. Return the newest ack."""
+        """Wait for the proof of the last push, at most WAIT_SECONDS. Return the newest ack."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not self._prove() and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
         return self.ack()
 
     def _prove(self) -> bool:
-        """Query the front and store the proved position. Return True if everything that was pushed is proved.
+        """Query the front and store the proved position. Return True if everything pushed so far is proved.
 
-        Before the front asks through dnsdist, `_look` corrects dnsdist's held zones and nodes.
+        Before the query through dnsdist, `_look` corrects dnsdist's held zones and nodes.
         """
         looked = self._look()
         served, taken = looked.served if looked else None, self._taken
@@ -304,7 +304,7 @@ class FrontAgent:
             return self._verified == self._taken
 
     def _explain(self) -> str:
-        """Return the reason that the front doesn't answer with everything that was pushed, or ""."""
+        """Return the reason why the front doesn't answer with everything pushed so far, or ""."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
             return "the panel has named no nodes yet"
@@ -322,7 +322,7 @@ class FrontAgent:
         return ""
 
     def _older(self) -> str:
-        """Return the reason that clients can get an older answer than the acknowledged one, or ""."""
+        """Return the reason why clients can get answers older than the acknowledged position, or ""."""
         looked, verified = self._looked, self._verified
         late = [name for name, verdict in looked.verdicts.items() if verdict.is_older(verified)] if looked else []
         without = f"without {', '.join(late)} too few nodes would be left"
@@ -336,7 +336,7 @@ class FrontAgent:
                 self._prove()
 
     def _counters(self) -> Counters:
-        """Read and store dnsdist's numbers. Return them as a node's counters. Raise NotServed if that fails."""
+        """Read and store dnsdist's counters. Return them as a node's counters. Raise NotServed on failure."""
         self._numbers = found = self._front.numbers()
         return Counters(
             at=time.time(),
@@ -356,7 +356,7 @@ class FrontAgent:
         )
 
     def _read_position(self) -> tuple[Position | None, _Digests]:
-        """Return the position and digests that an earlier process accepted, or None and _NO_DIGESTS."""
+        """Load the position and digests that an earlier process accepted, or return None and _NO_DIGESTS."""
         try:
             message = json.loads((self._config.state_dir / POSITION_FILE).read_text())
             main, records = (bytes.fromhex(digest) for digest in message["digests"])

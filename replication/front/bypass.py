@@ -1,8 +1,8 @@
-"""Recently changed zones that bypass dnsdist's cache, so that nodes are asked. Pure.
+"""Make recently changed zones bypass dnsdist's cache, so that nodes are queried. Pure.
 
-A node's answer from before a change can reach dnsdist and its cache after the zone's old answers were purged there. So
-a changed zone is *held*. The hold begins before any node can answer with the change, and ends when no older answer can
-still be on its way. While a zone is held, no question for it is answered from the cache and no answer is cached
+A node's answer from before a change can reach dnsdist and its cache after the zone's old answers were purged there.
+Therefore a changed zone is *held*. The hold begins before any node can answer with the change. It ends when no older
+answer can still be on its way. While a zone is held, dnsdist doesn't use the cache for its queries and answers
 (`SkipCacheAction`). At the end, old answers of the zone are purged from the cache, and only then is the cache used
 again.
 
@@ -37,7 +37,7 @@ def rule_of(zones: Iterable[str]) -> str:
 
 
 class Bypass:
-    """The held zones, each with the position that changed it. Times are of a monotonic clock."""
+    """The held zones, each with the position of its change. Times are from a monotonic clock."""
 
     def __init__(self, seconds: float = HOLD_SECONDS) -> None:
         self._seconds = seconds
@@ -47,7 +47,7 @@ class Bypass:
         return len(self._entries)
 
     def zones(self, without: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the sorted held zones except the zones in `without`. If all zones are held, return only EVERYTHING."""
+        """Return the held zones except those in `without`, sorted. If all zones are held, return only EVERYTHING."""
         bypassed = self._entries.keys() - set(without)
         return (EVERYTHING,) if EVERYTHING in bypassed else tuple(sorted(bypassed))
 
@@ -64,7 +64,7 @@ class Bypass:
     def settle(self, served: Position | None, now: float) -> None:
         """Record that all nodes in rotation have this position.
 
-        Zones that are held for this position, or an earlier one, stay held for another HOLD_SECONDS.
+        Zones held for this position or an earlier one stay held for another HOLD_SECONDS.
         """
         for entry in self._entries.values():
             reached = entry.since is None or (

@@ -1,4 +1,4 @@
-"""The settings for a front's dnsdist and their reasons, independent of the configuration format. Pure.
+"""Decide the settings for a front's dnsdist, with reasons, independently of the configuration format. Pure.
 
 Values that the front's agent relies on are marked `must`.
 """
@@ -44,7 +44,7 @@ ROTATION = "must: a dnsdist that starts anew begins with those out of rotation t
 
 
 class Secrets(NamedTuple):
-    """Secrets that only dnsdist and the agent on the same machine know."""
+    """Secrets shared only by dnsdist and the agent on the same machine."""
 
     console_key: str  # 32 bytes in Base64
     api_key: str
@@ -52,7 +52,7 @@ class Secrets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """The installed dnsdist release, and the kernel features that dnsdist can use on this machine."""
+    """The installed dnsdist release, and the kernel features that it can use on this machine."""
 
     release: Release
     queues: int = 0  # the interface's queues that bypass the kernel; 0: none
@@ -60,14 +60,14 @@ class Means:
 
 
 class Line(NamedTuple):
-    """A configuration line with its reason. If the text is empty, the reason explains why the line is missing."""
+    """A configuration line with its reason. If its text is empty, the reason explains why the line is missing."""
 
     text: str
     reason: str
 
 
 class Policy(NamedTuple):
-    """The policy with which dnsdist chooses a backend."""
+    """A dnsdist policy for choosing a backend."""
 
     name: str
     reason: str
@@ -75,7 +75,7 @@ class Policy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """An encrypted protocol that clients can use. Without addresses, the reason explains why it is not offered."""
+    """An encrypted protocol for clients. If it has no addresses, the reason explains why it is not offered."""
 
     protocol: str
     call: str
@@ -85,7 +85,7 @@ class Offered:
 
     @property
     def is_https(self) -> bool:
-        """True for HTTP/1 and HTTP/2, which need a path in dnsdist's configuration."""
+        """True for DNS over HTTP/1 and HTTP/2, which needs a path in dnsdist's configuration."""
         return self.protocol == "DoH"
 
     @property
@@ -95,7 +95,7 @@ class Offered:
 
 
 def explain_lines(lines: Iterable[Line], opening: str) -> str:
-    """Format configuration lines, each below its reason. `opening` begins a comment. A repeated reason is left out."""
+    """Format configuration lines, each below its reason. Reasons start with `opening`; repeated ones are left out."""
     text, previous = [], ""
     for line in lines:
         text.append("" if line.reason == previous else f"{opening}{line.reason}\n")
@@ -105,19 +105,19 @@ def explain_lines(lines: Iterable[Line], opening: str) -> str:
 
 
 def needs_restart(before: str, after: str) -> bool:
-    """Return True if dnsdist has to restart to apply the text `after` instead of `before`."""
+    """Return True if dnsdist must be restarted to apply the configuration text `after` instead of `before`."""
     return before.partition(LIVE)[0] != after.partition(LIVE)[0]
 
 
 def policy(backends: Sequence[Backend]) -> Policy:
-    """Return dnsdist's policy for choosing among these backends."""
+    """Return the dnsdist policy for choosing among these backends."""
     if len({backend.weight for backend in backends}) > 1:
         return Policy("wrandom", "by weight")
     return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield each configured protocol, without addresses if dnsdist lacks it. Yield none without a certificate."""
+    """Yield each configured protocol, without addresses if dnsdist lacks it. Without a certificate, yield none."""
     if not config.tls_certificate:
         return
     # Browsers learn of HTTP/3 only from this header.
@@ -136,5 +136,5 @@ def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offer
 
 
 def _at(listen: Iterable[Endpoint], port: int) -> Iterator[Endpoint]:
-    """Yield the same addresses with another port, without duplicates."""
+    """Yield these endpoints with another port, without duplicates."""
     yield from dict.fromkeys(Endpoint(endpoint.address, port) for endpoint in listen)

@@ -1,7 +1,7 @@
-"""A dnsdist on this machine: its program, its console and its counters.
+"""Control a dnsdist on this machine: its program, its console and its counters.
 
-The program itself sends console commands (`dnsdist -e`), so their encryption always matches the installed release,
-however dnsdist was built. One call takes 30 ms, and is made only if something has to change.
+The installed program sends the console commands (`dnsdist -e`). Their encryption therefore always matches the installed
+release, however dnsdist was built. A call takes 30 ms, and is made only if something has to change.
 """
 
 import http.client
@@ -45,7 +45,7 @@ class ServerNumbers:
 
     @property
     def is_down(self) -> bool:
-        """True if the backend does not answer dnsdist's check."""
+        """True if the backend fails dnsdist's health check."""
         return self.state == "down"
 
 
@@ -88,14 +88,14 @@ class Dnsdist:
         return parse_release(self._run("--version").stdout)
 
     def check(self, conf: Path) -> None:
-        """Raise BadBytes with dnsdist's message if dnsdist would not start with this configuration."""
+        """Raise BadBytes, with dnsdist's message, if dnsdist can't start with this configuration."""
         done = self._run("-C", str(conf), "--check-config")
         if done.returncode:
             reason = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
             raise BadBytes(what="dnsdist.conf", reason=reason)
 
     def execute(self, lua: str, *, conf: Path) -> None:
-        """Execute Lua in the dnsdist that runs with this configuration. Raise NotServed if that fails.
+        """Execute Lua in the dnsdist that runs with this configuration. Raise NotServed on failure.
 
         The output must confirm the execution, because the program also exits with success if the key is wrong or
         dnsdist exits in between.
@@ -106,16 +106,16 @@ class Dnsdist:
             raise NotServed(question="dnsdist's console", expected="that it is done", found=found)
 
     def shut_down(self, *, conf: Path) -> None:
-        """Stop the dnsdist that runs with this configuration. Raise NotServed if that fails."""
+        """Stop the dnsdist that runs with this configuration. Raise NotServed on failure."""
         self.execute("local ends = true", conf=conf)
         self._run("-C", str(conf), "-e", "shutdown()")  # after this call there is no output
 
     def read_configuration(self) -> Configured:
-        """Return the backends and the rules of the running dnsdist. Raise NotServed without an answer."""
+        """Return the running dnsdist's backends and rules. Raise NotServed if it doesn't answer."""
         return self._ask(_read_configured, "/api/v1/servers/localhost")
 
     def numbers(self) -> Numbers:
-        """Return the counters of the running dnsdist. Raise NotServed if it doesn't answer."""
+        """Return the running dnsdist's counters. Raise NotServed if it doesn't answer."""
         return self._ask(_numbers, "/api/v1/servers/localhost", "/jsonstat?command=stats")
 
     def _ask(self, decode: Callable[..., T], *paths: str) -> T:

@@ -1,7 +1,7 @@
-"""The `dnsdist.conf` of a front: one line for each setting, with its reason. Pure.
+"""Render a front's `dnsdist.conf`: one line for each setting, with its reason. Pure.
 
-The file is Lua, which dnsdist 1.7 and later read. `dnsdist_yaml` writes the same settings as YAML. Console commands to
-a running dnsdist are always Lua, and are in this module.
+The file is Lua, which dnsdist 1.7 and later can read. `dnsdist_yaml` writes the same settings as YAML. Console commands
+for a running dnsdist are always Lua, and are defined in this module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ _REASON = "\n-- "
 
 
 def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
-    """Render the text of `dnsdist.conf`."""
+    """Render `dnsdist.conf`."""
     blocks = (_process(config, secrets), _listeners(config, means), _rules(config, means))
     fixed = "".join(explain_lines(block, _REASON) for block in blocks)
     live = explain_lines(_backends(config), _REASON)
@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
 
 
 def rotation_text(out: Iterable[str]) -> str:
-    """Return the Lua text that takes these backends, by name, out of rotation when dnsdist starts."""
+    """Return the Lua code that takes these backends, by name, out of rotation when dnsdist starts."""
     names = ", ".join(f"[{_quote_lua(name)}]=true" for name in sorted(out))
     return (
         "-- Out of rotation when this was written.\n"
@@ -39,12 +39,12 @@ def rotation_text(out: Iterable[str]) -> str:
 
 
 def server_id(backend: Backend) -> str:
-    """Return the id of this backend in dnsdist's console."""
+    """Return this backend's id in dnsdist's console."""
     return str(uuid5(NAMESPACE_OID, f"dnspanel front {backend.name} {backend.endpoint} {backend.weight}"))
 
 
 def new_server(backend: Backend) -> str:
-    """Return the call that creates this backend."""
+    """Return the Lua call that creates this backend."""
     return (
         f'newServer({{address="{backend.endpoint}", name="{backend.name}", id="{server_id(backend)}", '
         f'weight={backend.weight}, checkName="{POSITION_ZONE}", checkType="TXT", mustResolve=true, checkInterval=1, '
@@ -54,24 +54,24 @@ def new_server(backend: Backend) -> str:
 
 
 def remove_servers(names: Iterable[str]) -> list[str]:
-    """Return the calls that remove the backends with these names."""
+    """Return the Lua calls that remove the backends with these names."""
     return [_for_servers(name, "rmServer(server)") for name in sorted(names)]
 
 
 def take_down_servers(names: Iterable[str]) -> list[str]:
-    """Return the calls that mark the backends with these names as down, so that no thread of dnsdist asks them."""
+    """Return the Lua calls that mark these backends as down. No dnsdist thread then queries them."""
     return [_for_servers(name, "server:setDown()") for name in sorted(names)]
 
 
 def server_policy(backends: Sequence[Backend]) -> str:
-    """Return the call that sets the policy for choosing a backend."""
+    """Return the Lua call that sets the policy for choosing a backend."""
     return f"setServerPolicy({decisions.policy(backends).name})"
 
 
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
-    """Return the call that creates a rule with this UUID, which holds these zones.
+    """Return the Lua call that adds a rule, with this UUID, to hold these zones.
 
-    The rule makes held zones bypass the cache, for questions and answers.
+    Because of the rule, queries and answers for held zones bypass the cache.
     """
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)
@@ -79,7 +79,7 @@ def hold_rule(zones: Iterable[str], rule_id: str) -> str:
 
 
 def expunge(zones: Iterable[str]) -> list[str]:
-    """Return the calls that purge these zones from the cache."""
+    """Return the Lua calls that purge these zones from the cache."""
     names = list(zones)
     cache = 'getPool(""):getCache()'
     if EVERYTHING in names:
@@ -156,7 +156,7 @@ def _for_servers(name: str, call: str) -> str:
 
 
 def _suffixes(names: Iterable[str]) -> str:
-    """Return a selector that matches these names and all names below them."""
+    """Return a dnsdist selector that matches these names and all names below them."""
     return f"{_SUFFIXES}({{{', '.join(map(_quote_lua, names))}}})"
 
 

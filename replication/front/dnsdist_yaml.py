@@ -1,7 +1,7 @@
-"""The `dnsdist.yml` of a front, which dnsdist reads from 2.0 on, with the same settings as `dnsdist_conf`. Pure.
+"""Render a front's `dnsdist.yml`, for dnsdist 2.0 and later, with the same settings as `dnsdist_conf`. Pure.
 
-Values are written as JSON, which is also YAML. A backend is one line, so that a restarted front can find out which
-backends were out of rotation.
+Values are written as JSON, which is also YAML. A backend is one line. This lets a restarted front find the backends
+that were out of rotation.
 """
 
 import json
@@ -19,7 +19,7 @@ _CACHE, _XSK = "answers", "packets"
 
 
 def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[str] = ()) -> str:
-    """Render the text of `dnsdist.yml`. The backends named in `out` start out of rotation."""
+    """Render `dnsdist.yml`. The backends named in `out` start out of rotation."""
     fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config, means)))
     policy = decisions.policy(config.backends)
     live = _key("load_balancing_policies", [_field("default_policy", policy.name, policy.reason)])
@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[
 
 
 def out_in(text: str, backends: Iterable[Backend]) -> frozenset[str]:
-    """Return the names of the backends that are out of rotation in a `dnsdist.yml`."""
+    """Return the names of those backends that are out of rotation in this `dnsdist.yml` text."""
     lines = frozenset(text.splitlines())
     return frozenset(each.name for each in backends if _backend(each, is_out=True).text in lines)
 
@@ -136,7 +136,7 @@ def _backend(backend: Backend, *, is_out: bool) -> Line:
 
 
 def _key(name: str, lines: Iterable[Line]) -> str:
-    """Return one key of the file with its fields or items."""
+    """Format a key of the file with its fields or items."""
     return f"\n{name}:\n{explain_lines(lines, '  # ')}"
 
 

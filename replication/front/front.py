@@ -1,4 +1,4 @@
-"""A front as a whole: it writes dnsdist's configuration, and regularly corrects dnsdist's rotation and cache."""
+"""Run a front: write dnsdist's configuration, and regularly correct dnsdist's rotation and cache."""
 
 import base64
 import json
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The result of a check (`look`), after dnsdist was adjusted to it."""
+    """The result of a check (`look`), after which dnsdist was adjusted."""
 
     verdicts: Mapping[str, Verdict]
     # All nodes that dnsdist may query have this position. None if one doesn't answer, or if there are none.
@@ -65,10 +65,10 @@ class Looked:
 
 
 class Front:
-    """One front. Threads must not share it.
+    """One front. Not thread-safe.
 
-    Without `bypass` the front doesn't know which zones change, so the whole cache is emptied whenever a node gets
-    changes.
+    Without `bypass` the front doesn't know which zones change, so the whole cache is emptied whenever the rotation or a
+    node's position changes.
     """
 
     def __init__(self, config: FrontConfig, bypass: Bypass | None = None) -> None:
@@ -100,9 +100,9 @@ class Front:
 
     @property
     def means(self) -> Means:
-        """The installed release and kernel features, cached until another dnsdist is started.
+        """The installed release and kernel features, cached until another dnsdist starts.
 
-        Raises NotServed if the dnsdist program fails, or BadBytes if its output is not understood.
+        Raises NotServed if the dnsdist program fails, or BadBytes for unexpected output.
         """
         if self._means is None:
             release = self._dnsdist.release()
@@ -114,18 +114,18 @@ class Front:
 
     @property
     def conf_path(self) -> Path:
-        """The path of the configuration that the installed dnsdist reads. Raises the errors of `means`."""
+        """The path of the configuration file that the installed dnsdist reads. Raises the errors of `means`."""
         return self._config.yaml_path if self.means.release.reads_yaml else self._config.conf_path
 
     def conf(self) -> str:
-        """Return the text of the configuration file for the installed dnsdist. Raise the errors of `means`."""
+        """Render the configuration file for the installed dnsdist. Raise the errors of `means`."""
         return self._render(self.means)
 
     def write(self) -> bool:
         """Write dnsdist's configuration.
 
         Return True if dnsdist has to restart to use it. A running dnsdist is then stopped. If only the nodes changed,
-        the next `look` sends them to the running dnsdist. If the installed dnsdist would not start with the
+        the next `look` applies them to the running dnsdist. If the installed dnsdist can't start with the
         configuration, raise BadBytes and change nothing.
         """
         self._check_tls()
@@ -152,8 +152,8 @@ class Front:
     def start_path(self) -> Path:
         """Write dnsdist's configuration and return the path to start it with. Raise the errors of `write`.
 
-        Leave AF_XDP out if dnsdist can start only without it. To find out, open dnsdist's AF_XDP sockets for a trial.
-        The trial waits while another process uses them.
+        Leave AF_XDP out if dnsdist can't start with it. To find out, open dnsdist's AF_XDP sockets for a test. The test
+        waits while another process uses them.
         """
         self._refused_path.unlink(missing_ok=True)
         self._means = None
@@ -178,14 +178,13 @@ class Front:
                 return
 
     def close(self) -> None:
-        """Stop asking backends."""
+        """Stop querying backends."""
         self._threads.shutdown()
 
     def look(self, now: float) -> Looked:
         """Query every backend once, make dnsdist use those that are allowed to answer, and return the result.
 
-        dnsdist's state is compared with the wanted state each time, so that restarts and manual changes are also
-        corrected.
+        dnsdist's state is compared with the wanted state each time. This also corrects restarts and manual changes.
         """
         positions = self.positions()
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}
@@ -206,7 +205,7 @@ class Front:
         return Looked(verdicts, served, "")
 
     def verify_position(self) -> Position:
-        """Return the position that an ordinary client gets through the front. Raise NotServed without an answer."""
+        """Return the position that clients see through the front. Raise NotServed without an answer."""
         endpoint = self._config.listen[0]
         address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(endpoint.address, endpoint.address)
         found = position_at(Endpoint(address, endpoint.port), ANSWER_SECONDS)
@@ -215,7 +214,7 @@ class Front:
         return found
 
     def positions(self) -> dict[str, Position | None]:
-        """Query each backend. Return the position that it proves, or None for a backend that doesn't answer."""
+        """Query each backend. Return the proved positions by name, with None for backends that don't answer."""
         backends = self._config.backends
         found = list(self._threads.map(self._position_of, backends))
         positions = dict(zip((backend.name for backend in backends), found, strict=True))
@@ -241,7 +240,7 @@ class Front:
             raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
 
     def _renewed_tls(self) -> _Stamps:
-        """Return the stamps of a changed certificate and key, or () if dnsdist doesn't have to reload them."""
+        """Return the file stamps of a changed certificate and key, or () if dnsdist doesn't need to reload them."""
         stamps = tuple(map(_stamp, filter(None, (self._config.tls_certificate, self._config.tls_key))))
         if stamps in (self._tls_told, self._tls_unfit):
             return ()
@@ -254,7 +253,7 @@ class Front:
         return stamps
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
-        """Make dnsdist ask the right nodes, and drop outdated answers. Raise NotServed if dnsdist fails."""
+        """Make dnsdist query the right nodes, and drop outdated answers. Raise NotServed if dnsdist fails."""
         found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
@@ -284,7 +283,7 @@ class Front:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
-        """Return the commands that replace dnsdist's nodes with the nodes of the configuration."""
+        """Return the commands that replace dnsdist's backends with those in the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
         # Removed nodes are no longer checked. Threads that get the change late must not query them either.
@@ -294,7 +293,7 @@ class Front:
         return [*commands, server_policy(self._config.backends)] if commands else []
 
     def _hold(self, bypass: Bypass, found: Configured, over: Sequence[str]) -> list[str]:
-        """Return the commands that make held zones bypass the cache, and that purge and release zones in `over`."""
+        """Return the commands that make held zones bypass the cache, and purge and release the zones in `over`."""
         present = {rule for rule in found.rules if rule.startswith(RULES)}
         bypassed = bypass.zones(without=over)
         rule = rule_of(bypassed) if bypassed else ""
@@ -312,7 +311,7 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Write the list of backends that are out of rotation, so that a restarted dnsdist starts with it."""
+        """Write the list of backends that are out of rotation. dnsdist uses this list after a restart."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
         text = rotation_text(self._out)
@@ -337,18 +336,18 @@ class Front:
 
     @property
     def _refused_path(self) -> Path:
-        """The file with the reason why dnsdist could not use AF_XDP at its last start.
+        """The file with the reason why dnsdist couldn't use AF_XDP at its last start.
 
-        The file exists only after such a failure.
+        It exists only after such a failure.
         """
         return self._config.state_dir / "no-af-xdp"
 
     def _other_path(self) -> Path:
-        """Return the path of the configuration in the other format, which other releases of dnsdist read."""
+        """Return the path of the configuration in the other format, for other dnsdist releases."""
         return self._config.conf_path if self.means.release.reads_yaml else self._config.yaml_path
 
     def _check(self, suffix: str) -> None:
-        """Raise BadBytes unless the installed dnsdist would start with the new configuration.
+        """Raise BadBytes unless the installed dnsdist can start with the new configuration.
 
         The check leaves out AF_XDP. dnsdist opens AF_XDP sockets even for a check, and only one process can have them,
         so the check would fail while dnsdist runs.
@@ -361,7 +360,7 @@ class Front:
     def _check_queues(self) -> None:
         """Raise BadBytes unless the installed dnsdist can open the interface's queues.
 
-        Wait for another process that uses the queues, and afterwards until the queues are free again.
+        If another process uses the queues, wait for it. Afterwards, wait until the queues are free again.
         """
         give_up_at = time.monotonic() + BUSY_SECONDS
         while True:
@@ -376,7 +375,7 @@ class Front:
         time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
-        """Write the configuration again after another dnsdist release has started."""
+        """Write the configuration again if another dnsdist release has started."""
         if running == self._running:
             return
         self._running = running
@@ -386,12 +385,12 @@ class Front:
             self.write()
 
     def _say(self, trouble: str) -> None:
-        """Log a problem once when it starts, and once when it is over."""
+        """Log a problem once when it starts, and once when it ends."""
         self._troubles.say("dnsdist", trouble, time.monotonic())
 
 
 def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
-    """Return the position that this server proves over DNS, or None if there is no valid answer."""
+    """Return the position that this server proves over DNS, or None without a valid answer."""
     try:
         answer = ask(endpoint.address, endpoint.port, POSITION_ZONE, rdtypes.TXT, seconds)
         rrset = rrset_in(answer, POSITION_ZONE, rdtypes.TXT)
@@ -403,7 +402,7 @@ def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """Return a value that changes when a file is replaced, or () for a missing file."""
+    """Return a value that changes when the file is replaced, or () if the file is missing."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -419,7 +418,7 @@ def _key(backend: Backend) -> tuple[str, str, int]:
 def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
     """Return the lowest position of the nodes in rotation, or None.
 
-    None means that no node is in rotation, that one did not answer, or that their histories of the log differ.
+    The result is None if no node is in rotation, one didn't answer, or their histories of the log differ.
     """
     found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
     answered = [position for position in found if position is not None]
@@ -429,7 +428,7 @@ def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Po
 
 
 def _secrets(config: FrontConfig) -> Secrets:
-    """Return this front's secrets, which are created at the first use. Raise BadBytes if their file is invalid."""
+    """Load this front's secrets, or create them at the first use. Raise BadBytes if their file is invalid."""
     path = config.state_dir / SECRETS_FILE
     if path.exists():
         try:

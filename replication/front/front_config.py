@@ -1,9 +1,9 @@
-"""A front's configuration: a TOML file.
+"""Read a front's configuration from a TOML file.
 
     front.toml               every key, with its default if there is one
     ---------------------    -----------------------------------------------------------------
     state_dir                the front's directory: dnsdist.conf, rotation, secrets; must belong to dnsdist's user
-    listen                   addresses where questions arrive: ["192.0.2.1:53", "[2001:db8::1]:53"]
+    listen                   addresses where queries arrive: ["192.0.2.1:53", "[2001:db8::1]:53"]
     cores = 1                listeners of each address
     minimum = 1              number of backends that stay in rotation, even if they are late
     most_behind = 0          changes that a backend can lack for any time
@@ -24,7 +24,7 @@
     [[backends]]             one for each node
     name                     the node's name
     address                  "192.0.2.53:53"
-    weight = 1               its share of questions, relative to other backends
+    weight = 1               its share of queries, relative to other backends
 
 For an enrolled front the panel sets the nodes, and all keys from `minimum` to `cache_entries`:
 
@@ -99,25 +99,25 @@ class FrontConfig:
 
     @property
     def conf_path(self) -> Path:
-        """The path of the configuration for a dnsdist that reads Lua."""
+        """The path of the configuration for dnsdist releases that read Lua."""
         return self.state_dir / "dnsdist.conf"
 
     @property
     def yaml_path(self) -> Path:
-        """The path of the configuration for a dnsdist that reads YAML. Only one of the two files exists."""
+        """The path of the configuration for dnsdist releases that read YAML. Only one of the two files exists."""
         return self.state_dir / "dnsdist.yml"
 
     @property
     def rotation_dir(self) -> Path:
         """The directory that dnsdist reads after its Lua configuration.
 
-        Its `rotation.conf` lists backends out of rotation.
+        Its file `rotation.conf` lists the backends that are out of rotation.
         """
         return self.state_dir / "rotation"
 
     @property
     def identity(self) -> Identity:
-        """The identity of this front. Raises BadConfig if the front did not enroll."""
+        """This front's identity. Raises BadConfig if the front hasn't enrolled."""
         if self.enrolled is None:
             raise BadConfig(["identity_dir is missing: run `python -m replication.front enroll` first"])
         return self.enrolled
@@ -140,7 +140,7 @@ class FrontConfig:
 
 
 def read_config(path: Path) -> FrontConfig:
-    """Read the configuration from a file. Raise BadConfig with all errors at once."""
+    """Read the configuration file. Raise BadConfig with all errors at once."""
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
@@ -169,13 +169,13 @@ def read_config(path: Path) -> FrontConfig:
 
 
 def with_settings(config: FrontConfig, settings: FrontSettings) -> FrontConfig:
-    """Return the configuration with the panel's settings."""
+    """Return the configuration with the panel's settings applied."""
     numbers = {name: getattr(settings, name) for name in RANGES}
     return replace(config, backends=settings.backends, settings_digest=settings.digest, **numbers)
 
 
 def _as_kept(config: FrontConfig) -> FrontConfig:
-    """Return the configuration with the panel's last settings, if any. Raise BadConfig if they are invalid."""
+    """Apply the panel's last settings, if any, to the configuration. Raise BadConfig if they are invalid."""
     path = config.state_dir / SETTINGS_FILE
     try:
         return with_settings(config, FrontSettings.from_json(json.loads(path.read_text()))) if path.exists() else config
@@ -184,7 +184,7 @@ def _as_kept(config: FrontConfig) -> FrontConfig:
 
 
 def _simple(values: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """Return the numbers and texts of the right type, and add errors to `faults`. `state_dir` stays a text."""
+    """Return the numbers and texts that have the right type, and add errors to `faults`. `state_dir` remains text."""
     kinds: dict[str, type] = {
         field.name: type(field.default) for field in fields(FrontConfig) if field.name not in _NOT_IN_FILE
     } | {"state_dir": str}
@@ -274,7 +274,7 @@ def _out_of_range(taken: Mapping[str, Any]) -> Iterator[str]:
 def _clashes(taken: Mapping[str, Any]) -> Iterator[str]:
     """Yield an error for each port that two kinds of listeners use.
 
-    dnsdist's own check doesn't open listeners, and over UDP two listeners would share one port.
+    dnsdist's own check doesn't open listeners, and over UDP two listeners can share one port without an error.
     """
     ports = {field.name: taken.get(field.name, field.default) for field in fields(FrontConfig)}
     for one, other in (("dot_port", "doh_port"), ("doq_port", "doh3_port")):  # over TCP, and over UDP

@@ -1,4 +1,4 @@
-"""The HTTP server that answers the panel's requests to a front (`protocol`), over `replication.agent.channel`."""
+"""Serve the panel's HTTP requests to a front (`protocol`), over `replication.agent.channel`."""
 
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ class Parts:
 
 
 class FrontServer(PanelServer):
-    """The front's server for the panel. A stuck client occupies only one thread."""
+    """The front's server for the panel. A stuck client blocks only one thread."""
 
     def __init__(self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path) -> None:
         self.parts = parts

@@ -1,4 +1,4 @@
-"""The command that makes a server a front: enrollment, configuration, and the two systemd units.
+"""Turn a server into a front: enrollment, configuration, and the two systemd units.
 
     /etc/dnspanel-front/front.toml       the front's configuration, which an operator can change
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
@@ -70,15 +70,15 @@ class Joining:
 
 
 def join(joining: Joining, *, say: Say) -> FrontConfig:
-    """Make the server a front: enroll it, write its configuration and units, and return the configuration.
+    """Turn the server into a front: enroll it, write its configuration and units, and return the configuration.
 
     1. Check that everything needed is present, before anything is written.
     2. Enroll, unless the server has enrolled with this code. This waits for a person's approval. Typed values that
-       contradict the panel are refused before an administrator approves.
+       contradict the panel are rejected before an administrator approves.
     3. Write front.toml, with the panel's address and ports, unless the file exists.
     4. Write the units. The caller starts them.
 
-    Raise CannotJoin or NotEnrolled if a step is refused, BadConfig for a bad front.toml, OSError if writing fails.
+    Raise CannotJoin or NotEnrolled if a step is rejected, BadConfig for a bad front.toml, OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
@@ -101,7 +101,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
 
 def write_units(joining: Joining, config: FrontConfig) -> None:
-    """Write the systemd unit of the front's agent, and the drop-in for dnsdist.service.
+    """Write the systemd unit for the front's agent, and a drop-in for dnsdist.service.
 
     The drop-in makes dnsdist use the front's configuration.
     """
@@ -144,9 +144,9 @@ def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple
 
 
 def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
-    """Return the listening addresses and the panel's address as texts to compare.
+    """Return the listening addresses and the panel's address as two texts to compare.
 
-    Return the same text twice if the panel's address is a listening address, or a wildcard address includes it.
+    Both texts are the same if the panel's address is a listening address, or if a wildcard address includes it.
     """
     known = Endpoint(settings.dns_address, settings.dns_port)
     if any(serves(parse_endpoint(text), known) for text in texts):
@@ -155,7 +155,7 @@ def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings, or the typed settings if an old panel sent none. Raise CannotJoin without either."""
+    """Return the panel's settings, or the typed ones if an old panel sent none. Raise CannotJoin without either."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -169,7 +169,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | tuple[str, ...]]:
-    """Return the initial values of front.toml. The front can listen at more addresses than the panel knows."""
+    """Return the initial values for front.toml. A front can listen on more addresses than the panel has stored."""
     return {
         "state_dir": str(joining.directory / "state"),
         "identity_dir": str(joining.identity),

@@ -1,4 +1,4 @@
-"""The version of the installed dnsdist, and the features that it was built with, from its own output. Pure."""
+"""Parse the installed dnsdist's version and build features from its own output. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -19,25 +19,25 @@ _FIRST_LATE_OVER_TCP = (2, 0)
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One dnsdist program."""
+    """An installed dnsdist release."""
 
     version: str  # "1.7.3"
     features: frozenset[str]  # dnsdist's names of features, without the parentheses after them
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """The major and minor version, for comparing releases."""
+        """The major and minor version as numbers, for comparisons."""
         major, minor = self.version.split(".")[:2]
         return int(major), int(minor)
 
     @property
     def reads_yaml(self) -> bool:
-        """True if the configuration is written as YAML. Otherwise it is Lua, which every release reads."""
+        """True if the configuration is written as YAML. Otherwise it is Lua, which all releases can read."""
         return self.numbers >= _FIRST_WITH_YAML and YAML in self.features
 
     @property
     def is_late_over_tcp(self) -> bool:
-        """True if rule changes in a running dnsdist can take effect late for TCP questions."""
+        """True if rule changes in a running dnsdist can take effect late for queries over TCP."""
         return self.numbers >= _FIRST_LATE_OVER_TCP
 
 

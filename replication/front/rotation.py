@@ -1,11 +1,11 @@
-"""The backends that are allowed to answer, judged by the positions that they prove over DNS. Pure.
+"""Choose the backends that are allowed to answer, based on the positions that they prove over DNS. Pure.
 
-A node's position zone contains the position of everything that it serves. So late nodes are recognized without the
-panel, by comparison with the newest position of all backends. A dead panel has no effect here.
+A node's position zone contains the position of everything that it serves. This shows late nodes without the panel: they
+are behind the newest position of all backends. If the panel is down, the rotation still works.
 
-- A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. The time counts from
-  when the first excess change was seen at another backend, so that a backend which follows a stream of changes is never
-  late, however fast the stream is.
+- A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. The time starts when the
+  first excess change is seen at another backend. A backend that follows a stream of changes is therefore never late,
+  however fast the stream is.
 - A backend that lacks more than `most_behind` changes leaves at once if it lacks what the front has reported to the
   panel (`Known.floor`). A backend that the panel takes out, or that is silent while others answer, also leaves at once.
 - A backend with another history of the log than most leaves after `behind_seconds`.
@@ -29,7 +29,7 @@ _MOST_STEPS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The limits that decide when a backend leaves the rotation."""
+    """The limits beyond which a backend leaves the rotation."""
 
     minimum: int
     most_behind: int
@@ -46,9 +46,9 @@ class Verdict:
     is_in: bool
 
     def is_older(self, floor: Position | None) -> bool:
-        """Return True if the backend is in rotation but lacks `floor`.
+        """Return True if the backend is in rotation but hasn't reached `floor`.
 
-        In that case clients can get an older answer than before.
+        Clients can then get older answers than before.
         """
         if floor is None or self.position is None or self.position.epoch != floor.epoch:
             return False
@@ -68,7 +68,7 @@ NOTHING_KNOWN = Known()
 
 
 class Rotation:
-    """The rotation, decided again each time the positions are read. `now` is a monotonic time."""
+    """The rotation, updated each time positions are read. `now` is a monotonic time."""
 
     def __init__(self, names: Sequence[str], rules: Rules) -> None:
         self._names, self._rules = names, rules
@@ -82,7 +82,7 @@ class Rotation:
     def see(
         self, positions: Mapping[str, Position | None], now: float, known: Known = NOTHING_KNOWN
     ) -> dict[str, Verdict]:
-        """Return the verdict on each backend. `positions` has None for a backend that did not answer."""
+        """Return a verdict for each backend. `positions` maps a backend that didn't answer to None."""
         answered = {name: found for name, found in positions.items() if found is not None}
         self._known.update(answered)
         self._follow(list(answered.values()), now)
@@ -103,7 +103,7 @@ class Rotation:
         return verdicts
 
     def _follow(self, positions: Sequence[Position], now: float) -> None:
-        """Update the epoch that most positions have, and its newest position."""
+        """Update the most common epoch among these positions, and its newest position."""
         votes = Counter(position.epoch for position in positions)
         if not votes:
             return

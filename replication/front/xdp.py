@@ -1,4 +1,4 @@
-"""AF_XDP on this machine: dnsdist gets an interface's packets without the kernel's network stack, if that is possible.
+"""Set up AF_XDP on this machine, if possible: dnsdist then gets packets without the kernel's network stack.
 
 `attach` needs root, and runs before each start of dnsdist. It loads a program and maps into the kernel, and pins them
 below /sys/fs/bpf/dnsdist, where dnsdist looks for them. dnsdist then puts its sockets into `xskmap`. Without sockets,
@@ -36,9 +36,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def queues_for(interface: str, release: Release) -> tuple[int, str]:
-    """Return the number of the interface's queues that dnsdist can read with AF_XDP.
+    """Return the number of the interface's queues that dnsdist can read through AF_XDP.
 
-    If there are none, return 0 and the reason, which is "" if no interface is configured.
+    If dnsdist can't use any, return 0 and the reason, which is "" if no interface is configured.
     """
     if not interface:
         return 0, ""
@@ -55,18 +55,18 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
 
 
 def is_busy(reason: str) -> bool:
-    """Return True if dnsdist's message `reason` reports that another process uses a queue.
+    """Return True if dnsdist's message `reason` says that another process uses a queue.
 
-    The message contains the text of the kernel's error, or its number in dnsdist 1.9.
+    The message contains the kernel's error text, or in dnsdist 1.9 the error number.
     """
     return f"error -{errno.EBUSY}" in reason or os.strerror(errno.EBUSY) in reason
 
 
 def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
-    """Let dnsdist get the interface's questions with AF_XDP. Return a text that describes the mode.
+    """Let dnsdist receive the interface's queries through AF_XDP. Return a text that describes the mode.
 
-    The interface's driver delivers the packets if it can. Otherwise the kernel does, after it has received the packet
-    ("generic"). Raise NotServed with the reason if neither is possible. The result of an earlier call is replaced.
+    The interface's driver delivers the packets if it can. Otherwise the kernel does so after receiving the packet
+    ("generic"). Raise NotServed with the reason if both fail. The result of an earlier call is replaced.
     """
     interface = config.xdp_interface
     queues = _queues(interface) if interface else 0
@@ -111,7 +111,7 @@ def _queues(interface: str) -> int:
 
 
 def _link(program: int, index: int, *, only_generic: bool) -> tuple[str, int]:
-    """Attach the program. Return the mode, and a descriptor that keeps it attached while it is open or pinned."""
+    """Attach the program. Return the mode, and a descriptor. The program stays attached while it is open or pinned."""
     if not only_generic:
         try:
             return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))
@@ -131,7 +131,7 @@ def _put_key(descriptor: int, key: bytes) -> None:
 
 
 def _load(code: bytes) -> int:
-    """Load the program and return its descriptor. Raise OSError with the end of the log if the kernel refuses it."""
+    """Load the program and return its descriptor. If the kernel rejects it, raise OSError with the end of the log."""
     kept, license_ = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"")
     log = ctypes.create_string_buffer(_LOG_BYTES)
     attributes = struct.pack(
@@ -157,7 +157,7 @@ def _pin(descriptor: int, path: Path) -> None:
 
 
 def _bpf(command: int, attributes: bytes) -> int:
-    """Call bpf(2). Return the new descriptor, or 0 for commands without one. Raise OSError if the call fails."""
+    """Call bpf(2). Return the new descriptor, or 0 for commands that return none. Raise OSError on failure."""
     kept = ctypes.create_string_buffer(attributes.ljust(128, b"\0"), 128)
     found = int(_libc.syscall(_SYSTEM_CALL[platform.machine()], command, kept, 128))
     if found < 0:
@@ -167,7 +167,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 
 def _give(state_dir: Path) -> None:
-    """Let the owner of the front's files use the pinned objects."""
+    """Give the owner of the front's files access to the pinned objects."""
     owner = state_dir.stat()
     for path in (PINS, *PINS.iterdir()):
         os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,4 +1,4 @@
-"""The program that the kernel runs for each packet of an interface: it selects packets for dnsdist. Pure.
+"""Create the program that the kernel runs for each packet of an interface, to select packets for dnsdist. Pure.
 
     packet                                                action
     --------------------------------------------------    -----------------------------------------------
@@ -78,9 +78,9 @@ class _Code:
 
 
 def encode_program(maps: Maps) -> bytes:
-    """Encode the instructions (see the module).
+    """Encode the program's instructions (see the module).
 
-    Register 6 has the program's argument, 7 the frame, 8 the frame's end.
+    Register 6 contains the program's argument, 7 the frame, 8 the frame's end.
     """
     code = _Code()
     code.add(_COPY, 6, 1)
@@ -126,7 +126,7 @@ def encode_program(maps: Maps) -> bytes:
 
 
 def encode_keys(listen: Sequence[Endpoint]) -> tuple[list[bytes], list[bytes]]:
-    """Encode the keys of the two address maps, for IPv4 and for IPv6."""
+    """Encode the keys of both address maps: IPv4, then IPv6."""
     keys4, keys6 = [], []
     for endpoint in listen:
         address = ipaddress.ip_address(endpoint.address)
@@ -150,7 +150,7 @@ def _pass_unless(code: _Code, load: int, at: int, value: int) -> None:
 
 
 def _make_key(code: _Code, *, at: int, address: int, words: int, port: int) -> None:
-    """Emit code that puts the key for the packet's destination on the stack, padded with zeros as in the maps."""
+    """Emit code that builds the key for the packet's destination on the stack, zero-padded as in the maps."""
     for word in range(0, 4 * words, 4):
         code.add(_LOAD32, 2, 7, address + word)
         code.add(_STORE32, 10, 2, at + word)

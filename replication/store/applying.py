@@ -1,4 +1,4 @@
-"""The writer of a segment's rows to the two files of a store: short transactions, in an order that survives a crash.
+"""Write a segment's rows to a store's two files: in short transactions, in an order that survives a crash.
 
 `store` explains that order and owns the files. This module doesn't open LMDB files.
 """
@@ -46,7 +46,7 @@ Watch = Callable[[Sequence[bytes]], None]
 
 
 def own_rows() -> Iterator[tuple[bytes, bytes]]:
-    """Yield keys and bodies of our own records: the records of the position zone, and the guard record after all zones.
+    """Yield keys and bodies of our own records: the position zone's records, and the guard record after all zones.
 
     Without the guard, PowerDNS's search for an NSEC owner would run past the end of the last zone.
     """
@@ -72,7 +72,7 @@ def _txt(text: str) -> bytes:
 
 
 class Application:
-    """The writing of one segment into a store. Call `run` once."""
+    """The application of one segment to a store. Call `run` only once."""
 
     def __init__(
         self,
@@ -105,15 +105,15 @@ class Application:
 
     @property
     def longest(self) -> Hold:
-        """The longest time that one of the files was locked."""
+        """The longest time that either file was locked."""
         return self._main.longest.or_hold(self._records.longest)
 
     def run(
         self, watch: Watch | None, release_pages: Callable[[], None], before_late: Callable[[], None] = lambda: None
     ) -> None:
-        """Write every operation, compare both digests, and commit the position last.
+        """Write all operations, compare both digests, and commit the position last.
 
-        `before_late` is called if operations on records must wait for a committed change of keys or metadata.
+        `before_late` is called when operations on records must wait for a committed change of keys or metadata.
         """
         for writer in (self._main, self._records):
             writer.release_pages_by(release_pages)
@@ -136,7 +136,7 @@ class Application:
         self._leave(current, last=True)
 
     def _leave(self, writer: "_Writer", *, last: bool = False) -> None:
-        """Commit the writer's rows. After its last operation, commit only if the digest matches the segment's."""
+        """Commit the writer's rows. After the file's last operation, first compare its digest with the segment's."""
         if writer is self._main and not writer.ops_left:
             writer.complete(self._segment.digest_main)
         elif not last:
@@ -150,7 +150,7 @@ class Application:
 
 
 def record_keys(run: Op | Puts) -> Sequence[bytes]:
-    """Return the keys of the rows in a run of operations. A deletion by prefix has none."""
+    """Return the keys of the rows in a run of operations. For a deletion by prefix, return no keys."""
     if isinstance(run, Puts):
         return [key for key, _ in run.rows]
     return () if run.kind is OpKind.DELETE_PREFIX else (run.key,)
@@ -162,7 +162,7 @@ def _is_known(main: Database, schema: Schema, zone_id: int) -> bool:
 
 
 class _Writer:
-    """A writer of one file, in transactions that each lock it for a limited time."""
+    """A writer for one file. Each of its transactions locks the file for a limited time."""
 
     def __init__(  # noqa: PLR0913  # a segment, and the file that takes it
         self,
@@ -208,7 +208,7 @@ class _Writer:
         self._release_pages = self._waiting.release_pages = release_pages
 
     def write(self, op: Op) -> None:
-        """Write one operation, in a new transaction if enough rows wait to be committed."""
+        """Write one operation. Start a new transaction first if enough rows wait to be committed."""
         self._enter(op.dbi, op.key)
         if op.kind is not OpKind.PUT and self._only_new_rows:
             raise BadSegment(reason="a segment of new zones deletes a row")
@@ -219,7 +219,7 @@ class _Writer:
         self.ops_left -= 1
 
     def write_puts(self, puts: Puts) -> None:
-        """Write many rows as `write` does, but in one call if no other rows can exist between them."""
+        """Write many rows as in `write`, but in one call if no other rows can exist between them."""
         is_small = len(puts.rows) < _SMALLEST_BATCH or puts.dbi in ATTACHED_TABLES
         if is_small or not self._add_run(puts):
             for key, body in puts.rows:
@@ -239,7 +239,7 @@ class _Writer:
             self.check_digest(expected)
 
     def complete(self, expected: bytes, *, own: Row | None = None, main_required: int | None = None) -> None:
-        """Commit the last rows together with the position, and with a record `own` that no digest includes."""
+        """Commit the last rows together with the position, plus a record `own` that is not part of any digest."""
 
         def complete_row(row: FileRow) -> FileRow:
             required = row.main_required if main_required is None else main_required
@@ -250,7 +250,7 @@ class _Writer:
         self._digest_at_end = 0
 
     def _enter(self, dbi: Dbi, key: bytes) -> None:
-        """Begin the operation on this key. If the key begins a new zone, the transaction can end before it."""
+        """Begin the operation on this key. If the key starts a new zone, the transaction can end before it."""
         if dbi is Dbi.RECORDS:
             _refuse_own_rows(key)
         group = _ATTACHED_GROUP if dbi in ATTACHED_TABLES else key[:4]
@@ -262,8 +262,8 @@ class _Writer:
     def _add_run(self, puts: Puts) -> bool:
         """Put the rows all at once and return True. If the result could be wrong, do nothing and return False.
 
-        Records are put at once only while PowerDNS doesn't find the last zone. Then the transaction can end after these
-        rows, and also before the first zone. Rows that are not in ascending order are never put at once.
+        Records are put at once only while PowerDNS can't find the last zone yet. Then the transaction can end after
+        these rows, and also before the first zone. Rows that are not in ascending order are never put at once.
         """
         rows, is_of_records = puts.rows, puts.dbi is Dbi.RECORDS
         first, last = rows[0][0], rows[-1][0]
@@ -283,8 +283,8 @@ class _Writer:
     def _add(self, op: Op) -> None:
         """Put or delete one row. The transaction can end after it, even inside a zone.
 
-        A zone that PowerDNS does not find yet, or no longer finds, can be split at any row. A served zone is split only
-        beyond ZONE_ROWS_IN_ONE rows, so that an ordinary change of a zone becomes visible at once.
+        A zone that PowerDNS can't find (yet, or any longer) can be split at any row. A served zone is split only beyond
+        ZONE_ROWS_IN_ONE rows, which keeps an ordinary change of a zone in one transaction.
         """
         self._waiting.add(op)
         self._rows_waiting += 1
@@ -312,7 +312,7 @@ class _Writer:
             self._waiting.remove_zone(op.key)
 
     def _keys_from(self, dbi: Dbi, start: bytes, prefix: bytes) -> list[bytes]:
-        """Return the first keys from `start` on that begin with `prefix`, at most _KEYS_AT_ONCE."""
+        """Return the keys, starting at `start`, that begin with `prefix`: at most _KEYS_AT_ONCE."""
         with self._database.env.begin() as txn, txn.cursor(db=self._database.tables[dbi]) as cursor:
             if not cursor.set_range(start):
                 return []
@@ -335,7 +335,7 @@ class _Writer:
         return replace(self._row, begun=max(self._row.begun, last), digest=digest % DIGEST_MODULUS)
 
     def _commit(self, expected: bytes | None, rewritten: Callable[[FileRow], FileRow], own: Row | None = None) -> None:
-        """Write the waiting rows, and the row with the file's state.
+        """Write the waiting rows, and the row that stores the file's state.
 
         Raise Busy if another process wrote the state row.
         """
@@ -387,5 +387,5 @@ def _refuse_own_rows(key: bytes) -> None:
 
 
 def _has_own_row(ascending: Sequence[Row]) -> bool:
-    """Return True if `_refuse_own_rows` refuses one of these keys."""
+    """Return True if `_refuse_own_rows` rejects one of these keys."""
     return ascending[-1][0] >= _OWN_ROWS or min(map(len, map(itemgetter(0), ascending))) < 4

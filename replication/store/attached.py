@@ -1,4 +1,4 @@
-"""Metadata and DNSSEC keys, which are attached to zones by name: the rows of a name, and their digests.
+"""Read and digest metadata and DNSSEC keys, which are attached to zones by name.
 
 PowerDNS finds metadata and keys by the index rows of a zone's name. Table `dnspanel_attached` of the main file has a
 row for every name to which we attached anything:
@@ -30,7 +30,7 @@ NOTHING: Digests = (0, 0)
 
 
 class IndexRow(NamedTuple):
-    """A row that maps a name to an object: its stored key and value, and the id of the object."""
+    """A row that maps a name to an object: its stored key and value, and the object's id."""
 
     key: bytes
     value: bytes
@@ -38,7 +38,7 @@ class IndexRow(NamedTuple):
 
 
 def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: bytes) -> Iterator[IndexRow]:
-    """Yield the index rows of the name whose keys begin with `prefix`."""
+    """Yield a name's index rows, whose keys begin with `prefix`."""
     with txn.cursor(db=main.tables[index]) as cursor:
         if not schema.has_header:
             found = cursor.set_key(prefix)
@@ -64,7 +64,7 @@ def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_i
 
 
 def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterator[tuple[Dbi, bytes, bytes]]:
-    """Yield the rows of a name's metadata and DNSSEC keys (table, key, body), each object before its index row."""
+    """Yield the rows of a name's metadata and DNSSEC keys (table, key, body). Each object precedes its index row."""
     prefix = schema.index_prefix(name)
     for dbi in ATTACHED:
         for row in list(index_rows(txn, main, schema, Dbi(dbi + 1), prefix)):
@@ -76,12 +76,12 @@ def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterat
 
 
 def digests_of(txn: Any, main: Database, prefix: bytes) -> Digests:
-    """Return the expected digests of a name's rows. Raise BadBytes if the stored value is invalid."""
+    """Return the expected digests of a name's rows. Raise BadBytes if their stored value is invalid."""
     return decode_digests(txn.get(prefix, db=main.attached))
 
 
 def decode_digests(value: bytes | None) -> Digests:
-    """Decode digests, the inverse of `encode_digests`. Return NOTHING for None. Raise BadBytes if they are invalid."""
+    """Decode the output of `encode_digests`. Return NOTHING for None. Raise BadBytes if the value is invalid."""
     if value is None:
         return NOTHING
     if len(value) != 2 * DIGEST_SIZE:
@@ -90,7 +90,7 @@ def decode_digests(value: bytes | None) -> Digests:
 
 
 def encode_digests(digests: Digests) -> bytes:
-    """Encode digests as the value of a row."""
+    """Encode digests for storage in a row."""
     return b"".join(map(digest_bytes, digests))
 
 
@@ -103,18 +103,18 @@ def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> No
 
 
 class AttachedChanges:
-    """The changes that a write transaction makes to the digests of names in the main file."""
+    """A write transaction's changes to the digests of names in the main file."""
 
     def __init__(self, main: Database, schema: Schema) -> None:
         self._main, self._schema = main, schema
         self._added: dict[bytes, list[int]] = {}
 
     def add(self, dbi: Dbi, key: bytes, body: bytes, digest: int) -> None:
-        """Record that a row with this key and body was added or deleted. `digest` is added to the sum."""
+        """Record that a row with this key and body was added or deleted, by adding `digest` to the name's sum."""
         self._added.setdefault(self._prefix(dbi, key, body), [0, 0])[column_of(dbi)] += digest
 
     def rows(self, txn: Any) -> list[tuple[bytes, bytes | None, bytes]]:
-        """Return the rows to put, or to delete (value None), based on the data that `txn` sees."""
+        """Return the rows to put, or to delete (value None), based on the data that `txn` can read."""
         found: list[tuple[bytes, bytes | None, bytes]] = []
         for prefix, (metadata, keys_) in self._added.items():
             before = digests_of(txn, self._main, prefix)
@@ -132,5 +132,5 @@ class AttachedChanges:
 
 
 def column_of(dbi: Dbi) -> int:
-    """Return the index (0 or 1) of the digest that includes the rows of this table."""
+    """Return the index (0 or 1) of the digest that covers this table's rows."""
     return 0 if dbi in (Dbi.METADATA, Dbi.METADATA_INDEX) else 1

@@ -1,4 +1,4 @@
-"""The state that all parts of a check share: the files that they read, and the results."""
+"""Hold the state shared by all parts of a check: the files that they read, and the results."""
 
 import threading
 from collections.abc import Generator, Iterator
@@ -32,7 +32,7 @@ Steps = Generator[None, None, None]
 
 
 class DivergedZone(NamedTuple):
-    """A zone that differs from what we wrote. Zone 0 is used for differences that belong to no single zone."""
+    """A zone that differs from our rows. Zone 0 has the differences that don't belong to a single zone."""
 
     zone_id: int
     name: str  # empty if the files no longer have the name
@@ -41,7 +41,7 @@ class DivergedZone(NamedTuple):
 
 @dataclass(slots=True)
 class CheckState:
-    """The state of a check of both files of a store. The check covers everything, or only some zones."""
+    """The state of a check of a store's two files. The check covers everything, or only some zones."""
 
     schema: Schema
     main: Database
@@ -53,7 +53,7 @@ class CheckState:
     share: float = 0.0  # of everything that was read
 
     def note(self, zone_id: int, name: str, reason: str) -> None:
-        """Record a diverged zone. Several reasons for one zone are joined."""
+        """Record a diverged zone. If a zone has several reasons, join them."""
         known = self.diverged.get(zone_id)
         if known is None:
             self.diverged[zone_id] = DivergedZone(zone_id, name, reason)
@@ -70,7 +70,7 @@ class CheckState:
 
     @contextmanager
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
-        """Yield read transactions of the main and the records file at the same position.
+        """Provide read transactions of the main file and the records file, both at the same position.
 
         Yield None if the files have no common position.
         """
@@ -80,11 +80,11 @@ class CheckState:
             yield None if is_moving or (any(rows) and common_position(*rows) is None) else (main, records)
 
     def row_id(self, key: bytes) -> int:
-        """Return the id in the key of an object's row."""
+        """Return the id in an object row's key."""
         return int.from_bytes(key, "big" if self.schema.has_header else "little")
 
     def name_in(self, value: bytes) -> str | None:
-        """Return the name in a zone's object, or None if the object is unreadable."""
+        """Return the name in a zone object, or None if the object is unreadable."""
         try:
             body = self.schema.unwrap(value)
             return native_name(body, self.schema.number) or decode_domain(body).name

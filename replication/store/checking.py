@@ -1,4 +1,4 @@
-"""A check that reads every row of a store and finds the rows that differ from what we wrote.
+"""Check every row of a store, to find the rows that another program changed.
 
 A check is a generator. It reads for about a millisecond between two of its steps, and its caller decides how long to
 rest. It can keep a read transaction open between steps, but not for more than ROWS_AT_ONCE rows, except inside one
@@ -8,12 +8,12 @@ After every commit of ours these conditions are true, and the check verifies the
 
 - records: the digests of a zone's rows add up to its running digest (`zone_digests`), because rows and digest change in
   one transaction;
-- main file: exactly the zones in that table have an object and a name there, as `Schema.zone_rows` makes them; no other
-  index row leads to a zone; and the metadata and keys of a zone add up to its digests for them (`attached`);
+- main file: exactly the zones in that table have an object and a name there, as `Schema.zone_rows` creates them; no
+  other index row leads to a zone; and the metadata and keys of a zone add up to its digests for them (`attached`);
 - the digest of each file is the sum over its contents.
 
 The main file is compared with the records file's table, so each part of that comparison waits until both files are
-complete at one position. There are no false alarms: the check sees either the state before or after any change of ours.
+complete at one position. False alarms can't happen: the check sees the state either before or after any change of ours.
 The check fills in digests that were not computed yet. If all rows are right, it also corrects a file's digest that is
 not the sum over its contents: that digest drifts when a segment is half applied and then meets another program's rows.
 """
@@ -124,7 +124,7 @@ class Check:
         return True
 
     def _sums(self) -> Steps:
-        """Correct each file's digest to the sum of its rows, if every row is ours and the sum is known."""
+        """Set each file's digest to the sum of its rows, if all rows are ours and the sum is known."""
         main, digest, attached = self._of_list.row, self._of_list.digest, self._of_attached.digest
         if main is not None and main == self._of_attached.row and None not in (digest, attached):
             total = ((digest or 0) + (attached or 0)) % DIGEST_MODULUS
@@ -143,7 +143,7 @@ class Check:
             self._correct(self._records, row, total)
 
     def _correct(self, database: Database, seen: FileRow, total: int) -> None:
-        """Write the digest of a file, unless the file has changed since it was read."""
+        """Write a file's digest, unless the file has changed since it was read."""
         with self._state.lock, database.writing() as txn:
             if database.row(txn) == seen:
                 logger.warning("the digest of %s was not the sum of its rows, and is now", database.path)

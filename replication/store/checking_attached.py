@@ -1,7 +1,7 @@
-"""The check of metadata and DNSSEC keys against the table of their digests. It also finds rows that should not exist.
+"""Check metadata and DNSSEC keys against the table of their digests, and find rows that should not exist.
 
 The rows of a name are the objects that its index leads to, with their index rows (`attached`). Objects without an index
-row are searched for only if a table has another number of rows than its index.
+row are searched for only if the numbers of rows in a table and its index differ.
 """
 
 from collections.abc import Generator
@@ -24,9 +24,9 @@ TSIG_ADDED = "a TSIG key was added on the server"
 
 
 class AttachedCheck:
-    """A check of metadata and DNSSEC keys, which records its results in the shared state.
+    """A check of metadata and DNSSEC keys. It records its results in the shared state.
 
-    After `walk`, `digest` is the sum over all these rows, or None if rows changed during the walk or are wrong. `row`
+    After `walk`, `digest` is the sum over all these rows, or None if rows are wrong or changed during the walk. `row`
     is the file's position row that belongs to `digest`.
     """
 
@@ -37,9 +37,9 @@ class AttachedCheck:
         self.row: FileRow | None = None
 
     def walk(self) -> Generator[None, None, bool]:
-        """Check all names, and the rows that belong to no name.
+        """Check all names, and the rows that don't belong to any name.
 
-        Return False if the files were never at one position.
+        Return False if the files never had a common position.
         """
         at: bytes | None = b"\0"
         is_first = True
@@ -65,7 +65,7 @@ class AttachedCheck:
         return True
 
     def zone(self, main: Any, zone_id: int) -> None:
-        """Check the rows that are attached to the name of one zone, in a read transaction."""
+        """Check the rows attached to one zone's name, in a read transaction."""
         value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         name = None if value is None else self._state.name_in(value)
         if name is not None:
@@ -84,7 +84,7 @@ class AttachedCheck:
         return None
 
     def _next(self, main: Any, at: bytes) -> bytes | None:
-        """Return the index key prefix of the first name from `at` on with stored or expected attached rows, or None."""
+        """Return the first index prefix, from `at` on, of a name that has or should have attached rows, or None."""
         found = []
         for dbi in ATTACHED:
             with main.cursor(db=self._main.tables[dbi + 1]) as cursor:
@@ -98,7 +98,7 @@ class AttachedCheck:
         return min(found, default=None)
 
     def _judge(self, main: Any, prefix: bytes, zone_id: int | None = None) -> None:
-        """Compare a name's attached rows with their expected digests, and record differences."""
+        """Compare a name's attached rows with their expected digests, and record any difference."""
         expected = self._read_expected(main, prefix)
         name = self._name(prefix)
         zone_id = self._zone_id(main, name) if zone_id is None else zone_id
@@ -120,7 +120,7 @@ class AttachedCheck:
             return None
 
     def _sum(self, main: Any, dbi: Dbi, prefix: bytes, zone_id: int, name: str) -> tuple[int | None, int]:
-        """Return the digest of a name's rows of one kind, and their number.
+        """Return the digest and the number of a name's rows of one kind.
 
         The digest is None if a row is missing or unreadable.
         """
@@ -138,7 +138,7 @@ class AttachedCheck:
         return total % DIGEST_MODULUS, count
 
     def _left_objects(self, dbi: Dbi) -> Generator[None, None, bool]:
-        """Record objects that no name leads to. The panel leaves none. Return False without a common position."""
+        """Record objects without an index row, which the panel never leaves. Return False without a common position."""
         last: bytes | None = None
         while True:
             with self._state.at_rest() as pair:
@@ -166,7 +166,7 @@ class AttachedCheck:
             self._state.note(self._zone_id(main, name), name, _LEFT[ATTACHED.index(dbi)])
 
     def _tsig_names(self, main: Any) -> list[str]:
-        """Return the names of TSIG keys in the file. The panel writes none."""
+        """Return the names of TSIG keys in the file. The panel never writes any."""
         found = []
         with main.cursor(db=self._main.tables[Dbi.TSIG_INDEX]) as cursor:
             for key in islice(cursor.iternext(values=False), ROWS_AT_ONCE):
@@ -174,7 +174,7 @@ class AttachedCheck:
         return found
 
     def _name(self, prefix: bytes) -> str:
-        """Return the name whose index keys begin with `prefix`, or "" if the prefix is not a name."""
+        """Return the name whose index keys begin with `prefix`, or "" if the prefix isn't a valid name."""
         try:
             if self._schema.has_header:
                 return keys.decode_index_key(prefix + bytes(4))[0]
@@ -183,6 +183,6 @@ class AttachedCheck:
             return ""
 
     def _zone_id(self, main: Any, name: str) -> int:
-        """Return the id of the zone with this name, or 0 if there is none."""
+        """Return the id of the zone with this name, or 0 if the zone is missing."""
         rows = index_rows(main, self._main, self._schema, Dbi.DOMAINS_INDEX, self._schema.index_prefix(name or "."))
         return next((row.row_id for row in rows), 0) if name else 0

@@ -1,4 +1,4 @@
-"""The check of the records of each zone against the zone's running digest.
+"""Check each zone's records against the zone's running digest.
 
 The digests of a zone's rows add up to its running digest (`zone_digests`), because both change in one transaction. The
 check fills in digests that were not computed yet.
@@ -41,7 +41,7 @@ _PLAIN_HEADER_END = bytes(8)  # version 0, no flags, reserved, no extensions
 
 
 class _Unknown(NamedTuple):
-    """A zone with an unknown digest: the sum of its rows, and its running digest at that time."""
+    """A zone whose digest is unknown: the sum of its rows, and its running digest at that time."""
 
     zone_id: int
     total: int
@@ -49,7 +49,7 @@ class _Unknown(NamedTuple):
 
 
 class RecordsCheck:
-    """A check of zones in the records file, which records its results in the shared state."""
+    """A check of zones in the records file. It records its results in the shared state."""
 
     def __init__(self, state: CheckState) -> None:
         self._state = state
@@ -70,7 +70,7 @@ class RecordsCheck:
             self._state.share = min(0.99, self._state.rows / entries)
 
     def _some_zones(self, txn: Any, first: int) -> Generator[None, None, int | None]:
-        """Check zones from `first` on. Return the zone id to continue with, or None at the end."""
+        """Check zones, starting at id `first`. Return the zone id to continue with, or None at the end."""
         begun, zones_read = self._state.rows, 0
         knows_all = is_complete(txn, self._records)
         with (
@@ -112,7 +112,7 @@ class RecordsCheck:
     def _sum(self, rows: Any, zone: bytes) -> Generator[None, None, tuple[int | None, int]]:
         """Add up the digests of a zone's rows, and count the rows. The sum is None if a row is unreadable.
 
-        The cursor is then after the zone's rows.
+        Afterwards the cursor is after the zone's rows.
         """
         total, count, readable = 0, 0, True
         has_header, batch = self._schema.has_header, []
@@ -151,7 +151,7 @@ class RecordsCheck:
             self._state.note(zone_id, "", ALTERED if count else EMPTIED)
 
     def _decode(self, value: bytes, zone: bytes) -> Running:
-        """Decode a zone's digest. If it is unreadable, return an unknown digest and record the zone as diverged."""
+        """Decode a zone's digest. If it is unreadable, record the zone as diverged and return an unknown digest."""
         try:
             return decode_running(value)
         except BadBytes:
@@ -159,7 +159,7 @@ class RecordsCheck:
             return Running(is_known=False)
 
     def _fill(self, mark: bytes) -> None:
-        """Write digests that were unknown. Include the changes that edits made after the rows were read."""
+        """Write digests that were unknown. Include edits made after the rows were read."""
         for start in range(0, len(self._unknown), ZONES_PER_COMMIT):
             with self._state.lock:
                 with self._records.env.begin() as txn:  # no other process writes these rows
@@ -177,5 +177,5 @@ class RecordsCheck:
 
 
 def is_at_rest(row: FileRow | None) -> bool:
-    """Return True if no segment is half applied to the records file."""
+    """Return True if the records file doesn't contain a half-applied segment."""
     return row is not None and row.begun <= row.applied

@@ -1,7 +1,7 @@
-"""The check of the main file against the table of zones in the records file.
+"""Check the main file against the zone table in the records file.
 
-Exactly the zones in that table have an object and a name in the main file, as `Schema.zone_rows` makes them. No other
-index row leads to a zone. Each part waits until both files are complete at one position.
+Exactly the zones in that table have an object and a name in the main file, as `Schema.zone_rows` creates them. Other
+index rows must not lead to a zone. Each part waits until both files are complete at one position.
 """
 
 from collections.abc import Generator
@@ -26,7 +26,7 @@ from replication.wire.operations import row_digest
 
 
 class ZoneListCheck:
-    """A check of the list of zones, which records its results in the shared state.
+    """A check of the zone list. It records its results in the shared state.
 
     After `walk`, `digest` is the sum over the panel's rows in the main file, or None if they changed during the walk.
     `row` is the file's position row that belongs to `digest`.
@@ -39,9 +39,9 @@ class ZoneListCheck:
         self.row: FileRow | None = None
 
     def walk(self, entries: int) -> Generator[None, None, bool]:
-        """Check the list of zones against the table of digests, id by id.
+        """Check the zone list against the table of digests, id by id.
 
-        Return False if the files were never at one position.
+        Return False if the files never had a common position.
         """
         at: int | None = 0
         while at is not None:
@@ -83,14 +83,14 @@ class ZoneListCheck:
         return None
 
     def zone(self, main: Any, records: Any, zone_id: int) -> None:
-        """Check one zone's entry, in read transactions of both files at one position."""
+        """Check one zone's entry, in read transactions on both files at the same position."""
         value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         is_ours = running_digest(records, self._records, zone_id) is not None
         if value is not None or is_ours:
             self._entry(main, zone_id, value, is_ours=is_ours)
 
     def _entry(self, main: Any, zone_id: int, value: bytes | None, *, is_ours: bool) -> None:
-        """Compare one zone's object and name with the expected object and name."""
+        """Compare a zone's object and name with the expected ones."""
         if zone_id in OWN_ZONES:
             return
         if value is None:
@@ -126,8 +126,8 @@ class ZoneListCheck:
     def names(self) -> Generator[None, None, bool]:
         """Check that every index row maps a zone's own name to that zone. Return False without a common position.
 
-        The walk along the list found every zone's own name in the index. So there are no other names if the numbers of
-        names and zones are equal.
+        `walk` has found every zone's own name in the index. If the numbers of names and zones are equal, other names
+        can't exist.
         """
         zones = count_rows(self._main, Dbi.DOMAINS)
         if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._state.diverged:

@@ -1,4 +1,4 @@
-"""The effect of operations on the digests of both files, computed before the operations are written."""
+"""Compute how operations will change the digests of both files, before the operations are written."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,10 @@ def digest_delta(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> tuple[bytes, bytes]:
-    """Return the digests (main, records) after these operations. No two operations are allowed to have the same key.
+    """Return the digests (main, records) after these operations. Two operations must not have the same key.
 
-    `before` are the digests (main, records) after writes that are still to come. If given, these operations are applied
-    to that future state. The rows that these operations name must not change until then.
+    `before` are the digests (main, records) after writes that have not happened yet. If given, these operations are
+    applied to that future state. Until then, the rows that these operations refer to must not change.
     """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.
@@ -57,7 +57,7 @@ class _Rows:
         self._has_duplicates = schema.dbi(dbi).dupsort
 
     def digest_of_old(self, op: Op) -> int:
-        """Return the digest of the row that this operation would replace or delete, or 0 if there is no such row."""
+        """Return the digest of the row that this operation replaces or deletes, or 0 if the row is missing."""
         if self._has_duplicates:
             with self._txn.cursor(db=self._table) as cursor:
                 return row_digest(self._dbi, op.key, op.body) if cursor.set_key_dup(op.key, op.body) else 0
@@ -76,5 +76,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """Return True if this operation's key begins with a prefix that is deleted first."""
+    """Return True if a prefix that starts this operation's key is deleted first."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

@@ -1,4 +1,4 @@
-"""One open file of a store, and its row with the file's state."""
+"""Access an open file of a store, and the row that stores the file's state."""
 
 import struct
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _ROW_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """The `position` row of one file. The layout is in `store`."""
+    """The `position` row of a file. `store` describes its layout."""
 
     epoch: UUID
     applied: int
@@ -35,7 +35,7 @@ class FileRow:
 
 
 def decode_file_row(value: bytes | None) -> FileRow | None:
-    """Decode a `position` row. Return None if there is no value. Raise BadBytes if the value is invalid."""
+    """Decode a `position` row. Return None for None. Raise BadBytes if the value is invalid."""
     if value is None:
         return None
     if len(value) != _ROW.size or value[0] != _ROW_VERSION:
@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the records file's position, or a lower one if the main file is too old for it, or None without a row."""
+    """Return the records file's position, or a lower one if the main file is too old. Return None without a row."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
@@ -55,7 +55,7 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
 
 
 def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the position at which both files are complete and contain nothing newer, or None if there is none."""
+    """Return the position at which both files are complete and contain no newer data, or None if they differ."""
     if records is None or records.begun > records.applied:
         return None
     if main is None:
@@ -82,7 +82,7 @@ class Database:
 
     @contextmanager
     def writing(self, stopwatch: Stopwatch | None = None) -> Iterator[Any]:
-        """Open a write transaction and commit it at the end of the block. An error in the block undoes all changes."""
+        """Open a write transaction and commit it at the end of the block. An error in the block rolls it back."""
         stopwatch = stopwatch or Stopwatch()
         with collection_paused():  # a search for cycles would prolong the lock
             txn = self.env.begin(write=True)
@@ -101,7 +101,7 @@ class Database:
         return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
-        """Return the `position` row that `txn` sees, or the current row without `txn`, or None if there is no row."""
+        """Return the `position` row as read by `txn`, or the current row without `txn`. Return None if missing."""
         if txn is not None:
             return decode_file_row(txn.get(ROW_KEY, db=self.own))
         with self.env.begin() as reading:

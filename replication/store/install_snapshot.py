@@ -1,16 +1,16 @@
-"""Installation of a snapshot into a store, while PowerDNS keeps answering from the store.
+"""Install a snapshot into a store, while PowerDNS keeps serving the store.
 
 Snapshot and store are read in parallel, table by table, and only differences are put or deleted. This is done in short
 transactions and in the order of a segment (`segment.arrange`): records of the snapshot's zones, then the main file,
-then records of zones that the snapshot does not have. So a zone that exists before and after the installation exists
-all the time, and its changes become visible at once (up to ZONE_ROWS_IN_ONE rows). A node that has nearly everything
-writes nearly nothing. Into an empty table, rows are appended thousands at a time.
+then records of zones that the snapshot does not have. Therefore a zone that exists before and after the installation
+exists all the time, and its changes become visible at once (up to ZONE_ROWS_IN_ONE rows). A node that has nearly
+everything writes nearly nothing. Into an empty table, rows are appended thousands at a time.
 
-From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) is in both files beside the row
+From the first transaction to the last, both files have a row `installing` (16 bytes: the snapshot's id) next to the row
 `position`. A store with such a row has no position and accepts no segment. After a crash the merge starts again and
 skips what is already done. The last transaction of each file writes the position, with the digests from the snapshot's
-signed manifest, and removes the row. The records file comes last, as always. The digests of zones (`zone_digests`) are
-left to the next reader of the rows.
+signed manifest, and removes the row. The records file comes last, as always. The next check of the rows computes the
+digests of zones (`zone_digests`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ PutAll = Callable[[Sequence[Row]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The two files of a snapshot, open for reading, and their position and digests. `name` is the snapshot's id."""
+    """A snapshot's two files, open for reading, and their position and digests. `name` is the snapshot's id."""
 
     name: str
     position: Position
@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The store that a snapshot is written into: its schema, its two files, and the opener for DNSSEC keys."""
+    """The store to which a snapshot is written: its schema, its two files, and the decrypter of DNSSEC keys."""
 
     schema: Schema
     main: Database
@@ -90,13 +90,13 @@ class Installation:
 
     @property
     def longest(self) -> Hold:
-        """The longest time that one of the files was locked."""
+        """The longest time that either file was locked."""
         return self._main.longest.or_hold(self._records.longest)
 
     def run(self) -> None:
-        """Make the store equal to the snapshot. Raise Busy if another process wrote to the store in between.
+        """Make the store equal to the snapshot. Raise Busy if another process wrote to the store in the meantime.
 
-        Raise UnknownSealingKey or BadBytes before anything is written, if a DNSSEC key cannot be opened.
+        If a DNSSEC key can't be decrypted, raise UnknownSealingKey or BadBytes before anything is written.
         """
         self._refuse_unknown_keys()
         name = bytes.fromhex(self._source.name)
@@ -136,7 +136,7 @@ class Installation:
     def _merge_records(self) -> None:
         """Merge the records of the snapshot's zones.
 
-        Collect the other zones, whose records are kept as long as the zones are served.
+        Collect the other zones. Their records are kept as long as the zones are served.
         """
         differences = _differences(self._rows(Dbi.RECORDS, of_snapshot=True), self._rows(Dbi.RECORDS), self._append)
         for prefix, of_zone in groupby(differences, key=lambda change: change.key[:4]):
@@ -150,7 +150,7 @@ class Installation:
     def _append(self, rows: Sequence[Row]) -> bool:
         """Put records that are all new, and return True.
 
-        If a part of a zone would become visible, do nothing and return False.
+        If this would make a part of a zone visible, do nothing and return False.
         """
         if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
             return False
@@ -158,7 +158,7 @@ class Installation:
         return True
 
     def _mark_digests_unknown(self) -> None:
-        """Mark the digest of every zone of the snapshot as not computed yet, and remove all other digests."""
+        """Mark the digests of the snapshot's zones as not computed yet, and remove all other zone digests."""
         with self._records.transaction() as txn:
             txn.drop(self._records.database.zones, delete=False)
         for rows in self._rows(Dbi.DOMAINS, of_snapshot=True).windows():
@@ -169,7 +169,7 @@ class Installation:
             mark_complete(txn, self._records.database)
 
     def _merge_objects(self, dbi: Dbi) -> None:
-        """Merge a table of objects and its index. As long as an index row leads to an object, the object exists."""
+        """Merge a table of objects and its index. An object exists as long as an index row leads to it."""
         for change in self._differences(dbi):
             if change.value is not None:
                 self._main.add(dbi, [change])
@@ -192,18 +192,18 @@ class Installation:
     def _name_of(self, change: RowChange) -> bytes:
         """Return the name in an index key.
 
-        Changes with the same name share a transaction, so that a new id replaces the old one.
+        Changes with the same name share a transaction. A new id then replaces the old one at once.
         """
         return change.key[:-4] if self._schema.has_header else change.key
 
     def _refuse_other_counts(self) -> None:
-        """Raise Busy unless every table has as many rows as the snapshot's table."""
+        """Raise Busy unless every table has the same number of rows as in the snapshot."""
         for dbi in self._schema.all_dbis:
             if self._rows(dbi).count() != self._rows(dbi, of_snapshot=True).count():
                 raise Busy(what=self._file(dbi).path)
 
     def _finish(self) -> None:
-        """Write the position into both files. The second commit makes it valid."""
+        """Write the position to both files. It becomes valid with the second commit."""
         source, sequence = self._source, self._source.position.sequence
         digest_main, digest_records = (int.from_bytes(d, "big") for d in (source.digest_main, source.digest_records))
         with self._main.transaction() as txn:
@@ -232,7 +232,7 @@ def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
 
 
 def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[RowChange]:
-    """Yield the changes that give `found` the rows of `target`, in key order.
+    """Yield the changes that make the rows of `found` equal to those of `target`, in key order.
 
     If `found` has no rows in a window, the window's rows are offered to `put_all`, and yielded only if `put_all`
     declines them. No transaction is open while a change is yielded.
@@ -254,11 +254,11 @@ def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[R
 
 
 class _Rows:
-    """The rows of one table, read in windows.
+    """A table's rows, read in windows.
 
-    Each window is read in a separate transaction, so that no read transaction stays open long. Our own rows, which are
-    after all zones in the table of records, are left out. With an opener, DNSSEC keys are returned in the form to
-    write.
+    Each window is read in a separate transaction, because no read transaction must stay open for long. Our own rows,
+    which are after all zones in the table of records, are left out. With an opener, DNSSEC keys are returned decrypted,
+    as they must be written.
     """
 
     def __init__(
@@ -278,11 +278,10 @@ class _Rows:
         self._end = _OWN_ROWS if dbi is Dbi.RECORDS else None
 
     def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:
-        """Return the rows of a window, and True if the window was cut.
+        """Return a window's rows, and True if the window was cut.
 
         The window has the keys after `behind` up to and including `until`. If one of these is None, the window has no
-        bound on that side. Rows with the same key are in the same window. Between consecutive windows no rows are left
-        out.
+        bound on that side. Rows with the same key are in the same window. Consecutive windows contain all rows.
         """
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             found = cursor.first() if behind is None else cursor.set_range(behind)
@@ -348,7 +347,7 @@ class _Rows:
 
 
 def _some(cursor: Any) -> list[Row]:
-    """Return the rows from the cursor on: _WINDOW rows, or fewer if they are large."""
+    """Return rows starting at the cursor: _WINDOW rows, or fewer if they are large."""
     rows: list[Row] = []
     size = 0
     while piece := list(islice(cursor.iternext(), _PIECE)):

@@ -1,7 +1,7 @@
-"""Opening of sealed DNSSEC keys just before they are written to files that PowerDNS serves from.
+"""Decrypt sealed DNSSEC keys just before they are written to files that PowerDNS serves from.
 
 The panel's own store has no opener and keeps sealed keys. A node's store has an opener, so the node's files contain no
-sealed keys. Rows are opened before they are compared with stored rows, and digests only include a key's fingerprint.
+sealed keys. Rows are decrypted before they are compared with stored rows, and digests only include a key's fingerprint.
 """
 
 from replication.codec import keys
@@ -11,18 +11,18 @@ from replication.errors import BadBytes, BadName
 
 
 class KeyOpener:
-    """An opener for the rows of one store. Without `secret_of` it leaves rows unchanged."""
+    """A decrypter for one store's rows. Without `secret_of` it leaves rows unchanged."""
 
     def __init__(self, schema: Schema, secret_of: SecretOf | None = None) -> None:
         self._schema, self._secret_of = schema, secret_of
 
     @property
     def is_active(self) -> bool:
-        """True if keys must be stored in the clear in this store."""
+        """True if this store must contain decrypted keys."""
         return self._secret_of is not None
 
     def open_body(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
-        """Return the body to write for a row. Raise UnknownSealingKey or BadBytes if its DNSSEC key can't be opened."""
+        """Return the body to write for a row. Raise UnknownSealingKey or BadBytes if its key can't be decrypted."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return body
         try:
@@ -31,14 +31,14 @@ class KeyOpener:
             raise BadBytes(what="key object", reason=str(exc)) from exc
 
     def opened_value(self, dbi: Dbi, key: bytes, value: bytes) -> bytes:
-        """Return a value with its key opened as by `open_body`, and with the same header."""
+        """Return a value with its key decrypted as in `open_body`, and with the same header."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return value
         body = self._schema.unwrap(value)
         return value[: len(value) - len(body)] + self.open_body(dbi, key, body)
 
     def is_wrongly_sealed(self, dbi: Dbi, body: bytes) -> bool:
-        """Return True if the row contains a sealed key although PowerDNS needs clear keys in this store."""
+        """Return True if the row contains a sealed key although PowerDNS needs decrypted keys in this store."""
         return dbi is Dbi.KEYDATA and self.is_active and is_sealed_body(body)
 
     def _row_id(self, key: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Queries for the zones that have DNSSEC keys in the main file, and for the zones that PowerDNS has to sign."""
+"""Find the zones in the main file that have DNSSEC keys, and the zones that PowerDNS has to sign."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -16,13 +16,13 @@ _KEYS_IN_A_ROW = 4
 
 
 def has_keys(main: Database, schema: Schema, zone: str) -> bool:
-    """Return True if the zone with this name has DNSSEC keys, active or not."""
+    """Return True if this zone has DNSSEC keys, active or not."""
     with main.env.begin() as txn:
         return any(_key_rows(txn, main, schema, zone))
 
 
 def signed_zones(main: Database, schema: Schema, zones: Iterable[str]) -> set[str]:
-    """Return the zones among `zones` that have an active key or an unreadable key."""
+    """Return the given zones that have an active key or an unreadable key."""
     found = set()
     with main.env.begin() as txn:
         for zone in zones:
@@ -35,7 +35,7 @@ def signed_zones(main: Database, schema: Schema, zones: Iterable[str]) -> set[st
 
 
 def zones_with_keys(main: Database, schema: Schema) -> list[str]:
-    """Return some zones with keys, from the whole range of the key table. If there are only a few, return all."""
+    """Return some zones with keys, from the whole range of the key table. If only a few exist, return all."""
     found: dict[str, None] = {}
     with main.env.begin() as txn, txn.cursor(db=main.tables[Dbi.KEYDATA]) as cursor:
         for first in (1 << power for power in range(31)):

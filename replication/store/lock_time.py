@@ -1,4 +1,4 @@
-"""Measurement of the write locks on the two files. All other writers wait while a lock is held."""
+"""Measure the write locks on the two files. All other writers wait while a lock is held."""
 
 import time
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from replication import stats
 class Hold:
     """The longest time that a lock was held, in seconds, and the most processor time used while a lock was held.
 
-    The difference is time spent waiting: for the disk in a commit, and on a busy machine for a processor.
+    The difference is the time spent waiting: for the disk in a commit, and on a busy machine for a processor.
     """
 
     total: float = 0.0
@@ -30,11 +30,11 @@ class Stopwatch:
         self.longest = Hold()
 
     def begin(self) -> None:
-        """Start to measure a transaction. Other writers wait from now on."""
+        """Start measuring a transaction. Other writers wait from now on."""
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:
-        """Commit the transaction, and record the duration of its lock."""
+        """Commit the transaction, and record how long it held the lock."""
         txn.commit()
         hold = Hold(time.monotonic() - self._began, time.thread_time() - self._spent)
         self.longest = self.longest.or_hold(hold)

@@ -1,8 +1,8 @@
-"""Release of file pages that this process has mapped.
+"""Release file pages that this process has mapped.
 
 LMDB reads through a shared mapping of the whole file, and every page it ever touched counts as resident memory of the
 process. Dropping the mapping's page table entries costs only soft page faults later: the pages stay in the page cache,
-where PowerDNS uses them too, and a page needed again is simply mapped again. This is safe at any time, also during a
+where PowerDNS uses them too, and a page needed again is simply mapped again. This is safe at any time, even during a
 running transaction, because LMDB's map is read-only and shared.
 """
 
@@ -20,30 +20,30 @@ Range = tuple[int, int]  # the addresses of the first byte and after the last
 
 
 def file_bytes_resident() -> int:
-    """Return the bytes of mapped files that count as this process's resident memory."""
+    """Return the bytes of mapped files in this process's resident memory."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[2]) * _PAGE
 
 
 def resident_bytes() -> int:
-    """Return all resident memory of this process, in bytes."""
+    """Return this process's resident memory in bytes."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[1]) * _PAGE
 
 
 def peak_resident_bytes() -> int:
-    """Return the peak resident memory of this process, in bytes.
+    """Return this process's peak resident memory in bytes.
 
-    getrusage isn't used, because its peak includes the parent process's memory at the fork.
+    getrusage isn't used, because its peak includes the parent process's memory at the time of the fork.
     """
     with open("/proc/self/status", "rb") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
 
 
 def ranges_of(paths: Collection[str]) -> list[Range]:
-    """Return the address ranges where these files are mapped shared and read-only.
+    """Return the address ranges at which these files are mapped shared and read-only.
 
-    The ranges are valid as long as the files stay open.
+    The ranges are valid while the files are open.
     """
     found = []
     with open("/proc/self/maps") as maps:
@@ -56,9 +56,6 @@ def ranges_of(paths: Collection[str]) -> list[Range]:
 
 
 def release(ranges: Iterable[Range]) -> None:
-    """Release the pages of these ranges from resident memory until they are touched again.
-
-    The files must still be open.
-    """
+    """Release these ranges' pages from resident memory until they are touched again. The files must still be open."""
     for start, end in ranges:
         _libc.madvise(start, end - start, _MADV_DONTNEED)

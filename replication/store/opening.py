@@ -1,4 +1,4 @@
-"""The LMDB environments of a store: opening them as PowerDNS needs or read-only, and translating LMDB's errors."""
+"""Open a store's LMDB environments, as PowerDNS needs them or read-only, and translate LMDB's errors."""
 
 import errno
 import os
@@ -36,7 +36,7 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """The fill level of one file, and the age of its oldest reader in transactions (None: no reader)."""
+    """A file's fill level, and the age of its oldest reader in transactions (None without readers)."""
 
     path: str
     used_bytes: int
@@ -47,7 +47,7 @@ class FileUse:
 def open_file(
     path: str, file: File, schema: Schema, map_size: int, *, sync: bool, cluster: UUID | None = None
 ) -> Database:
-    """Open one file with all its tables. Raise BadBytes if it has other settings.
+    """Open a file with all its tables. Raise BadBytes if its settings differ.
 
     With `cluster`, write PowerDNS's settings first, because PowerDNS needs them before any table.
     """
@@ -84,7 +84,7 @@ def open_file(
 
 @contextmanager
 def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Database, Database]]:
-    """Open both files of a copy for reading. No process must write to the copy.
+    """Open both files of a copy, read-only and without locks. The caller must make sure that nothing writes to it.
 
     Raise BadSnapshot if the files are not a copy of a store.
     """
@@ -112,7 +112,7 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
 def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
     """Write PowerDNS's settings before the records file exists. Raise BadBytes if the file has other settings.
 
-    A main file without settings looks like one of a much older release, and PowerDNS would rebuild it.
+    PowerDNS treats a main file without settings like one of a much older release, and rebuilds it.
     """
     settings = env.open_db(SETTINGS_DBI)
     with env.begin(write=True) as txn:
@@ -143,7 +143,7 @@ def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return True if a damaged file can be the cause of this error."""
+    """Return True if this error can be caused by a damaged file."""
     return isinstance(error, (Damaged, lmdb.Error))
 
 

@@ -1,4 +1,4 @@
-"""Detection of foreign commits, which other processes make to our files.
+"""Detect foreign commits, which other processes make to our files.
 
 LMDB numbers its commits one by one, so it is enough to store the number of our own last commit in the file itself:
 
@@ -24,7 +24,7 @@ _ROW = struct.Struct(">QQ")
 def note_commit(txn: Any, database: Database, *, checked: int = 0) -> None:
     """Mark this write transaction as ours.
 
-    `checked` is the number of the last commit that a check of all rows has covered.
+    `checked` is the number of the last commit covered by a check of all rows.
     """
     number = txn.id()
     last, foreign = _read(txn, database)
@@ -40,7 +40,7 @@ def newest_commit(database: Database) -> int:
 
 
 def foreign_commit(database: Database) -> int:
-    """Return the number of the newest foreign commit that no check has covered, or 0 if there is none."""
+    """Return the number of the newest foreign commit that no check has covered, or 0."""
     with database.env.begin() as txn:
         last, foreign = _read(txn, database)
         number = int(txn.id())

@@ -1,9 +1,9 @@
-"""The plan of the next write transaction over a file, computed before the transaction begins.
+"""Plan the next write transaction on a file before the transaction begins.
 
-Every other writer of the file waits while a write transaction is open. So only LMDB's own work is done inside it. The
-existing rows, their digests, opened DNSSEC keys and the bytes to write are determined before, in a read transaction
-(`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions show whether another
-process has committed between them. In that case the plan is made again, inside the write transaction.
+All other writers of the file wait while a write transaction is open. Therefore only LMDB's own work is done inside it.
+The existing rows, their digests, decrypted DNSSEC keys and the bytes to write are determined before, in a read
+transaction (`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions show whether
+another process has committed between them. In that case the plan is made again, inside the write transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,12 +46,12 @@ class _Removed(NamedTuple):
 
 
 class NotAlone(Exception):
-    """The key of a row that should be new already exists. The transaction must not be committed."""
+    """The key of a new row already exists. The transaction must not be committed."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """The writes of a transaction, and their effect on the digest. Tables are given as LMDB handles."""
+    """A transaction's writes, and their effect on the digest. Tables are LMDB handles."""
 
     digest: int = 0  # the value to add to the file's digest
     rows: int = 0  # the number of rows to put or delete
@@ -62,7 +62,7 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put only if the key is missing
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Write the plan. `txn` must see the state that was planned. Raise NotAlone if a new row's key exists."""
+        """Write the plan. `txn` must read the state used for planning. Raise NotAlone if a new row's key exists."""
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:
                 put_before(cursor, rows, behind)
@@ -96,7 +96,7 @@ def _put_rows(cursor: Any, rows: Sequence[Row], release_pages: Callable[[], None
 
 
 class Waiting:
-    """The operations of a segment on one file that wait for the next write transaction."""
+    """A segment's operations on one file that wait for the next write transaction."""
 
     def __init__(  # noqa: PLR0913  # a file, and what a segment says of its rows
         self,
@@ -127,7 +127,7 @@ class Waiting:
         return bool(self._actions)
 
     def clear(self) -> None:
-        """Drop all waiting operations, because they were written or will never be written."""
+        """Drop all waiting operations, after they were written or when they will never be written."""
         self._actions.clear()
         self._singles.clear()
         self._runs.clear()
@@ -143,7 +143,7 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Queue rows of new zones, to be put with one call of LMDB. If the result could be wrong, return None instead.
+        """Queue rows of new zones, to put with one LMDB call. If the result could be wrong, return None instead.
 
         The result is right if the keys ascend, and no row exists or waits from the first to the last key. In tables of
         the main file the rows can also come between others, if no such row existed before this segment.
@@ -167,27 +167,27 @@ class Waiting:
         return Placed.TOGETHER if is_free else Placed.AMONG_OTHERS
 
     def keys_below(self, dbi: Dbi, prefix: bytes) -> list[bytes]:
-        """Return the keys of rows that wait to be put and begin with `prefix`."""
+        """Return the keys of rows waiting to be put that begin with `prefix`."""
         if dbi in self._runs and (dbi is not Dbi.RECORDS or prefix <= self._runs[dbi]):
             self._take_apart(dbi)
         waiting = [action for action in self._actions if isinstance(action, Op) and action.dbi is dbi]
         return [op.key for op in waiting if op.kind is OpKind.PUT and op.key.startswith(prefix)]
 
     def remove_zone(self, zone: bytes) -> None:
-        """Record that all rows of this zone have been deleted, or wait to be deleted."""
+        """Record that this zone's rows have all been deleted, or wait to be deleted."""
         self._actions.append(_Removed(zone))
 
     def put_one_by_one(self) -> bool:
-        """Split all runs into single rows, after `Plan.write` raised NotAlone. Return False if there are no runs."""
+        """Split all runs into single rows, after `Plan.write` raised NotAlone. Return False if no runs are waiting."""
         runs = list(self._runs)
         for dbi in runs:
             self._take_apart(dbi)
         return bool(runs)
 
     def plan(self, txn: Any) -> Plan:
-        """Plan the writes, based on the data that this transaction sees.
+        """Plan the writes, based on the data that this transaction reads.
 
-        Raise BadSegment if a row must not change, and UnknownSealingKey or BadBytes if a key can't be opened.
+        Raise BadSegment if a new zone's row exists with another value, UnknownSealingKey or BadBytes for a bad key.
         """
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):
@@ -229,7 +229,7 @@ class Waiting:
     def _rows_behind(self, txn: Any, puts: Puts) -> list[Row] | None:
         """Return some of the stored rows after the rows of `puts`.
 
-        Return None if a stored row exists between the first and the last row of `puts`.
+        Return None if a stored row is between the first and the last row of `puts`.
         """
         dbi, rows = puts
         with txn.cursor(db=self._database.tables[dbi]) as cursor:
@@ -254,12 +254,12 @@ class Waiting:
         self._singles[dbi] = max(highest, self._singles.get(dbi, b""))
 
     def _compared_key(self, dbi: Dbi, key: bytes) -> bytes:
-        """Return a key as LMDB compares it: little-endian integers are reversed."""
+        """Return a key in the byte order in which LMDB compares it: little-endian integers are reversed."""
         return key[:: self._steps[dbi]]
 
 
 class _Planner:
-    """A plan while it is being made, based on the data that one transaction sees."""
+    """A plan under construction, based on the data that one transaction reads."""
 
     def __init__(self, txn: Any, database: Database, schema: Schema, opener: KeyOpener, header: bytes) -> None:
         self.txn, self.plan = txn, Plan()
@@ -270,9 +270,9 @@ class _Planner:
         self._changed: dict[Dbi, dict[Any, tuple[bytes | None, bytes | None]]] = {}
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
-        """Add `digest` to the digest of the file, and for a record also to the digest of its zone.
+        """Add `digest` to the file's digest, and for a record also to its zone's digest.
 
-        For an object that is attached to a zone, `body` contains the zone's name.
+        For a row of metadata or keys, `body` contains the zone's name.
         """
         self.plan.digest += digest
         if dbi is Dbi.RECORDS:
@@ -281,7 +281,7 @@ class _Planner:
             self.attached.add(dbi, key, body, digest)
 
     def change(self, op: Op, *, only_new: bool) -> None:
-        """Plan to put or delete a row with a unique key. With `only_new`, raise BadSegment if it has another value."""
+        """Plan to put or delete a row with a unique key. With `only_new`, raise BadSegment if another value exists."""
         dbi, key = op.dbi, op.key
         changed = self._changed.setdefault(dbi, {})
         if key in changed:
@@ -308,7 +308,7 @@ class _Planner:
         self.plan.rows += 1
 
     def change_duplicate(self, op: Op) -> None:
-        """Plan to put or delete one row of a table in which a key can have several values."""
+        """Plan to put or delete a row in a table whose keys can have several values."""
         dbi, row = op.dbi, (op.key, op.body)
         changed = self._changed.setdefault(dbi, {})
         if row in changed:
@@ -325,7 +325,7 @@ class _Planner:
         self.plan.rows += 1
 
     def finish(self) -> Plan:
-        """Return the plan, including the digests of zones and of their metadata and keys."""
+        """Return the plan, including the digests of zones, metadata and keys."""
         for dbi, changed in self._changed.items():
             self._write(self._database.tables[dbi], list(_rows_changed(changed)))
         if self._database.zones is not None:

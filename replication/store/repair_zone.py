@@ -1,4 +1,4 @@
-"""Repair of a node's zone that differs from the panel's zone. The rows of all other zones stay untouched.
+"""Repair a node's zone that differs from the panel's zone, without touching the rows of other zones.
 
 A repair is a segment of version 3. It doesn't change the position: `first` and `last` are the node's position. Its only
 mark has the zone's name and id, and its operations contain everything that the zone consists of at this position:
@@ -13,9 +13,9 @@ a served zone are changed at once, up to LONGEST_CHANGE rows. The zone's rows in
 records, and deleted before them.
 
 Afterwards the zone's digest (`zone_digests`) is that of the rows in the repair, and the file's digest has changed by
-the difference from the zone's previous digest. If that was unknown, the file's digest stays, because it is a sum over
-what we wrote and never included foreign rows. For the same reason the digest of the main file changes only as much as
-the zone's digests of metadata and keys (`attached`).
+the difference from the zone's previous digest. If the previous digest was unknown, the file's digest stays unchanged,
+because it is a sum over what we wrote and never included foreign rows. For the same reason the digest of the main file
+changes only as much as the zone's digests of metadata and keys (`attached`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ _OPS_OF_ZONE = 2
 class Repaired:
     """The differences that a repair found and fixed.
 
-    `differences` describes the first ones; `keys` are keys of records.
+    `differences` describes the first ones. `keys` are keys of changed records.
     """
 
     mark: ZoneMark
@@ -92,11 +92,10 @@ def seal_repair(
     attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
     key: Ed25519PrivateKey,
 ) -> bytes:
-    """Return the bytes of a repair. `records` are keys and bodies of all rows of the zone. Without a serial in `mark`,
-    the repair removes the zone.
+    """Return a repair as bytes. `records` are keys and bodies of all the zone's rows.
 
     `attached` are the rows of the zone's metadata and sealed keys (`Store.attached_rows`). All other metadata and keys
-    of the zone are removed.
+    of the zone are removed. If `mark` has no serial, the repair removes the zone.
     """
     ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
     if mark.serial is not None:
@@ -108,7 +107,7 @@ def seal_repair(
 
 @dataclass(slots=True)
 class _Difference:
-    """A row that differs from the expected one. `body` is the expected body, or None if the row must not exist."""
+    """A row that differs from the expected one. `body` is the expected body, or None if the row must be deleted."""
 
     key: bytes
     body: bytes | None
@@ -143,7 +142,7 @@ class RepairWriter:
         self._stopwatch = Stopwatch()
 
     def run(self, release_pages: Callable[[], None]) -> Repaired:
-        """Write and return the differences. The order ensures that the zone is never visible without its records."""
+        """Write and return the differences. The order never makes the zone visible without its records."""
         is_served = self._mark.serial is not None
         if not is_served:
             self._mend_main()
@@ -154,9 +153,9 @@ class RepairWriter:
         return Repaired(self._mark, tuple(self._differences), self._rows, hold, tuple(self._keys))
 
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
-        """Return the zone's expected metadata and keys, by table and key of the objects.
+        """Return the bodies of the zone's expected metadata and keys, by table and key of each object.
 
-        Raise BadSegment if they belong to another zone, and UnknownSealingKey or BadBytes if a key can't be opened.
+        Raise BadSegment if they belong to another zone, and UnknownSealingKey or BadBytes if a key can't be decrypted.
         """
         if self._segment.main_op_count <= _OPS_OF_ZONE:
             return {}
@@ -185,7 +184,7 @@ class RepairWriter:
         return keys.decode_row_id(key, big_endian=self._schema.has_header)
 
     def _row_at_position(self) -> FileRow:
-        """Return the records file's position row.
+        """Return the position row of the records file.
 
         Raise Gap unless both files are complete at the segment's position, WrongEpoch for another history of the log.
         """
@@ -210,7 +209,7 @@ class RepairWriter:
         self._write_records(batch, is_last=True)
 
     def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
-        """Yield the differences from the expected rows, and add up their digests. Raise BadSegment for bad order."""
+        """Yield differences from the expected rows, and sum up their digests. Raise BadSegment for unsorted keys."""
         stored = self._stored_rows(release_pages)
         have = next(stored, None)
         before = b""
@@ -245,9 +244,9 @@ class RepairWriter:
                 raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
 
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
-        """Yield keys and bodies of the zone's rows. The body is None if the value is unreadable.
+        """Yield the keys and bodies of the zone's rows. A body is None if the value is unreadable.
 
-        Rows are read in many short transactions, so rows before a yielded row can be written in between.
+        Rows are read in many short transactions. This allows writing rows that come before the yielded row.
         """
         start = self._prefix
         while True:
@@ -270,7 +269,7 @@ class RepairWriter:
             return None
 
     def _write_records(self, batch: Sequence[_Difference], *, is_last: bool) -> None:
-        """Write these differences, and with the last one the new digests. Raise Busy if another process wrote rows."""
+        """Write these differences, and with the last ones the digests. Raise Busy if another process wrote rows."""
         table = self._records.tables[Dbi.RECORDS]
         put = [(one.key, self._wrap(one.body)) for one in batch if one.body is not None]
         with self._records.writing(self._stopwatch) as txn:
@@ -287,7 +286,7 @@ class RepairWriter:
         self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
 
     def _write_digests(self, txn: Any) -> bool:
-        """Write the zone's digest and the changed digest of the file. Return True if anything had to be written."""
+        """Write the zone's digest and the file's changed digest. Return True if something was written."""
         before = running_digest(txn, self._records, self._mark.zone_id)
         after = None if self._mark.serial is None else Running(self._digest)
         if (before and before.encode()) == (after and after.encode()):
@@ -301,10 +300,7 @@ class RepairWriter:
         return True
 
     def _mend_main(self) -> None:
-        """Repair the zone's object, its index row, its metadata and its keys.
-
-        Remove all other rows of the zone's name or id.
-        """
+        """Repair the zone's object, index row, metadata and keys. Remove all other rows of the zone's name or id."""
         with self._main.env.begin() as txn:
             left = self._left_objects(txn)
         with self._main.writing(self._stopwatch) as txn:
@@ -319,7 +315,7 @@ class RepairWriter:
         self._note(differences)
 
     def _remove_foreign(self, txn: Any, left: Mapping[tuple[Dbi, str], set[int]]) -> list[str]:
-        """Delete foreign rows that lead to the zone or belong to its names. Return descriptions of them."""
+        """Delete foreign rows that lead to the zone or belong to its names. Return their descriptions."""
         differences = []
         key = self._schema.row_id_key(self._mark.zone_id)
         value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])
@@ -338,7 +334,7 @@ class RepairWriter:
         return differences
 
     def _name_in(self, value: bytes | None) -> Iterator[str]:
-        """Yield the name in a stored zone object, if the object is readable."""
+        """Yield the name in a stored zone object, unless the object is missing or unreadable."""
         if value is not None:
             try:
                 yield decode_domain(self._schema.unwrap(value)).name
@@ -346,7 +342,7 @@ class RepairWriter:
                 return
 
     def _remove_foreign_objects(self, txn: Any, dbi: Dbi, name: str, left: set[int], *, is_ours: bool) -> list[str]:
-        """Delete foreign metadata or keys of a name, and index rows to objects of other names. Return descriptions."""
+        """Delete a name's foreign metadata or keys, and index rows to objects of other names. Return descriptions."""
         differences = []
         index, prefix = Dbi(dbi + 1), self._schema.index_prefix(name)
         led_to = {row.row_id for row in index_rows(txn, self._main, self._schema, index, prefix)}
@@ -366,10 +362,10 @@ class RepairWriter:
         return {self._mark.name, *self._name_in(value)}
 
     def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
-        """Return the ids of objects of the zone's names, including objects without an index row.
+        """Return the ids of objects with the zone's names, including objects without an index row.
 
-        The search reads a whole table. So the search is done only if a table can have objects without an index row, and
-        while no writer waits.
+        The search reads a whole table. It is therefore done only if a table can have objects without an index row, and
+        before the write lock is taken.
         """
         names, tables = self._names(txn), self._main.tables
         found: dict[tuple[Dbi, str], set[int]] = {}
@@ -394,7 +390,7 @@ class RepairWriter:
             return None
 
     def _put_attached(self, txn: Any) -> list[str]:
-        """Put metadata and keys that are missing or altered, each before its index row. Return descriptions of them."""
+        """Put missing or altered metadata and keys, each before its index row. Return their descriptions."""
         differences = []
         for (dbi, key), body in self._attached.items():
             is_put = self._puts_main(txn, dbi, key, body)
@@ -403,9 +399,9 @@ class RepairWriter:
         return differences
 
     def _write_attached_digests(self, txn: Any) -> bool:
-        """Write the digests of metadata and keys, and the changed digest of the file.
+        """Write the digests of metadata and keys, and the file's changed digest.
 
-        Return True if anything had to be written.
+        Return True if something was written.
         """
         prefix = self._schema.index_prefix(self._mark.name)
         before, sums = digests_of(txn, self._main, prefix), [0, 0]
@@ -441,7 +437,7 @@ class RepairWriter:
         return self._schema.wrap(body, self._segment.time_ns, self._segment.last)
 
     def _spoken(self, key: bytes) -> str:
-        """Describe a record's key with its name and type."""
+        """Describe a record key by its name and type."""
         try:
             _, relative, type = keys.decode_record_key(key)
             name = keys.name_from_relative_key(relative, self._mark.name)

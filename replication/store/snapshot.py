@@ -1,10 +1,10 @@
-"""A snapshot: a full LMDB at one position, packed to be sent to a node that segments cannot update.
+"""Pack a full LMDB at one position as a snapshot, for a node that segments cannot update.
 
 A snapshot consists of compact copies of a store's two files at one position, cut into chunks that are deflated one by
-one, and a signed manifest that lists all chunks. The manifest determines every byte of the chunks. So chunks can arrive
-in any order, from any source, and again after a restart, and wrong data is never used.
+one, and a signed manifest that lists all chunks. The manifest determines every byte of the chunks. Therefore chunks can
+arrive in any order, from any source, and again after a restart, and wrong data is never used.
 
-On disk a snapshot is a directory: `manifest`, and beside it `00000`, `00001` ... (`chunk_name`). The manifest, all
+On disk a snapshot is a directory: `manifest`, and next to it `00000`, `00001` ... (`chunk_name`). The manifest, all
 integers big endian:
 
     offset   size  manifest
@@ -25,8 +25,8 @@ integers big endian:
                    SHA-256 of the stored bytes (32); first the main file's, each file from its beginning, without gaps
     108+49n  64    Ed25519 signature over `dnspanel snapshot 1` 00 and the BLAKE2b-512 of all bytes before it
 
-A stored chunk is a zlib stream of at most CHUNK_SIZE bytes of one file. The id of a snapshot is the beginning of the
-SHA-256 of its manifest, including the signature.
+A stored chunk is a zlib stream of at most CHUNK_SIZE bytes of one file. A snapshot's id is the beginning of the SHA-256
+of its manifest, including the signature.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ _SIGNED = b"dnspanel snapshot 1\0"
 
 
 class SnapshotFile(IntEnum):
-    """The file that a chunk belongs to. Manifests contain the numbers, so the numbers never change."""
+    """The file to which a chunk belongs. The numbers never change, because manifests contain them."""
 
     MAIN = 0
     RECORDS = 1
@@ -83,7 +83,7 @@ class Chunk:
     sha256: bytes
 
     def open(self, stored: bytes) -> bytes:
-        """Return the piece of the file in these stored bytes.
+        """Decompress a chunk's stored bytes into the piece of the file.
 
         Raise BadSnapshot unless the bytes are exactly the chunk.
         """
@@ -127,7 +127,7 @@ class Manifest:
         return self.main_size if file is SnapshotFile.MAIN else self.records_size
 
     def seal(self, key: Ed25519PrivateKey) -> bytes:
-        """Return the signed bytes of the manifest."""
+        """Encode and sign the manifest."""
         position = self.position
         header = _HEADER.pack(
             MAGIC,
@@ -154,12 +154,12 @@ def snapshot_id(sealed: bytes) -> str:
 
 
 def chunk_name(number: int) -> str:
-    """Return the file name of a stored chunk. Numbers start at 0."""
+    """Return a stored chunk's file name. Numbers start at 0."""
     return f"{number:05d}"
 
 
 def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
-    """Return the manifest if one of `public_keys` (32 bytes each) has signed it. Otherwise raise BadSignature.
+    """Parse a manifest. Raise BadSignature unless one of `public_keys` (32 bytes each) has signed it.
 
     Raise BadSnapshot or UnknownSchema for invalid content. The chunks of a returned manifest fill both files exactly.
     """
@@ -198,9 +198,9 @@ def write_snapshot(
 ) -> Manifest:
     """Write a snapshot of the store to `directory`, which must not exist yet. Return the manifest.
 
-    Publishing can continue at the same time, in this process or in another one. Until the end, writing needs as much
-    disk space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. No
-    directory is left behind after an error.
+    Publishing can continue at the same time, in this process or in another one. While writing, it needs as much disk
+    space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. After an
+    error, the directory is removed.
     """
     directory.mkdir(parents=True)
     try:
@@ -233,7 +233,7 @@ def write_snapshot(
 
 
 def _pack(file: SnapshotFile, path: Path, level: int) -> Iterator[tuple[Chunk, bytes]]:
-    """Yield each chunk of a file, and its stored bytes. Packed pages are dropped from the page cache."""
+    """Yield each chunk of a file with its stored bytes. Drop packed pages from the page cache."""
     with path.open("rb") as source:
         offset = 0
         while raw := source.read(CHUNK_SIZE):
@@ -255,7 +255,7 @@ def _check_signature(content: bytes, signature: bytes, public_keys: Sequence[byt
 
 
 def _refuse_gaps(manifest: Manifest) -> None:
-    """Raise BadSnapshot unless the chunks, in order, exactly fill the main file and then the records file."""
+    """Raise BadSnapshot unless the chunks, in order, fill exactly the main file and then the records file."""
     at = [(file, offset) for file in SnapshotFile for offset in range(0, manifest.file_size(file), CHUNK_SIZE)]
     if [(chunk.file, chunk.offset) for chunk in manifest.chunks] != at:
         raise BadSnapshot(reason="its chunks leave gaps or overlap")

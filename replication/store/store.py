@@ -1,7 +1,8 @@
-"""The two LMDB files of one PowerDNS, written in place while it serves from them.
+"""Write the two LMDB files of one PowerDNS in place, while it serves from them.
 
-`<path>` is the main file (zones), `<path>-0` the records file. No transaction spans both. In addition to PowerDNS's
-tables, each file has a table of ours, `dnspanel`. Its row `position` is written in the same transaction as the data:
+`<path>` is the main file (zones), `<path>-0` the records file. A transaction never spans both. In addition to
+PowerDNS's tables, each file has a table of ours, `dnspanel`. Its row `position` is written in the same transaction
+as the data:
 
     offset  size  row `position`
     0       1     version, 1
@@ -22,15 +23,15 @@ How a segment is applied, and why a crash at any point is harmless:
 4. `applied` of the records file only counts while the main file is not behind `main required`. If an older main file
    was restored, the position is that of the main file, and later segments are replayed onto both files.
 5. Digests follow the rows that were really found: each change subtracts the digest of the old row and adds that of the
-   new row. So digests stay right through crashes and replays. A row altered by another program is noticed when the
-   result is compared with the segment's digest, before the commit that would change the position. While `begun` is
-   beyond the segment (a replay), the file is ahead of it, and is compared when it no longer is.
+   new row. This keeps digests right through crashes and replays. If another program alters a row, the comparison with
+   the segment's digest detects it, before the commit that would change the position. While `begun` is beyond the
+   segment (a replay), the file is ahead of it, and is compared once it is no longer ahead.
 6. The writes are planned before a file is locked (`prepared_write`). During the lock LMDB writes, and the commit waits
    for the disk. That wait must be inside the lock. Otherwise PowerDNS could answer with data that isn't durable yet,
    and after a power failure the node would answer with older data again.
 
-Rows depend only on the segments (the header of schemas 5 and 6 takes its time and transaction id from the segment), so
-two stores with the same history have the same keys and values.
+Rows depend only on the segments (the header of schemas 5 and 6 takes its time and transaction id from the segment).
+Therefore two stores with the same history have the same keys and values.
 """
 
 import errno
@@ -100,7 +101,7 @@ _RESIDENT_FILE_BYTES = 16 << 20
 class Applied:
     """The result of `apply`.
 
-    `already` is True if the store already had the whole segment. In that case the other numbers are 0.
+    If `already` is True, the store already had the whole segment, and the other numbers are 0.
     """
 
     position: Position
@@ -113,7 +114,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class StoredZone:
-    """A zone in the files. The digest is the expected digest of its rows, or empty if it was not computed yet."""
+    """A zone in the files. `digest` is the expected digest of its rows, or empty if it isn't computed yet."""
 
     zone_id: int
     name: str
@@ -154,14 +155,14 @@ class Store:
         sync: bool = True,
         sealing_keys: SecretOf | None = None,
     ) -> Self:
-        """Open the store at `path`, and create missing files in the form that PowerDNS accepts.
+        """Open the store at `path`, creating missing files in the form that PowerDNS accepts.
 
-        `sealing_keys` maps the id of a sealing key to its secret. With this mapping, DNSSEC keys are opened before they
-        are written, because PowerDNS serves from this store. Without the mapping, they stay sealed.
+        `sealing_keys` maps a sealing key's id to its secret. With this mapping, DNSSEC keys are decrypted before they
+        are written, because PowerDNS serves from this store. Without it, they stay sealed.
 
         `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError if files are missing
-        and `create` is false, BadBytes for files of another schema or cluster, and RuntimeError if the LMDB library has
-        another format than PowerDNS's.
+        and `create` is false, and BadBytes for files of another schema or cluster. Raise RuntimeError if the LMDB
+        library's format differs from PowerDNS's.
         """
         if lmdb.version()[:2] != (0, 9):
             raise RuntimeError(f"PowerDNS needs LMDB 0.9, this Python has {lmdb.version()}")
@@ -198,7 +199,7 @@ class Store:
         self.close()
 
     def position(self) -> Position | None:
-        """Return the position up to which both files are complete.
+        """Return the position at which both files are complete.
 
         Return None if the store is empty or contains an unfinished snapshot.
         """
@@ -214,7 +215,7 @@ class Store:
         return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
 
     def position_and_digests(self) -> tuple[Position | None, bytes, bytes]:
-        """Return the position (or None) and the digests (main, records) at one moment.
+        """Return the position (or None) and the digests (main, records), read at the same moment.
 
         The digests are empty while a segment is half applied.
         """
@@ -248,11 +249,11 @@ class Store:
         return None
 
     def rows(self, zone_id: int) -> ZoneRows:
-        """Return the record rows of one zone, in the form that `compile` reads."""
+        """Return a zone's record rows, in the form that `compile` reads."""
         return ZoneRows(self._records, self.schema, zone_id)
 
     def zones_from(self, first: int, *, limit: int) -> list[StoredZone]:
-        """Return at most `limit` zones with this id or a higher one, ordered by id, without our own zone."""
+        """Return at most `limit` zones with ids from `first` on, ordered by id, without our own zone."""
         found: list[StoredZone] = []
         table = self._main.tables[Dbi.DOMAINS]
         with self._main.env.begin() as main, self._records.env.begin() as records, main.cursor(db=table) as cursor:
@@ -276,29 +277,29 @@ class Store:
         )
 
     def has_keys(self, zone: str) -> bool:
-        """Return True if the zone with this name has DNSSEC keys, active or not."""
+        """Return True if this zone has DNSSEC keys, active or not."""
         return key_table.has_keys(self._main, self.schema, zone)
 
     def signed_zones(self, zones: Iterable[str]) -> set[str]:
-        """Return the zones among `zones` that PowerDNS has to sign: they have an active key or an unreadable one."""
+        """Return the given zones that PowerDNS has to sign: they have an active or an unreadable key."""
         return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
         """Return some zones with DNSSEC keys, from the whole range of the key table.
 
-        If there are only a few, return all.
+        If only a few exist, return all.
         """
         return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """Return the stored rows of a zone's metadata and DNSSEC keys: table, key and body."""
+        """Return table, key and body of each stored row of a zone's metadata and DNSSEC keys."""
         with self._main.env.begin() as txn:
             return list(attached_rows(txn, self._main, self.schema, zone))
 
     def open_keys(self) -> None:
-        """Open all sealed DNSSEC keys in files that have just been replaced. The call can be repeated safely.
+        """Decrypt all sealed DNSSEC keys in files that have just been replaced. Idempotent.
 
-        Raise UnknownSealingKey or BadBytes if a key can't be opened. After an error nothing has changed.
+        Raise UnknownSealingKey or BadBytes if a key can't be decrypted. After an error nothing has changed.
         """
         table = self._main.tables[Dbi.KEYDATA]
         with lmdb_errors(self._main, self._records), self._main.writing() as txn:
@@ -319,10 +320,10 @@ class Store:
                 note_commit(txn, self._main)
 
     def digest_delta(self, ops: Sequence[Op], *, before: tuple[bytes, bytes] | None = None) -> tuple[bytes, bytes]:
-        """Return the digests (main, records) after these operations. Nothing is written.
+        """Return the digests (main, records) after these operations, without writing anything.
 
-        No two operations are allowed to have the same key. `before` are the digests before the operations, if they will
-        differ from the current ones.
+        Two operations must not have the same key. `before` are the digests before the operations, if they will differ
+        from the current ones.
         """
         return digest_delta(ops, self.schema, self._main, self._records, before=before)
 
@@ -333,13 +334,13 @@ class Store:
         watch: Watch | None = None,
         before_late: Callable[[], None] = lambda: None,
     ) -> Applied:
-        """Bring the store to the panel's state at `segment.after`, as the module's docstring explains.
+        """Bring the store to the panel's state at `segment.after` (see the module's docstring).
 
-        A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` gets the keys of
-        records that are put or deleted. `before_late` is called after a change of DNSSEC keys or metadata is committed,
-        and before later operations on records, which need that change in PowerDNS. Raise Gap, WrongCluster, WrongEpoch,
-        Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit, MapFull or DiskFull without
-        room, or Busy if another process writes our rows. The next attempt repeats what was committed before.
+        A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` receives the keys
+        of records that are put or deleted. `before_late` is called after a committed change of DNSSEC keys or metadata
+        and before later record operations, which need it in PowerDNS. Raise Gap, WrongCluster, WrongEpoch, Unfinished,
+        Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit. Raise MapFull or DiskFull without space,
+        or Busy if another process writes our rows. The next attempt repeats what was committed before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -371,9 +372,9 @@ class Store:
         )
 
     def repair(self, segment: Segment) -> Repaired:
-        """Make one zone equal to the panel's zone at the store's position. Only differences are written.
+        """Make one zone equal to the panel's zone at the store's position, writing only differences.
 
-        The call can be repeated safely. Raise Gap if the store is at another position, and the errors of `apply`.
+        Idempotent. Raise Gap if the store is at another position, plus the errors of `apply`.
         """
         with self._lock, lmdb_errors(self._main, self._records):
             if segment.cluster != self.cluster:
@@ -386,7 +387,7 @@ class Store:
             return writer.run(self.release_pages)
 
     def refuse_segments(self) -> None:
-        """Refuse everything except a snapshot from now on."""
+        """Reject everything except a snapshot from now on."""
         for database in (self._main, self._records):
             with database.writing() as txn:
                 txn.put(INSTALLING_KEY, bytes(16), db=database.own)
@@ -409,7 +410,7 @@ class Store:
 
         The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
         contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull or
-        DiskFull without room, or Busy if another process writes to the files. After Busy the installation has to be
+        DiskFull without space, or Busy if another process writes to the files. After Busy the installation has to be
         repeated before the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
@@ -435,18 +436,18 @@ class Store:
         return Applied(copied.position, rows=installation.rows, commits=installation.commits, longest_hold_ms=hold)
 
     def check(self) -> Check:
-        """Return a check of this store's rows, which reads nothing until one of its methods is called."""
+        """Return a check of this store's rows. It reads nothing until one of its methods is called."""
         return Check(self.schema, self._main, self._records, self._lock, self._opener)
 
     def has_foreign_commit(self) -> bool:
-        """Return True if another process has written to a file since the last check of every row."""
+        """Return True if another process has written to a file since the last full check."""
         return any(foreign_commit(database) for database in (self._main, self._records))
 
     def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
         """Write compact copies of both files to `path` and `<path>-0`. Return their common position and digests.
 
-        No reader or writer has to wait. Raise Busy if the files have no common position within `seconds`: a segment is
-        half applied, or none was ever applied.
+        Readers and writers don't have to wait. Raise Busy if the files have no common position within `seconds`,
+        because a segment is half applied or none was ever applied.
         """
         until = time.monotonic() + seconds
         while True:
@@ -461,23 +462,23 @@ class Store:
             time.sleep(_COPY_PAUSE_SECONDS)
 
     def clear_dead_readers(self) -> None:
-        """Clear LMDB's reader slots of killed processes, because they would prevent the reuse of old pages."""
+        """Clear LMDB reader slots of killed processes. Otherwise old pages can't be reused."""
         self._main.env.reader_check()
         self._records.env.reader_check()
 
     def release_pages(self) -> None:
-        """Release mapped pages, so that the resident memory of this process stays small."""
+        """Release mapped pages if many are resident, to limit this process's resident memory."""
         if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
             mapped.release(self._ranges)
 
     def _write_own_zone(self) -> None:
-        """Write the zone that answers with the position, and the guard row at the end of the key space."""
+        """Write the zone that answers with the position, and the guard row at the end of the key space, if missing."""
         records = [(Dbi.RECORDS, *row) for row in own_rows()]
         self._put_missing(self._records, Dbi.RECORDS, records)
         self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
 
     def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
-        """Put our own rows that are missing. A file whose table `first` is empty counts as complete and checked."""
+        """Put our own rows if they are missing. A file whose table `first` is empty counts as complete and checked."""
         with database.writing() as txn:
             is_new = not txn.stat(database.tables[first])["entries"]
             missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]
@@ -490,6 +491,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """Return the serial in the body of an SOA row, 20 bytes before the end of the rdata, or None without a record."""
+    """Return the serial in an SOA row's body (20 bytes before the rdata's end), or None without a record."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

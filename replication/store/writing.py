@@ -1,4 +1,4 @@
-"""The writer of many rows to one file in short transactions, so that PowerDNS and the agent don't have to wait."""
+"""Write many rows to a file in short transactions, because PowerDNS and the agent wait during a transaction."""
 
 import time
 from collections import deque
@@ -25,7 +25,7 @@ Row = tuple[bytes, bytes]
 
 
 class RowChange(NamedTuple):
-    """A row to put or to delete. To delete a row, `value` is None and `old` is the row's current value."""
+    """A row to put or delete. For a deletion, `value` is None and `old` is the row's current value."""
 
     key: bytes
     value: bytes | None
@@ -49,7 +49,7 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Open a write transaction and mark its commit, at the end of the block, as ours."""
+        """Open a write transaction. At the end of the block, commit it and mark the commit as ours."""
         with self.database.writing(self._stopwatch) as txn:
             yield txn
             note_commit(txn, self.database)
@@ -62,14 +62,14 @@ class Writer:
         return self._stopwatch.longest
 
     def add(self, dbi: Dbi, group: Sequence[RowChange]) -> None:
-        """Queue these changes, to be written soon in one transaction."""
+        """Queue these changes, to write them soon in one transaction."""
         self._waiting.append((dbi, group))
         self._rows_waiting += len(group)
         if self._rows_waiting >= _ROWS_PER_TRANSACTION:
             self.flush()
 
     def flush(self) -> None:
-        """Write the queued changes in as few short transactions as possible, each group in one of them."""
+        """Write the queued changes in as few short transactions as possible, without splitting a group."""
         waiting, self._waiting, self._rows_waiting = self._waiting, [], 0
         groups = iter(waiting)
         left = len(waiting)
@@ -83,7 +83,7 @@ class Writer:
                         break
 
     def put_all(self, dbi: Dbi, rows: Sequence[Row]) -> None:
-        """Put rows that are all new, in one transaction. Append them if few rows come after them."""
+        """Put rows that are all new, in one transaction. If few rows follow them, append them."""
         with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
             if self._has_duplicates[dbi]:
                 cursor.putmulti(rows)
@@ -130,14 +130,14 @@ class Writer:
 
 
 def rows_behind(cursor: Any, key: bytes) -> list[Row]:
-    """Return the rows from `key` on, at most one more than `put_before` takes out."""
+    """Return the rows starting at `key`, at most one more than `put_before` is able to move."""
     return list(islice(cursor.iternext(), _MOST_ROWS_BEHIND + 1)) if cursor.set_range(key) else []
 
 
 def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
-    """Put rows at a place where no rows are.
+    """Put rows in a key range that contains no rows.
 
-    If few rows follow that place, remove these and append all rows, so that pages are filled completely.
+    If only a few rows follow that range, remove these and append all rows. This fills pages completely.
     """
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)

@@ -1,4 +1,4 @@
-"""The running digest of each zone: the expected sum over its record rows, which each writer updates with the rows.
+"""Keep a running digest for each zone: the expected sum over its record rows. Each writer updates it with the rows.
 
 Table `dnspanel_zones` of the records file has one row for each zone that was ever written here and not removed since:
 
@@ -7,10 +7,10 @@ Table `dnspanel_zones` of the records file has one row for each zone that was ev
             empty             not computed yet: the rows came without being hashed (segment of version 2, snapshot)
             17 bytes          as empty; 01, then what edits have added to the digest since
 
-Two rows of the table `dnspanel` belong to this. `complete` means that every zone of ours has a row, so that a zone
-without one was not written by us. In a file that an older release created, the first check adds it (`adopt`).
-`unhashed` contains 8 random bytes, which change each time that zones with rows get an empty digest. A sum of rows that
-was started before such a change must not be written.
+Two rows of the table `dnspanel` belong to this. `complete` means that every zone of ours has a row, so a zone without a
+row was not written by us. In a file that an older release created, the first check adds it (`adopt`). `unhashed`
+contains 8 random bytes, which change each time that zones with rows get an empty digest. A sum of rows that was started
+before such a change must not be written.
 
 The digests change in the transaction that changes the records, and the file's digest is the sum of its zones' digests.
 If another program alters rows, this table does not change, so the sum over a zone's rows differs from this table.
@@ -35,7 +35,7 @@ _UNKNOWN = b"\x01"
 
 
 class Running:
-    """The digest of a zone's rows. If it is unknown, `total` is the sum of the changes since then."""
+    """The digest of a zone's rows. If it is unknown, `total` is the sum of all changes since then."""
 
     __slots__ = ("is_known", "total")
 
@@ -52,7 +52,7 @@ class Running:
 
 
 def decode_running(value: bytes) -> Running:
-    """Decode a running digest. This is the inverse of `Running.encode`. Raise BadBytes if the value is invalid."""
+    """Decode a running digest: the inverse of `Running.encode`. Raise BadBytes if the value is invalid."""
     if len(value) == DIGEST_SIZE:
         return Running(int.from_bytes(value, "big"))
     if not value:
@@ -63,7 +63,7 @@ def decode_running(value: bytes) -> Running:
 
 
 class Changes:
-    """The changes that a write transaction over the records makes to the digests of zones."""
+    """A write transaction's changes to zone digests in the records file."""
 
     def __init__(self, records: Database) -> None:
         self._records = records
@@ -72,12 +72,12 @@ class Changes:
         self._removed: set[bytes] = set()
 
     def add(self, key: bytes, digest: int) -> None:
-        """Add `digest` to the sum of the zone that this key belongs to."""
+        """Add `digest` to the sum of the zone to which this key belongs."""
         zone = key[:4]
         self._added[zone] = self._added.get(zone, 0) + digest
 
     def add_unhashed(self, zones: Collection[bytes]) -> None:
-        """Record that rows of these new zones were written without being hashed. The ids are encoded as in keys."""
+        """Record that rows of these new zones were written without being hashed. Zone ids are encoded as in keys."""
         self._unhashed.update(zones)
 
     def remove(self, zone: bytes) -> None:
@@ -87,7 +87,7 @@ class Changes:
     def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
         """Return the rows to put or delete (value None), and separately the rows to put only if their keys are missing.
 
-        The result is based on the data that `txn` sees.
+        The result is based on the data that `txn` reads.
         """
         table = self._records.zones
         is_complete = bool(self._added) and txn.get(COMPLETE_KEY, db=self._records.own) is not None
@@ -105,7 +105,7 @@ class Changes:
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
-    """Return the sum of the rows' digests for each zone id, which is the first four bytes of the keys.
+    """Return the sum of the rows' digests for each zone id (the first four bytes of the keys).
 
     The rows must be in key order. Rows of tables other than the records table are one group.
     """
@@ -119,22 +119,22 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 
 
 def _is_nothing(running: Running) -> bool:
-    """Return True if the digest of a zone without rows can be dropped.
+    """Return True if the digest of a zone without rows can be deleted.
 
-    It must be kept if the deleted rows were not the rows that had been written. In that case, the repair of this zone
-    also repairs the error in the file's digest.
+    It must be kept if the deleted rows were not the rows that had been written. In that case, a repair of this zone
+    also corrects the error in the file's digest.
     """
     return not running.is_known or not running.total
 
 
 def running_digest(txn: Any, records: Database, zone_id: int) -> Running | None:
-    """Return the running digest of a zone, or None if we never wrote the zone or have removed it."""
+    """Return a zone's running digest, or None if we never wrote the zone or have removed it."""
     value = txn.get(keys.zone_prefix(zone_id), db=records.zones)
     return None if value is None else decode_running(value)
 
 
 def put_digest(txn: Any, records: Database, zone_id: int, running: Running | None) -> None:
-    """Store the running digest of a zone. None deletes it."""
+    """Store a zone's running digest, or delete it if it is None."""
     zone = keys.zone_prefix(zone_id)
     if running is None:
         txn.delete(zone, db=records.zones)
@@ -145,7 +145,7 @@ def put_digest(txn: Any, records: Database, zone_id: int, running: Running | Non
 def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
     """Record that these zones were written without hashing their rows.
 
-    The next reader of the rows computes their digests.
+    The next check of the rows computes their digests.
     """
     txn.put(UNHASHED_KEY, os.urandom(8), db=records.own)
     with txn.cursor(db=records.zones) as cursor:
@@ -164,7 +164,7 @@ def unhashed_since(txn: Any, records: Database) -> bytes:
 
 
 def is_complete(txn: Any, records: Database) -> bool:
-    """Return True if every zone of ours has a row, so that a zone without a row is foreign."""
+    """Return True if every zone of ours has a row. A zone without a row is then foreign."""
     return txn.get(COMPLETE_KEY, db=records.own) is not None
 
 

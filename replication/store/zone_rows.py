@@ -1,4 +1,4 @@
-"""The reader of one zone's record rows in the records file."""
+"""Read one zone's record rows from the records file."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ class ZoneRows:
         return None if value is None else self._schema.unwrap(value)
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Return types and bodies of all rows of one name, by type."""
+        """Return the types and bodies of a name's rows, ordered by type."""
         start = self._prefix + rel + b"\0"
         return [(int.from_bytes(key[-2:], "big"), body) for key, body in self._scan(start, start)]
 
@@ -35,7 +35,7 @@ class ZoneRows:
     def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Return an iterator over the zone's record keys and bodies, in key order.
 
-        If `after` is given, start with the first key after it.
+        If `after` is given, start at the first key after it.
         """
         return self._scan(after + b"\0" if after else self._prefix, self._prefix)
 

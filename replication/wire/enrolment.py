@@ -1,4 +1,4 @@
-"""The panel's answer to a server that becomes a node, with the signature that proves it is the panel's. Pure.
+"""Encode and verify the panel's signed answer to a server that becomes a node. Pure.
 
     node, schema, cluster, certificate, ca, signing_keys, keys_generation
                 the server's new identity
@@ -10,8 +10,8 @@
                 over `dnspanel enrolment 1` 00 and the JSON object of the fields before `panel` and of `request`,
                 the SHA-256 of the signing request in hex; keys sorted, no spaces, ASCII
 
-The code identifies the authority, and the authority issued the panel's certificate. So an attacker between server and
-panel, where TLS proves nothing yet, cannot add keys to the list of keys whose segments the node accepts.
+The enrollment code identifies the authority, and the authority issued the panel's certificate. An attacker between
+server and panel, where TLS proves nothing yet, therefore cannot add keys to the list of accepted signing keys.
 """
 
 import base64
@@ -39,7 +39,7 @@ _SIGNED_SETTINGS = b"dnspanel enrolment settings 1\0"
 
 
 class Role(StrEnum):
-    """The role of a server in the fleet."""
+    """A server's role in the fleet."""
 
     NODE = "node"
     CANARY = "canary"  # ring 0
@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JoinSettings:
-    """The panel's settings for a server that joins, so that they have to be typed only once."""
+    """Settings that the panel sends to a joining server. Operators don't have to enter them on the server again."""
 
     role: Role
     dns_address: str
@@ -60,7 +60,7 @@ class JoinSettings:
 
     @classmethod
     def from_json(cls, message: Any) -> Self:
-        """Read settings. Raise BadBytes unless every value is present and can be written into a configuration."""
+        """Read settings. Raise BadBytes if a value is missing or can't be written into a configuration."""
         try:
             ports = message["dns_port"], message["agent_port"]
             if any(type(port) is not int or not 0 < port < 65536 for port in ports):
@@ -71,7 +71,7 @@ class JoinSettings:
 
 
 def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
-    """Return the SHA-256 of the request's DER form in hex. A person compares it before approving."""
+    """Return the SHA-256 of the request's DER form in hex. An operator compares it before approving the request."""
     return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
 
 
@@ -83,7 +83,7 @@ def encode_answer(
     key: ec.EllipticCurvePrivateKey,
     settings: JoinSettings | None = None,
 ) -> dict[str, Any]:
-    """Return the answer to the request with this fingerprint, signed with the key of the certificate `panel`."""
+    """Return the answer to the request with this fingerprint, signed with the private key of certificate `panel`."""
     answer = {
         **{name: fields[name] for name in FIELDS},
         "panel": panel,
@@ -96,7 +96,7 @@ def encode_answer(
 
 
 def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) -> dict[str, Any]:
-    """Check the signatures for this request and return the fields, with `settings` if there are any.
+    """Verify the signatures for this request and return the fields, plus `settings` if the panel sent any.
 
     The panel's certificate must be issued by the authority in the answer. The caller compares the authority with the
     code. Raise BadBytes if a field is missing or invalid, or BadSignature if a signature is wrong.
@@ -138,10 +138,10 @@ def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
 
 
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
-    """Return the key of the panel's certificate. Raise BadSignature unless the authority issued it for the panel.
+    """Return the panel certificate's key. Raise BadSignature unless the authority issued the certificate for the panel.
 
-    The certificate's name alone proves nothing, because a node can have the same name. But a node's certificate is only
-    for servers.
+    The certificate's name alone proves nothing, because a node can have the same name. However, a node's certificate is
+    only valid for servers.
     """
     try:
         panel.verify_directly_issued_by(authority)

@@ -1,7 +1,7 @@
-"""The panel's settings for a front, and the front's report about the nodes behind it. Pure.
+"""Encode and decode the panel's settings for a front, and the front's report about the nodes behind it. Pure.
 
-PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects Status.front     FrontReport as a
-JSON object
+PUT /v1/front    FrontSettings as a JSON object; `backends` is an array of objects
+Status.front     FrontReport as a JSON object
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class Endpoint:
 
 
 def parse_endpoint(text: object) -> Endpoint:
-    """Parse an endpoint. This is the inverse of `str(endpoint)`. Raise ValueError if the text is invalid."""
+    """Parse the output of `str(endpoint)`. Raise ValueError if the text is invalid."""
     host, _, port = str(text).rpartition(":")
     address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     if not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65535):
@@ -52,7 +52,7 @@ def parse_endpoint(text: object) -> Endpoint:
 
 
 def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
-    """Return True if questions to that endpoint arrive at the listening endpoint.
+    """Return True if queries to that endpoint arrive at the listening endpoint.
 
     The ports must be equal, and the listening address must be the same address or the wildcard address.
     """
@@ -61,7 +61,7 @@ def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
 
 
 def is_backend_name(name: object) -> TypeGuard[str]:
-    """Return True if a backend is allowed to have this name, which is written into dnsdist.conf."""
+    """Return True if this is a valid backend name. Backend names are written into dnsdist.conf."""
     return isinstance(name, str) and 1 <= len(name) <= 63 and set(name) <= _NAME
 
 
@@ -72,7 +72,7 @@ def is_weight(weight: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A sentence that begins with "The node", as sent between panel and agents. Empty fields mean no sentence."""
+    """A sentence that starts with "The node", as sent between panel and agents. Empty fields mean no sentence."""
 
     clause: str  # the rest of the sentence in English, which is all that older releases know
     spoken: str  # the whole sentence as `texts.format_text` stores it; empty if it is too long
@@ -85,7 +85,7 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """The sentence in the current language, or in English if an older release wrote it (the inverse of `of`)."""
+        """The sentence in the current language, or in English if an older release wrote it. Inverse of `of`."""
         if self.spoken:
             return parse_text(self.spoken)
         return f"The node {self.clause}." if self.clause else ""
@@ -93,9 +93,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One node that dnsdist can ask.
+    """A node that dnsdist can query.
 
-    `out` is the reason why dnsdist must not ask the node now. If `out` is empty, the node's answers decide.
+    `out` is the reason why dnsdist must not query the node now. If `out` is empty, the node's answers decide.
     """
 
     name: str
@@ -106,7 +106,7 @@ class Backend:
 
     @property
     def sentence(self) -> str:
-        """A sentence with the reason why this node must not be asked now, or "" if the node's own answers decide."""
+        """A sentence with the reason why dnsdist must not query this node now, or "" if the node's answers decide."""
         return Told(self.out, self.spoken).sentence
 
     def to_json(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class FrontSettings:
-    """The settings that a person chose for a front in the panel, and the panel's data about the nodes behind it."""
+    """The settings that an operator chose for a front, and the panel's data about the nodes behind it."""
 
     backends: tuple[Backend, ...]
     minimum: int = 1
@@ -142,7 +142,7 @@ class FrontSettings:
 
     @property
     def digest(self) -> str:
-        """A digest that identifies these settings: 32 hex digits.
+        """An identifier of these settings, computed from their values: 32 hex digits.
 
         `spoken` is left out, because it only repeats `out` and older agents lack it.
         """
@@ -159,7 +159,7 @@ class FrontSettings:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read settings. Raise BadBytes if a value is invalid, because all values are written into dnsdist.conf."""
+        """Read settings. Raise BadBytes for an invalid value, because all values are written into dnsdist.conf."""
         try:
             backends = tuple(Backend.from_json(each) for each in message["backends"])
             numbers = {name: message[name] for name in RANGES}
@@ -177,7 +177,7 @@ class FrontSettings:
 
 @dataclass(frozen=True, slots=True)
 class BackendReport:
-    """The state of one node behind a front, as the front reports it."""
+    """The state of a node behind a front, as reported by the front."""
 
     name: str
     address: str
@@ -195,13 +195,13 @@ class BackendReport:
 
     @property
     def sentence(self) -> str:
-        """A sentence in the current language with the reason why the node is in or out of rotation."""
+        """A sentence in the current language that explains why the node is in or out of rotation."""
         return Told(str(self.reason), str(self.spoken)).sentence
 
 
 @dataclass(frozen=True, slots=True)
 class FrontReport:
-    """The part of a front's status that a node's status doesn't have."""
+    """The additional fields of a front's status, compared with a node's status."""
 
     settings: str  # `FrontSettings.digest` of the current settings; empty: none yet
     minimum: int
@@ -216,7 +216,7 @@ class FrontReport:
 
     @property
     def is_below_minimum(self) -> bool:
-        """True if fewer nodes answer in rotation than the minimum that a person set."""
+        """True if fewer nodes answer in rotation than the configured minimum."""
         return bool(self.backends) and self.in_rotation < self.minimum
 
     def to_json(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class FrontReport:
 
 
 def front_report_in(report: Mapping[str, Any]) -> FrontReport | None:
-    """Return the front's part of a report, or None if it is unreadable."""
+    """Return the front's part of a status report, or None if it is missing or unreadable."""
     try:
         return FrontReport.from_json(report["front"])
     except (KeyError, TypeError, ValueError, AttributeError):

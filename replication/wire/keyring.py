@@ -1,4 +1,4 @@
-"""The signed list of keys that sign segments, sent by the panel to a node that knows one of our keys. Pure.
+"""Encode and verify the list of segment-signing keys, sent to nodes that have at least one of our keys. Pure.
 
     offset  size   field
     0       4      magic `DPKR`
@@ -10,8 +10,8 @@
     32      32 n   raw Ed25519 public keys, newest first
     32+32n  64     Ed25519 signature over `dnspanel keys 1` 00 and all bytes before it
 
-The key that signs the list doesn't have to be on it. So a node can catch up even if its last known key was retired
-while the node was offline.
+The signing key doesn't have to be on the list. This lets a node catch up even if its last known key was retired while
+the node was offline.
 """
 
 import struct
@@ -43,7 +43,7 @@ class Keyring:
 
 
 def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
-    """Encode the list, signed with a key that the receiver knows. Raise ValueError for too few or too many keys."""
+    """Encode the list, signed with a key that the receiver already has. Raise ValueError for too few or many keys."""
     if not 1 <= len(keyring.keys) <= MAX_KEYS or any(len(key) != KEY_SIZE for key in keyring.keys):
         raise ValueError(f"a keyring has 1 to {MAX_KEYS} keys of {KEY_SIZE} bytes")
     header = HEADER.pack(MAGIC, VERSION, len(keyring.keys), keyring.cluster.bytes, keyring.generation)
@@ -69,7 +69,7 @@ def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
 
 
 def signer_for(known: Sequence[bytes], ours: Iterable[bytes]) -> bytes | None:
-    """Return the first of our keys that the receiver knows, or None if the receiver has to enroll again."""
+    """Return the first of our keys that the receiver already has, or None if the receiver must enroll again."""
     return next((key for key in ours if key in known), None)
 
 

@@ -1,12 +1,12 @@
-"""The content of a segment, and its layout in the inflated body: marks, then operations.
+"""Encode and decode a segment's content, laid out in the inflated body as marks, then operations.
 
     mark        zone id (4), flags (1: bit 0 = the zone is served), serial (4, if it is served), name in wire form
     operation   kind * 16 + DBI (1), length of key (varint), key,
                 length of body (varint) and body (not for DELETE_PREFIX)
 
 A varint has seven bits per byte, lowest first, with bit 7 set on all bytes except the last. Bodies have no Lightning
-Stream header; the writer of the row makes the header from the time of sealing and the last sequence. A DELETE in a DBI
-with duplicates has the duplicate in its body; in other DBIs that body is empty.
+Stream header; the code that writes the row creates the header from the time of sealing and the last sequence. A DELETE
+in a DBI with duplicates has the duplicate in its body; in other DBIs that body is empty.
 
 Consecutive PUTs of one table are read as `Puts`, many at once, because a bulk import has millions of them.
 """
@@ -60,7 +60,7 @@ class Op(NamedTuple):
 
 
 class Puts(NamedTuple):
-    """Rows of one table to put, in the segment's order: keys and bodies."""
+    """Rows to put into one table, in the segment's order: keys and bodies."""
 
     dbi: Dbi
     rows: list[tuple[bytes, bytes]]
@@ -68,7 +68,7 @@ class Puts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ZoneMark:
-    """A zone that this segment touches, and its serial afterwards. The serial is None if the zone is deleted."""
+    """A zone that the segment touches, and its serial afterwards (None if the zone is deleted)."""
 
     zone_id: int
     name: str
@@ -76,16 +76,16 @@ class ZoneMark:
 
 
 def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
-    """Return the digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
+    """Return a row's digest: BLAKE2b-128 over DBI (1), length of key (2), key, body without header.
 
-    For a DNSSEC key, the fingerprint replaces the private part (`sealed.digested_body`), sealed or not. The digest of a
-    file or of a zone is the sum over its rows, modulo 2^128.
+    For a DNSSEC key, the fingerprint replaces the private part (`sealed.digested_body`), sealed or not. A file's or
+    zone's digest is the sum over its rows, modulo 2^128.
     """
     return rows_digest(dbi, ((key, body),))
 
 
 def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """Add up the digests of rows of one table, without the modulo."""
+    """Add up the digests of a table's rows, without the modulo."""
     if dbi is Dbi.KEYDATA:
         rows = [(key, digested_body(body)) for key, body in rows]
     blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]
@@ -94,7 +94,7 @@ def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
 
 
 def digest_bytes(total: int) -> bytes:
-    """Return a sum of row digests, modulo 2^128, as 16 bytes."""
+    """Reduce a sum of row digests modulo 2^128, and encode it in 16 bytes."""
     return (total % DIGEST_MODULUS).to_bytes(DIGEST_SIZE, "big")
 
 
@@ -118,7 +118,7 @@ def encode_op(op: Op) -> bytes:
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
-    """Encode the operations that put a zone's rows (relative key, type, body). Also return the sum of their digests.
+    """Encode the operations that put a zone's rows (relative key, type, body). Return them and their digests' sum.
 
     Raise BadSegment unless the rows are sorted by key and each key occurs once. Packed rows are not checked again.
     """
@@ -138,7 +138,7 @@ def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple
 
 
 class Body:
-    """The inflated body of a segment, read once. Call `marks`, `serials` or `skip_marks` first, and then `runs`."""
+    """A segment's inflated body, read once. Call `marks`, `serials` or `skip_marks` first, and then `runs`."""
 
     def __init__(self, source: BinaryIO, start: int, end: int) -> None:
         self._source, self._next, self._end = source, start, end
@@ -153,7 +153,7 @@ class Body:
         return cls(io.BytesIO(packed), 0, len(packed))
 
     def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
-        """Yield each mark, or every `every`-th mark from the first one on. Raise BadSegment for invalid bytes."""
+        """Yield all marks, or every `every`-th mark starting with the first. Raise BadSegment for invalid bytes."""
         for number in range(count):
             wire, zone_id, serial = self._mark()
             if number % every == 0:
@@ -163,7 +163,7 @@ class Body:
                     raise BadSegment(reason=str(exc)) from exc
 
     def serials(self, count: int) -> Iterator[tuple[int, int | None]]:
-        """Yield id and serial (None: deleted) of each zone, without decoding names. Raise BadSegment for bad bytes."""
+        """Yield each zone's id and serial (None: deleted), without decoding names. Raise BadSegment for bad bytes."""
         for _ in range(count):
             _, zone_id, serial = self._mark()
             yield zone_id, serial
@@ -174,7 +174,7 @@ class Body:
             self._mark()
 
     def runs(self, count: int) -> Iterator[Op | Puts]:
-        """Yield the next `count` operations, PUTs of one table together. Raise BadSegment for invalid bytes."""
+        """Yield the next `count` operations, grouping PUTs of one table. Raise BadSegment for invalid bytes."""
         while count:
             puts = self._puts(count)
             if puts.rows:
@@ -185,11 +185,11 @@ class Body:
                 yield self._op()
 
     def at_end(self) -> bool:
-        """Return True if nothing is left and the deflate stream has ended properly."""
+        """Return True if no bytes are left and the deflate stream is complete."""
         return self._at == len(self._buffer) and not self._more() and self._inflate.eof
 
     def _mark(self) -> tuple[bytes, int, int | None]:
-        """Return name (wire form), zone id and serial of the next mark. Raise BadSegment if it is invalid."""
+        """Read the next mark: name (wire form), zone id and serial. Raise BadSegment if it is invalid."""
         self._fill(_LONGEST_MARK)
         buffer, at = self._buffer, self._at
         try:
@@ -206,7 +206,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """Return the PUTs of one table that begin here, or none if the next operation is of another kind."""
+        """Read the PUTs of one table that begin here. Return none if the next operation is of another kind."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []
@@ -220,7 +220,7 @@ class Body:
         return Puts(_PUT_TAGS.get(tag, Dbi.RECORDS), rows)
 
     def _read_puts(self, tag: int, most: int, rows: list[tuple[bytes, bytes]]) -> None:
-        """Append the complete PUTs in the buffer to `rows`, until there are `most` rows or another operation begins.
+        """Append complete PUTs from the buffer to `rows`, until it has `most` rows or another operation begins.
 
         For speed, this only handles lengths of one or two bytes, which rows usually have.
         """
@@ -259,7 +259,7 @@ class Body:
         return Op(kind, dbi, key, b"" if kind is OpKind.DELETE_PREFIX else self._take(self._length(MAX_BODY)))
 
     def _take(self, size: int) -> bytes:
-        """Return exactly the next `size` bytes. Raise BadSegment if there are fewer."""
+        """Read exactly the next `size` bytes. Raise BadSegment if fewer are left."""
         self._fill(size)
         at = self._at
         if len(self._buffer) - at < size:
@@ -271,7 +271,7 @@ class Body:
         return self._take(1)[0]
 
     def _length(self, limit: int) -> int:
-        """Read a varint. Raise BadSegment if it is above `limit`."""
+        """Read a varint. Raise BadSegment if it exceeds `limit`."""
         value = shift = 0
         while True:
             byte = self._byte()
@@ -283,7 +283,7 @@ class Body:
             shift += 7
 
     def _fill(self, size: int) -> None:
-        """Read until the buffer has at least `size` unread bytes, or all that are left."""
+        """Read until the buffer has at least `size` unread bytes, or all remaining bytes."""
         if self._all_inflated or len(self._buffer) - self._at >= size:
             return
         kept = [self._buffer[self._at :]]
@@ -294,7 +294,7 @@ class Body:
         self._buffer, self._at = b"".join(kept), 0
 
     def _more(self) -> bytes:
-        """Return at most one chunk of inflated bytes, or b"" at the end. Raise BadSegment for a broken stream."""
+        """Inflate at most one chunk of bytes. Return b"" at the end. Raise BadSegment for an invalid stream."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:

@@ -1,7 +1,7 @@
-"""A position in the log of all publications, and its text form. Pure.
+"""Represent a position in the log of all publications, with its text form. Pure.
 
 Sequences of different epochs count different histories, so comparing them is meaningless and raises an error. Testing
-equality is always allowed.
+for equality is always allowed.
 """
 
 import re
@@ -16,7 +16,7 @@ _TEXT = re.compile(r"epoch=([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) sequenc
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The statement "I have everything of this epoch up to and including this sequence"."""
+    """A position in the log: everything of this epoch up to and including this sequence is present."""
 
     epoch: UUID
     sequence: int
@@ -50,7 +50,7 @@ class Position:
 
 
 def parse_position(text: str) -> Position:
-    """Parse a position. This is the inverse of `str(position)`. Raise BadBytes if the text is invalid."""
+    """Parse the output of `str(position)`. Raise BadBytes if the text is invalid."""
     match = _TEXT.fullmatch(text)
     if match is None:
         raise BadBytes(what="position", reason=f"{text[:80]!r} is not of the form epoch=<uuid> sequence=<n>")
@@ -58,7 +58,7 @@ def parse_position(text: str) -> Position:
 
 
 def position_from_json(fields: dict[str, Any]) -> Position:
-    """Read a position. This is the inverse of `to_json`. Raise BadBytes if the object is invalid."""
+    """Read a position from the output of `to_json`. Raise BadBytes if the object is invalid."""
     try:
         return Position(UUID(fields["epoch"]), int(fields["sequence"]))
     except (KeyError, TypeError, ValueError, AttributeError) as exc:

@@ -1,4 +1,4 @@
-"""The protocol between the panel and an agent: HTTPS with certificates on both sides. Pure.
+"""Define the protocol between the panel and an agent: HTTPS with certificates on both sides. Pure.
 
     GET  /v1/status                         200 Status
     GET  /v1/status?samples_after=<unix>    200 Status         with `samples`, as below; older agents send none
@@ -24,14 +24,14 @@
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
-    POST /v1/restart                        200 {}             PowerDNS ends; its supervisor starts it again
+    POST /v1/restart                        200 {}             PowerDNS stops; its supervisor starts it again
     PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the running PowerDNS has them
     PUT  /v1/front                          200 {}             to a front: `FrontSettings`; once the front uses them
 
-A refusal is `{"error": <class of replication.errors>, "message": <words>, "position": <position or null>, "spoken":
-<the message as `message_texts.format_text` stores it, which older agents leave out>}`: 409 Gap, 503 NotServed, Busy or
-DiskFull (try again), 422 for errors that need a person, 400 and 404 and 413 for requests outside this protocol. All
-bodies are JSON without spaces, digests are hex.
+An error response is `{"error": <class of replication.errors>, "message": <text>, "position": <position or null>,
+"spoken": <the message as `message_texts.format_text` stores it, which older agents leave out>}`: 409 Gap, 503
+NotServed, Busy or DiskFull (try again), 422 for errors that need a person, 400 and 404 and 413 for requests outside
+this protocol. All bodies are JSON without spaces, digests are hex.
 """
 
 import json
@@ -94,7 +94,7 @@ _STATUS_OF = {TooMuch: 413, Gap: 409, UnknownSealingKey: 409, NotServed: 503, Bu
 
 @dataclass(frozen=True, slots=True)
 class ComputedTypes:
-    """The computed types that PowerDNS answers: ALIAS by asking `resolver`, and LUA by running its code."""
+    """The computed types that PowerDNS serves: ALIAS by querying `resolver`, and LUA by running its code."""
 
     resolver: str = ""  # an IP address, with a colon and a port other than 53; empty: ALIAS is not answered
     lua: bool = False
@@ -106,7 +106,7 @@ class ComputedTypes:
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         """Read computed types.
 
-        Raise BadBytes if a value or the resolver's address is invalid, because both are written into pdns.conf.
+        Raise BadBytes for an invalid value or resolver address, because both are written into pdns.conf.
         """
         try:
             resolver, lua = message["resolver"], message["lua"]
@@ -122,7 +122,7 @@ NEITHER = ComputedTypes()
 
 
 def is_resolver(text: str) -> bool:
-    """Return True if PowerDNS accepts the text as `resolver`.
+    """Return True if PowerDNS accepts this text as its `resolver` setting.
 
     The forms are 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 and [2001:db8::53]:5300.
     """
@@ -137,7 +137,7 @@ def is_resolver(text: str) -> bool:
 
 
 def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
-    """Return address and port of a text that `is_resolver` accepts. The port defaults to `default`."""
+    """Split a text that `is_resolver` accepts into address and port. Without a port, use `default`."""
     if resolver.startswith("["):
         host, _, port = resolver[1:].partition("]:")
         return host, int(port)
@@ -151,7 +151,7 @@ def join_port(host: str, port: int) -> str:
 
 
 class Unanswered(NamedTuple):
-    """An ALIAS or LUA record that PowerDNS does not answer properly, and the problem. It is sent as a JSON array."""
+    """An ALIAS or LUA record that PowerDNS doesn't answer correctly, with the problem. Sent as a JSON array."""
 
     zone: str
     name: str
@@ -171,7 +171,7 @@ def decode_unproven(value: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """A node's statement that its files have this position and these digests, and that PowerDNS answers from them."""
+    """A node's confirmation that its files have this position and these digests, and that PowerDNS serves them."""
 
     position: Position
     digest_main: bytes
@@ -185,7 +185,7 @@ class Ack:
 
     @property
     def place(self) -> Position:
-        """The position of the node's files. The next segments to send begin after it."""
+        """The position of the node's files, after which the next segments to send begin."""
         return self.applied or self.position
 
     def to_json(self) -> dict[str, Any]:
@@ -300,7 +300,7 @@ def _read_unanswered(listed: Iterable[Sequence[str]]) -> tuple[Unanswered, ...]:
 
 
 class ServedZone(NamedTuple):
-    """One zone in a node's files. `digest` is empty until its rows have been read. It is sent as a JSON array."""
+    """A zone in a node's files. `digest` is empty until its rows have been read. Sent as a JSON array."""
 
     zone_id: int
     name: str
@@ -317,7 +317,7 @@ class ServedZone(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """An item of a top list, and its count in PowerDNS's ring of the last questions."""
+    """An item of a top list, with its count in PowerDNS's ring of the last queries."""
 
     what: str
     times: int
@@ -325,10 +325,10 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """PowerDNS's most frequent items among its last 10,000 questions of each kind, highest count first.
+    """PowerDNS's most frequent items among its last 10,000 queries of each kind, highest count first.
 
-    `zones` are zones of the node, each with its number among the last `questions`. The list is empty and `questions` is
-    0 if the agent is too old to report zones. The counts are not totals since PowerDNS started.
+    `zones` are zones of the node, each with its count among the last `questions` queries. If the agent is too old to
+    report zones, the list is empty and `questions` is 0. The counts are not totals since PowerDNS started.
     """
 
     at: float
@@ -356,11 +356,11 @@ class Top:
 
 
 class Sample(NamedTuple):
-    """PowerDNS's counters over one interval of about a second, as differences, never totals.
+    """PowerDNS's counters over an interval of about a second, as differences, never as totals.
 
-    `seconds` is 0 for a gap: PowerDNS had just started, or had not answered before, so there is nothing to compare
-    with. A sample is a tuple, to save memory, because an hour of samples is kept. The fields are sent as a JSON array
-    in this order.
+    `seconds` is 0 for a gap: PowerDNS had just started or had not answered before, so a comparison is impossible. A
+    sample is a tuple, to save memory, because an hour of samples is kept. The fields are sent as a JSON array in this
+    order.
     """
 
     at: int  # unix time
@@ -380,12 +380,12 @@ class Sample(NamedTuple):
 
     @property
     def qps(self) -> float | None:
-        """Questions per second, or None in a gap."""
+        """Queries per second, or None in a gap."""
         return (self.udp + self.tcp) / self.seconds if self.seconds else None
 
     @property
     def cache_hit_rate(self) -> float | None:
-        """The share of questions answered from the packet cache, or None if there were no questions."""
+        """The share of packet-cache lookups that were hits, or None without lookups."""
         lookups = self.packet_hits + self.packet_misses
         return self.packet_hits / lookups if lookups else None
 
@@ -406,7 +406,7 @@ def encode_message(message: Any) -> bytes:
 
 
 def decode_message(body: bytes) -> Any:
-    """Decode a message. This is the inverse of `encode_message`. Raise BadBytes if the body is not JSON."""
+    """Decode a message, the inverse of `encode_message`. Raise BadBytes if the body isn't JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as exc:
@@ -419,7 +419,7 @@ def with_samples(status: bytes, samples: bytes) -> bytes:
 
 
 def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[int, bytes]:
-    """Return status code and body for an error that stopped an agent at `position`."""
+    """Return the HTTP status code and body for an error that stopped an agent at `position`."""
     message = {
         "error": type(error).__name__,
         "message": in_english(str(error)),
@@ -431,7 +431,7 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
 
 
 def decode_clock(body: bytes) -> float | None:
-    """Return the agent's clock time, if the agent refuses the panel's certificate as not valid at that time.
+    """Return the agent's clock time, if the agent rejects the panel's certificate because it isn't valid at that time.
 
     Return None for other answers.
     """
@@ -443,7 +443,7 @@ def decode_clock(body: bytes) -> float | None:
 
 
 def decode_refusal(status: int, body: bytes) -> ReplicationError:
-    """Return the error in a refusal. Errors that the panel has to distinguish have the class that the agent raised."""
+    """Return the error in an agent's error response. Errors that the panel must distinguish keep their class."""
     try:
         message = decode_message(body)
         name, text = message["error"], parse_text(str(message.get("spoken") or message["message"]))

@@ -1,7 +1,7 @@
-"""A segment: the sealed and signed unit that the panel sends to the nodes.
+"""Seal and open segments, the signed units that the panel sends to the nodes.
 
-It contains the LMDB rows that the sequences `first..last` put and delete, for one PowerDNS schema, and the digests that
-both files have afterwards. The same input results in the same bytes. All integers are big endian.
+A segment contains the LMDB rows that the sequences `first..last` put and delete, for one PowerDNS schema, and the
+digests that both files have afterwards. The same input results in the same bytes. All integers are big endian.
 
     offset  size  header
     0       4     magic `DPSG`
@@ -22,16 +22,16 @@ both files have afterwards. The same input results in the same bytes. All intege
     112     n     body: marks, then operations, as one raw deflate stream
     112+n   64    Ed25519 signature over `dnspanel segment 1` 00 and the BLAKE2b-512 of all bytes before it
 
-Version 2 has 16 more bytes before the body: the sum of the digests of its rows of the records file, all of which are
-put and belong to new zones. The panel has checked the sum, so no node has to hash millions of new rows.
+Version 2 has 16 more bytes before the body: the sum of the digests of its rows in the records file. All these rows are
+put and belong to new zones. The panel has checked the sum, so nodes don't have to hash millions of new rows.
 
 Version 3 is a repair. It doesn't change the position: `first` and `last` are the node's position, and its only mark
 names the zone that it contains in full (`store.repair_zone`).
 
-`operations` has the layout of marks and operations.
+`operations` describes the layout of marks and operations.
 
 Operations are in the order in which they are allowed to become visible (`arrange`). Several concatenated segments are
-also a valid stream (`open_segments`), with which a node that is far behind catches up.
+also a valid stream (`open_segments`), used for a node that is far behind.
 """
 
 import hashlib
@@ -105,7 +105,7 @@ _BULK_LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """The header of a segment to seal: its sequences and time, and the digests of both files after the segment."""
+    """The header of a segment to seal: sequences, time, and the digests of both files after the segment."""
 
     schema: int
     cluster: UUID
@@ -119,9 +119,9 @@ class SegmentHeader:
 
 @dataclass(frozen=True, slots=True)
 class PackedPuts:
-    """Encoded PUTs of records, sorted by key and deflated before the segment that will contain them (see `pack_puts`).
+    """Encoded PUTs of records, sorted by key and deflated before the segment that contains them (see `pack_puts`).
 
-    `digest` is the sum of the rows' digests, which the node takes from the segment.
+    `digest` is the sum of the rows' digests. The node takes it from the segment.
     """
 
     packed: bytes
@@ -131,7 +131,7 @@ class PackedPuts:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment whose signature was checked. Each iterator reads the content from `source` again."""
+    """A segment with a verified signature. Each iterator reads the content from `source` again."""
 
     schema: int
     cluster: UUID
@@ -152,7 +152,7 @@ class Segment:
 
     @property
     def before(self) -> Position:
-        """The position that a store must have to accept this segment."""
+        """The position at which a store must be to accept this segment."""
         return Position(self.epoch, self.first - 1)
 
     @property
@@ -165,21 +165,21 @@ class Segment:
         return self.main_op_count + self.record_op_count
 
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
-        """Return an iterator over the marks of touched zones in the sealed order: all marks, or every `every`-th mark.
+        """Return an iterator over the marks in sealed order: all marks, or every `every`-th mark.
 
         Raise BadSegment if a mark is invalid.
         """
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:
-        """Return an iterator over zone id and serial of each mark, without decoding names.
+        """Return an iterator over each mark's zone id and serial, without decoding names.
 
-        Deleted zones have the serial None. Raise BadSegment if a mark is invalid.
+        The serial of a deleted zone is None. Raise BadSegment if a mark is invalid.
         """
         return self._body().serials(self.mark_count)
 
     def runs(self) -> Iterator[Op | Puts]:
-        """Yield every operation, in the order in which to apply it. Raise BadSegment if the body is invalid."""
+        """Yield all operations in the order in which they must be applied. Raise BadSegment if the body is invalid."""
         body = self._body()
         body.skip_marks(self.mark_count)
         yield from body.runs(self.op_count)
@@ -200,9 +200,9 @@ class Segment:
 
 
 def pack_puts(pieces: Iterable[bytes]) -> bytes:
-    """Pack encoded operations (`record_puts`) as a part of a deflate stream, which other parts can precede and follow.
+    """Pack encoded operations (`record_puts`) as a part of a deflate stream. Other parts can precede and follow it.
 
-    The part ends with a full flush, so that nothing after it refers to its content. It has no final block.
+    The part ends with a full flush, because later parts must not refer to its content. It has no final block.
     """
     return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
 
@@ -212,7 +212,7 @@ def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] =
 
     Raise BadSegment if a key occurs twice, if a `late` operation is on the main file, or for an unsealed DNSSEC key.
 
-    1. Records, by key: rows of new zones are still unseen, and the rows of each zone are adjacent.
+    1. Records, by key: rows of new zones aren't visible yet, and each zone's rows are adjacent.
     2. The main file, in the given order: one transaction makes new zones appear and `removed` ones disappear.
     3. Records of removed zones, which can no longer be found, and the `late` operations on records. Late operations are
        only right once PowerDNS uses the main file's changes (an NSEC3 chain that its zone no longer uses).
@@ -235,7 +235,7 @@ def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] =
 
 
 def _refuse_same_keys(early: Sequence[Op], late: Sequence[Op]) -> None:
-    """Raise BadSegment if two operations have the same key. Both sequences are sorted by key."""
+    """Raise BadSegment if two operations have the same key. Both sequences must be sorted by key."""
     for stage in (early, late):
         for op, following in zip(stage, islice(stage, 1, None), strict=False):
             if op.key == following.key:
@@ -256,10 +256,10 @@ def seal(  # noqa: PLR0913  # the fields of a segment
     late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
-    """Return the signed bytes of a segment, with its operations arranged. Raise BadSegment if the input is invalid.
+    """Encode and sign a segment, with its operations arranged. Raise BadSegment if the input is invalid.
 
     With `puts`, `ops` must only be operations on the main file. The `puts` come first. `late` operations on records
-    come last. An unsealed DNSSEC key is refused.
+    come last. Unsealed DNSSEC keys are rejected.
     """
     first, last = header.first, header.last
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
@@ -298,10 +298,10 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 
 
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
-    """Return the only segment in `source`. Raise BadSegment if there is not exactly one valid segment.
+    """Open the only segment in `source`. Raise BadSegment unless `source` is exactly one valid segment.
 
     Raise BadSignature if none of `public_keys` (32 bytes each) has signed it, or UnknownSchema for an unsupported
-    schema. The body is not parsed before the signature is checked.
+    schema. The body is parsed only after its signature was verified.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)
@@ -311,9 +311,9 @@ def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segm
 
 
 def open_segments(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Iterator[Segment]:
-    """Yield each of the concatenated segments in `source`. Raise the errors of `open_segment`.
+    """Open and yield each of the concatenated segments in `source`. Raise the errors of `open_segment`.
 
-    Each signature is checked just before its segment is yielded.
+    Each signature is verified just before its segment is yielded.
     """
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     keys = [Ed25519PublicKey.from_public_bytes(key) for key in public_keys]
@@ -369,7 +369,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read the body at the file's offset and check it. Raise BadSegment if it is short, BadSignature if forged."""
+    """Read the body at the file's offset and verify it. Raise BadSegment if it is too short, BadSignature if forged."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:

@@ -1,8 +1,8 @@
-"""The keys that open DNSSEC keys (`codec.sealed`), as the panel sends them to a node over TLS. Pure.
+"""Encode and decode the keys that decrypt DNSSEC keys (`codec.sealed`), sent to nodes over TLS by the panel. Pure.
 
     {"keys": [{"id": 1, "secret": "Base64 of 64 bytes"}, …]}
 
-The node forgets all keys that are not in the message. Error texts here never contain any part of a message.
+The node deletes all keys that are not in the message. Error texts here never contain any part of a message.
 """
 
 import base64

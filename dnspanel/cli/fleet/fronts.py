@@ -1,4 +1,4 @@
-"""The command `dnspanel fronts`: fronts (dnsdist in front of nodes), with the nodes and limits of each."""
+"""The command `dnspanel fronts`: show and change the nodes and limits of fronts (dnsdist in front of nodes)."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command `dnspanel name-servers`: sets of name servers, the zones that follow them, and vanity names."""
+"""The command `dnspanel name-servers`: manage sets of name servers, the zones that follow them, and vanity names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -110,7 +110,7 @@ def delete(session: Session, name: str) -> None:
 def zone(session: Session, zone: str) -> None:
     """Show the set that a zone follows, and the differences.
 
-    `dnspanel templates apply` removes the differences. Exit code 1 means that the zone differs.
+    `dnspanel templates apply` removes the differences. Exit code 1 means that the zone differs from the set.
     """
     found = session.client.get(zone_path(zone, "name-servers"))
     session.show(found, {"zone": zone, **found})
@@ -123,7 +123,7 @@ def zone(session: Session, zone: str) -> None:
 def addresses(session: Session, name: str) -> None:
     """List zones that contain names of a set.
 
-    Shows the addresses of the nodes behind the names, and the records at the parents.
+    Also shows the addresses of the nodes behind these names, and the records at the parent zones.
     """
     found = session.client.get(f"{_SETS}/{_find_set(session, name)['id']}/addresses")
     session.show_rows(found["items"], _PLACES, none="No names of the set with nodes are in zones of the panel.")
@@ -156,7 +156,7 @@ def keep(session: Session, name: str, zone: str, *, stop: bool, dry_run: bool) -
 def parent(session: Session, name: str, zone: str) -> None:
     """Check the delegation and the glue at the parent.
 
-    Exit code 1 means that the check found something to do.
+    Exit code 1 means that the check found a problem.
     """
     found = session.client.send("POST", f"{_SETS}/{_find_set(session, name)['id']}/addresses/{zone}/parent")
     _show_place(session, found)

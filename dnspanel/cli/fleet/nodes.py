@@ -1,4 +1,4 @@
-"""The command `dnspanel nodes`: the state of the nodes, and actions such as drain and resync."""
+"""The command `dnspanel nodes`: show the state of nodes, and approve, drain, resync, revoke or retire them."""
 
 import time
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def show(session: Session, name: str) -> None:
 def approve(session: Session, name: str, fingerprint: str | None) -> None:
     """Approve a server that asks to join as a node.
 
-    Compare the fingerprint that `join` printed on the server with the fingerprint on the page of the node.
+    First compare the fingerprint that `join` printed on the server with the fingerprint on the node's page.
     """
     waiting = session.client.get(f"/nodes/{segment(name)}")["fingerprint"]
     if waiting is None:
@@ -89,7 +89,7 @@ def approve(session: Session, name: str, fingerprint: str | None) -> None:
 def drain(session: Session, name: str, reason: str) -> None:
     """Pause updates to a node.
 
-    The node continues to answer with the zones it has.
+    The node continues to answer queries with its current zones.
     """
     _act(session, name, "drain", {"reason": reason})
 
@@ -106,7 +106,7 @@ def resume(session: Session, name: str) -> None:
 def resync(session: Session, name: str) -> None:
     """Send a full snapshot to a node.
 
-    The node continues to answer during the transfer.
+    The node continues to answer queries during the transfer.
     """
     _act(session, name, "resync")
 
@@ -117,7 +117,7 @@ def resync(session: Session, name: str) -> None:
 def revoke(session: Session, name: str, *, yes: bool) -> None:
     """Revoke the certificate of a node.
 
-    The node must enroll again. The node continues to answer with the zones it has.
+    The node must enroll again. Until then, it answers queries with its current zones.
     """
     if not yes:
         session.ask(f"Revoke the certificate of {name}?")
@@ -143,7 +143,7 @@ def retire(session: Session, name: str, *, yes: bool) -> None:
 )
 @click.option("--count", type=click.IntRange(min=1), help="Stop after this many updates.")
 def watch(session: Session, interval: float, count: int | None) -> None:
-    """Show the nodes, updated until Ctrl-C.
+    """Show the nodes, refreshed until Ctrl-C.
 
     With --output json, every update is one line.
     """
@@ -162,7 +162,7 @@ def watch(session: Session, interval: float, count: int | None) -> None:
 
 
 def _act(session: Session, name: str, act: str, body: Mapping[str, str] | None = None) -> None:
-    """Perform an action on a node, and show the node's state after it."""
+    """Perform an action on a node, and show the node's new state."""
     node = session.client.send("POST", f"/nodes/{segment(name)}/{act}", body or {})
     session.show(node, {word: node[word] for word in ("name", "slug", "state", "health", "sentence")})
 

@@ -1,4 +1,4 @@
-"""The command `dnspanel primaries`: zones that are transferred from primaries."""
+"""The command `dnspanel primaries`: manage zones that are transferred from primaries."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `dnspanel secondaries`: name servers that transfer zones from the panel, and their state."""
+"""The command `dnspanel secondaries`: list name servers that transfer zones from the panel, and send them NOTIFY."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ def list_secondaries(session: Session) -> None:
 def list_zones(session: Session, name: str, *, behind: bool) -> None:
     """List the zones of a secondary.
 
-    Shows the serial that the secondary answers with, and the last transfer.
+    Shows the serial at the secondary and the last transfer of each zone.
     """
     query = {"behind": "true"} if behind else {}
     rows = session.client.items(f"/secondaries/{_id_of(session, name)}/zones", **query)

@@ -1,4 +1,4 @@
-"""The command `dnspanel transfers`: addresses that can transfer a zone without a key, and extra NOTIFY targets."""
+"""The command `dnspanel transfers`: show and set who can transfer a zone without a key, and extra NOTIFY targets."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def transfers() -> None:
 def show(session: Session, zone: str) -> None:
     """Show who can transfer a zone without a key.
 
-    The addresses that get NOTIFY in addition to secondaries are shown too.
+    Also shows the addresses that get NOTIFY in addition to secondaries.
     """
     _show(session, session.client.get(zone_path(zone, "keyless-transfers")))
 
@@ -70,7 +70,7 @@ def set_transfers(
 ) -> None:
     """Set who can transfer a zone without a key.
 
-    Options that are not given stay as they are.
+    Settings without an option don't change.
 
     \b
     Examples:

@@ -1,1 +1,1 @@
-"""Commands about zones and records: searching, changing, requesting, publishing, undoing, importing and exporting."""
+"""Commands for zones and records: search, change, request approval, publish, undo, import and export."""

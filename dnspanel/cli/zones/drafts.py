@@ -1,4 +1,4 @@
-"""The command `dnspanel drafts`: changes that wait to be published together."""
+"""The command `dnspanel drafts`: collect changes and publish them together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ def list_drafts(session: Session) -> None:
 def show(session: Session, key: str | None) -> None:
     """Show what publishing a draft would change.
 
-    Without KEY the draft is your current one.
+    Without KEY, show your current draft.
     """
     plans = session.client.get(f"{_path(key)}/plan")["plans"]
     if session.is_json:
@@ -104,7 +104,7 @@ def publish(
 ) -> None:
     """Publish a draft in one publication.
 
-    Without KEY the draft is your current one.
+    Without KEY, publish your current draft.
     """
     body: dict[str, Any] = {"reason": writing.reason, "accepted": list(accepted), "confirm": confirm}
     body |= {"zones": list(zones)} if zones else {}
@@ -119,7 +119,7 @@ def publish(
 def discard(session: Session, key: str | None, zone: str | None, *, yes: bool) -> None:
     """Discard a draft.
 
-    Without KEY the draft is your current one. Published records stay.
+    Without KEY, discard your current draft. Published records don't change.
     """
     if key is not None and zone is not None:
         raise click.UsageError("--zone is for the current draft: give no KEY.")
@@ -131,7 +131,7 @@ def discard(session: Session, key: str | None, zone: str | None, *, yes: bool) -
 
 
 def _want(session: Session, zone: str, name: str, type: str, wanted: Mapping[str, Any] | None) -> None:
-    """Put an RRset into the current draft, or its deletion if `wanted` is None."""
+    """Add an RRset to the current draft, or its deletion if `wanted` is None."""
     path = f"/draft{zone_path(zone, 'rrsets', segment(name), segment(type))}"
     operation = session.client.send("PUT", path, {"wanted": wanted})
     details = {"zone": operation["zone"], "name": operation["name"], "type": operation["type"]}

@@ -1,4 +1,4 @@
-"""The command `dnspanel expiries`: RRsets that are removed automatically at a set time."""
+"""The command `dnspanel expiries`: set and cancel times at which RRsets are removed automatically."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -29,7 +29,7 @@ def expiries() -> None:
     "--days", type=click.IntRange(0, 3660), help="Show only records that expire within this many days, or are overdue."
 )
 def list_expiries(session: Session, days: int | None) -> None:
-    """List records that expire, in the order of their expiry."""
+    """List records that expire, in order of their expiry."""
     query = {} if days is None else {"before": _in(timedelta(days=days))}
     session.show_rows(session.client.items("/expiries", **query), _LISTED, none="No records expire.")
 

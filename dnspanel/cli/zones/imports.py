@@ -68,7 +68,7 @@ applying_options = options(
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """The options for existing zones, new zones and signatures in an import."""
+    """Options that determine how an import handles existing zones, new zones and signatures."""
 
     existing: str
     new: str
@@ -140,10 +140,10 @@ def import_files(
     """Import zone files, folders or archives.
 
     - is standard input. Every import starts with a dry run; --apply publishes the result. The dry run prints how many
-    RRsets change; the page of the import in the panel shows the changes of each zone.
+    RRsets change; the import's page in the panel shows the changes of each zone.
 
     Exit code 1 means that some zones were not imported; the other zones were. With --wait, the zones that were not
-    imported include zones that were taken back, because the name servers could not answer with them.
+    imported include zones that were taken back because the name servers could not serve them.
 
     \b
     Examples:
@@ -212,7 +212,7 @@ def apply(session: Session, number: int, *, dry_run: bool, **how: Any) -> None:
 def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: int, dry_run: bool) -> None:
     """Undo an import that was published.
 
-    Records that others have changed since then stay as they are.
+    Records that others have changed since then don't change.
     """
     if dry_run:
         _rehearse(session, number, "undo")
@@ -229,7 +229,7 @@ def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: i
 def cancel(session: Session, number: int) -> None:
     """Stop an import.
 
-    Zones that were published stay as they are.
+    Zones that were already published don't change.
     """
     _act(session, number, "cancel")
     _show(session, follow(session, number))
@@ -278,7 +278,7 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
 
 
 def _rehearse(session: Session, number: int, act: str) -> None:
-    """Show the result of a dry run of `apply` or `undo`, and the reasons why the act needs a confirmation."""
+    """Show the result of a dry run of `apply` or `undo`, and the reasons why the action needs a confirmation."""
     found = send_write(session, "POST", f"/imports/{number}/{act}", {}, dry_run=True)
     _show(session, found)
     if not session.is_json:

@@ -1,4 +1,4 @@
-"""The command `dnspanel locks`: locks, which block changes to zones and records except by the lock's manager."""
+"""The command `dnspanel locks`: manage locks. A lock blocks changes to a zone or records, except by its manager."""
 
 import click
 
@@ -39,7 +39,7 @@ def list_locks(session: Session, zone: str) -> None:
 def add(session: Session, zone: str, name: str, type_: str, reason: str, *, mine: bool) -> None:
     """Lock a zone, a name or an RRset.
 
-    Without NAME, the full zone is locked. NAME @ is the apex.
+    Without NAME, the whole zone is locked. NAME @ is the apex.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The command `dnspanel publications`: the log of all publications."""
+"""The command `dnspanel publications`: list, show and watch publications."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -88,7 +88,7 @@ def show(session: Session, sequence: int) -> None:
 def watch(session: Session, after: int | None, count: int | None) -> None:
     """Print each publication as soon as it is saved.
 
-    Runs until Ctrl-C and leaves no publication out. With --output json, each publication is one line with its zones.
+    Runs until Ctrl-C and prints every publication. With --output json, each publication is one line with its zones.
 
     \b
     Examples:
@@ -109,7 +109,7 @@ publications.add_command(undo_publication)
 
 
 def _follow_publications(session: Session, after: int | None) -> Iterator[Mapping[str, Any]]:
-    """Yield publications without end, in the order of their sequences."""
+    """Yield publications endlessly, in sequence order."""
     newest = session.client.get("/publications", limit=1)
     epoch, after = newest["epoch"], max(0, _newest(newest) - 1) if after is None else after
     while True:
@@ -127,12 +127,12 @@ def _follow_publications(session: Session, after: int | None) -> Iterator[Mappin
 
 
 def _newest(page: Mapping[str, Any]) -> int:
-    """Return the sequence of the newest publication, or 0 without publications."""
+    """Return the sequence of the newest publication, or 0 if there are no publications."""
     return int(page["items"][0]["sequence"]) if page["items"] else 0
 
 
 def _zones(row: Mapping[str, Any]) -> str:
-    """Return the names of a publication's first zones, and the number of remaining ones."""
+    """Join the names of a publication's first zones, and add "and N more" for the rest."""
     names = [zone["zone"] for zone in row["zones"]]
     first = " ".join(names[:_MOST_NAMED])
     if row["more_zones"]:

@@ -115,8 +115,8 @@ def set_records(
 ) -> None:
     """Set the records at NAME and TYPE.
 
-    All present records at NAME and TYPE are replaced. Without --ttl, the present TTL stays. New records get the default
-    TTL of the zone, or 3600 s. `dnspanel records change` changes a TTL without the values.
+    All existing records at NAME and TYPE are replaced. Without --ttl, the TTL does not change. New records get the
+    zone's default TTL, or 3600 s. `dnspanel records change` can change a TTL without the values.
 
     \b
     Examples:
@@ -155,7 +155,7 @@ def add(session: Session, zone: str, name: str, type: str, values: Sequence[str]
 def remove(session: Session, zone: str, name: str, type: str, values: Sequence[str], **how: Any) -> None:
     """Remove some records at NAME and TYPE.
 
-    Other records at NAME and TYPE stay as they are.
+    Other records at NAME and TYPE don't change.
 
     \b
     Example:
@@ -188,7 +188,7 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 def note(session: Session, zone: str, name: str, type: str, notes: Notes, writing: Writing) -> None:
     """Set comments and tags of records.
 
-    Records and TTL stay unchanged. An empty TEXT removes the comment of a value.
+    Records and TTL don't change. An empty TEXT removes the comment of a value.
 
     \b
     Example:
@@ -242,7 +242,7 @@ def change(
 ) -> None:
     """Change records of many zones in one publication.
 
-    Skips changes that would give invalid values or that the token is not allowed to make, and lists them.
+    Changes that would result in invalid values, or that the token is not allowed to make, are skipped and listed.
 
     \b
     Examples:

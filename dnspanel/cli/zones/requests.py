@@ -1,4 +1,4 @@
-"""The command `dnspanel requests`: requests to approve a draft, or to publish it at a scheduled time."""
+"""The command `dnspanel requests`: request approval for drafts, schedule drafts, and decide on requests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

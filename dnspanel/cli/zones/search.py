@@ -25,7 +25,7 @@ _LISTED = (
 def search(session: Session, text: str, only: str | None, limit: int) -> None:
     """Find zones and records in all zones.
 
-    TEXT is written as in the search box of the panel: words and filters, such as type:mx, value:192.0.2.7 or
+    TEXT uses the same syntax as the panel's search box: words and filters, such as type:mx, value:192.0.2.7 or
     has:warning.
 
     \b

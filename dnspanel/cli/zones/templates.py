@@ -106,7 +106,7 @@ def show(session: Session, template: str, version: int | None) -> None:
 def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, confirm: bool, dry_run: bool) -> None:
     """Apply a template to a zone.
 
-    Differing records that the template did not create stay as they are, unless --overwrite is given.
+    Records that the template did not create don't change, even if they differ, unless --overwrite is given.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The upload of files for an import, in chunks that can be sent again. Many small files are sent as one archive."""
+"""Upload files for an import, in chunks that can be sent again. Many small files are sent as one archive."""
 
 import tarfile
 import tempfile
@@ -34,7 +34,7 @@ def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) 
 
 
 def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
-    """Upload the file, beginning where an earlier attempt stopped."""
+    """Upload the file, starting where an earlier attempt stopped."""
     size = file.seek(0, 2)
     url = f"/imports/{number}/files/{quote(name, safe='/')}"
     with progress(f"Uploading {name}") as line:
@@ -77,7 +77,7 @@ def _pack_files(paths: Sequence[Path]) -> Iterator[IO[bytes]]:
 
 
 def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Remove the owner from a file's archive entry, because it is meaningless on the other machine."""
+    """Remove the owner from a file's archive entry, because the owner is meaningless on another machine."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member

@@ -82,7 +82,7 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 def undo(session: Session, zone: str, revision: int, *, confirm: bool, writing: Writing) -> None:
     """Undo one revision of a zone.
 
-    The undo is refused if others have changed the same records since then.
+    Fails if others have changed the same records since then.
 
     \b
     Example:
@@ -102,8 +102,8 @@ def undo(session: Session, zone: str, revision: int, *, confirm: bool, writing: 
 def undo_publication(session: Session, sequence: int, *, confirm: bool, writing: Writing) -> None:
     """Undo a publication in all its zones.
 
-    The undo is refused if others have changed the same records since then. Zones that the publication deleted are
-    restored, or listed if they cannot be restored.
+    Fails if others have changed the same records since then. Zones that the publication deleted are restored, or listed
+    if they cannot be restored.
 
     \b
     Example:

@@ -28,8 +28,8 @@ def restore(session: Session, names: tuple[str, ...], *, writing: Writing, **whi
     """Restore deleted zones.
 
     Up to 1,000 zones are restored in one publication. ZONE is a name, or an id in the trash if several deleted zones
-    had that name. With -, the names are read from standard input, one a line. Zones that cannot be restored are listed,
-    and the exit code is 1.
+    had that name. With -, the names are read from standard input, one per line. Zones that cannot be restored are
+    listed, and the exit code is 1.
 
     \b
     Examples:
@@ -68,7 +68,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
 
 
 def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
-    """Print the command that restores the deleted zones, with the number of days in which it works."""
+    """Print the command that restores the deleted zones, and the number of days it works."""
     if session.is_json or written["publication"] is None:
         return
     sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]

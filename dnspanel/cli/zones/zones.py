@@ -98,8 +98,8 @@ def create(session: Session, zone: str, writing: Writing, **told: Any) -> None:
 def clone(session: Session, source: str, names: tuple[str, ...], writing: Writing, **told: Any) -> None:
     """Create zones with the records of another zone.
 
-    All zones are created in one publication, or none. Names inside SOURCE become names inside the new zone, also in
-    values. Keys, signatures and DS are not copied.
+    Either all zones are created, in one publication, or none. Names inside SOURCE are moved to the new zone, including
+    names in record values. Keys, signatures and DS are not copied.
 
     \b
     Examples:
@@ -120,8 +120,8 @@ def clone(session: Session, source: str, names: tuple[str, ...], writing: Writin
 def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool, writing: Writing) -> None:
     """Delete zones.
 
-    All zones are deleted in one publication, or none. Deleted zones stay in the trash for 30 days: see `dnspanel zones
-    restore`.
+    Either all zones are deleted, in one publication, or none. Deleted zones stay in the trash for 30 days: see
+    `dnspanel zones restore`.
 
     \b
     Examples:
@@ -172,8 +172,8 @@ def change(
 ) -> None:
     """Change or delete many zones.
 
-    Zones that the token is not allowed to change, and zones that others publish at the same time, stay as they are.
-    These zones are listed.
+    Zones that the token is not allowed to change, and zones that others publish at the same time, are skipped and
+    listed.
 
     \b
     Examples:

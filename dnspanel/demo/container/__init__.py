@@ -1,1 +1,1 @@
-"""The parts of `docker-compose.yml` that aren't the panel itself."""
+"""The services in `docker-compose.yml` other than the panel itself."""

@@ -1,4 +1,4 @@
-"""The panel's side of the enrollment of nodes in separate containers: one-time codes and approvals."""
+"""Enroll nodes in separate containers, on the panel's side: create one-time codes and approve requests."""
 
 import time
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ def admit_nodes(
 ) -> None:
     """Create and approve all of these nodes. A repeated call continues where the last one stopped.
 
-    `ring0` is the name of the private node that gets every publication first.
+    `ring0` is the name of the private node that receives every publication first.
 
     1. Create the nodes that the panel doesn't have yet.
     2. Write a code for each node that hasn't used one to `<name>/code`, atomically. A node can read only its directory.

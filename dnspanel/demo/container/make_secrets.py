@@ -1,4 +1,4 @@
-"""The generator of secrets for a `docker compose` installation.
+"""Generate the secrets for a `docker compose` installation.
 
     python -m dnspanel.demo.container.make_secrets DIRECTORY
 
@@ -6,8 +6,8 @@
     postgres/    postgres-password
     redis/       redis-password redis.conf
 
-Each directory is a volume of the services that need it. Existing secrets are kept, so that every `docker compose up`
-can run this. Only the owner and its group can read the files.
+Each directory is a volume of the services that need it. Every `docker compose up` can run this, because existing
+secrets are kept. Only the owner and its group can read the files.
 """
 
 import os
@@ -49,7 +49,7 @@ def make_secrets(directory: Path) -> None:
 
 
 def _move(old: Path, new: Path) -> None:
-    """Move a file of a 0.1.0 installation to its own volume. In 0.1.0, the panel's volume had all secrets."""
+    """Move a file of a 0.1.0 installation to its own volume. In 0.1.0, one volume contained all secrets."""
     if old.exists():
         keep(new, old.read_text)
         old.unlink()
@@ -63,7 +63,7 @@ def keep(path: Path, make: Callable[[], str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that its owner and its group can read. The replacement is atomic for readers."""
+    """Write a file that its owner and its group can read. Readers see the old or the new file, never a part."""
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)

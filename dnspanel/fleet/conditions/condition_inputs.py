@@ -1,4 +1,4 @@
-"""The facts that fleet conditions are computed from, read with a constant number of queries."""
+"""Read the data that fleet conditions are based on, with a constant number of queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """The known facts about one node. `report` is the agent's last report, even if the agent is silent now."""
+    """The known facts about one node. `report` is the agent's last report, even if the agent no longer responds."""
 
     node_id: int
     name: str
@@ -67,7 +67,7 @@ class NodeInputs:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryInputs:
-    """The restrictions on delivering publications (stopped, pinned) and the reasons for them."""
+    """The restrictions on delivering publications (stopped, pinned), with their reasons and times."""
 
     stopped_reason: str = ""
     stopped_at: datetime | None = None
@@ -85,7 +85,7 @@ class DiskMarks:
 
 @dataclass(frozen=True, slots=True)
 class FleetInputs:
-    """All facts about the nodes, and about the delivery of publications to them, at one moment."""
+    """All facts about the nodes, and about the delivery of publications to them, at one point in time."""
 
     nodes: tuple[NodeInputs, ...] = ()
     statuses: tuple[NodeStatus, ...] = ()
@@ -134,7 +134,7 @@ def read_fleet(now: datetime, reading: Reading) -> FleetInputs:
 
 
 def times_of_parents(now: datetime) -> dict[str, datetime]:
-    """Return the parameters of the query `ZONES`: the times before which a problem at a parent must have begun."""
+    """Return the parameters of the query `ZONES`: a problem at a parent counts if it began before these times."""
     return {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR}
 
 
@@ -173,7 +173,7 @@ def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
 
 
 def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
-    """Return True if the node's files are beyond the panel's head, or belong to another history."""
+    """Return True if the node's files are at a later position than the panel's head, or belong to another history."""
     position = report.get("position")
     if not isinstance(position, Mapping):
         return False
@@ -181,7 +181,7 @@ def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
-    """Return how many seconds the node's clock is ahead of the panel's, or None if it hasn't been reported."""
+    """Return how many seconds the node's clock is ahead of the panel's, or None if the node hasn't reported it."""
     clock = report.get("clock")
     if reported_at is None or not isinstance(clock, int | float) or not clock:
         return None
@@ -189,7 +189,7 @@ def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) ->
 
 
 def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> dict[int, float]:
-    """Return each node's loss of free disk space in bytes per day. Omit nodes measured only for a short time."""
+    """Return each node's loss of free disk space in bytes per day. Omit nodes measured for less than 6 hours."""
     free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in statuses if s.node.report}
     return {
         node_id: (then - free[node_id]) / ((now - at) / timedelta(days=1))
@@ -199,13 +199,13 @@ def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> 
 
 
 def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
-    """Return the sequence up to which all schemas have segments. A new schema without segments doesn't count."""
+    """Return the sequence up to which all schemas have segments. Ignore new schemas that have no segments yet."""
     begun = [sequence for sequence in encoded.values() if sequence]
     return min(begun, default=0)
 
 
 def _first_after(epoch: UUID, sequence: int) -> datetime | None:
-    """Return the time of the next publication after this sequence, or None."""
+    """Return the time of the first publication after this sequence, or None."""
     later = Publication.objects.filter(epoch=epoch, sequence__gt=sequence).order_by("sequence")
     return later.values_list("at", flat=True).first()
 

@@ -31,7 +31,7 @@ KINDS = {
 
 
 def delivery_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    """Yield conditions for problems that delay publications on their way to nodes or hide the nodes' state."""
+    """Yield conditions for problems that delay the delivery of publications to nodes or that hide the nodes' state."""
     yield from _of_log_age(inputs.unencoded_since, now)
     yield from _of_waiting(inputs.waiting, now, is_open)
     yield from _of_delivery(inputs.delivery, now)
@@ -54,9 +54,9 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    """Yield an alert if a publication has waited too long for some node to serve it.
+    """Yield an alert if a publication has waited too long until all nodes serve it.
 
-    If the cause is one late node, which has its own alert, `late_once` removes one of the two.
+    If the cause is one late node, which has its own alert, `late_once` removes one of the two alerts.
     """
     late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
     if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):
@@ -81,7 +81,7 @@ def _of_delivery(delivery: DeliveryInputs, now: datetime) -> Iterator[Condition]
 def late_once(found: list[Condition], waiting: Waiting | None, is_open: Collection[str]) -> list[Condition]:
     """Keep only one of two alerts with the same cause: a late node, and publications that wait for this node.
 
-    An alert that is already open is preferred.
+    If only one of the two alerts is already open, keep that one. Otherwise, keep the node's alert.
     """
     key_of_node = f"node.standing:{waiting.name}" if waiting is not None and waiting.place not in BEFORE_NODES else ""
     if not {key_of_node, "panel.late"} <= {each.key for each in found}:

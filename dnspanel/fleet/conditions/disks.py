@@ -13,7 +13,7 @@ DISK_SHARE_CRITICAL = 0.03
 def disk_share(
     room: tuple[int, int], inodes: tuple[int, int], key: str, is_open: Collection[str], node: NodeInputs | None = None
 ) -> Condition | None:
-    """Return a condition if free bytes or free inodes are low. The smaller of the two shares counts."""
+    """Return a condition if the share of free bytes or of free inodes is low. The smaller share counts."""
     left = {is_inodes: free / total for is_inodes, (free, total) in ((False, room), (True, inodes)) if total}
     if not left or min(left.values()) >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
         return None

@@ -1,4 +1,4 @@
-"""Conditions for signed zones that resolvers can't validate: wrong DS at the parent or wrong signatures. Pure."""
+"""Conditions for signed zones that resolvers can't validate: wrong DS at the parent, or wrong signatures. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,7 +15,7 @@ KINDS = {
 
 
 def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condition]:
-    """Yield one condition for each kind of validation problem. One condition covers all affected zones."""
+    """Yield at most one condition for each kind of validation problem. It covers all affected zones."""
     if inputs.misled.count:
         message = gettext("{zones}: DNSSEC validation from the DS at the parent fails.").format(
             zones=inputs.misled.message(now)

@@ -1,4 +1,4 @@
-"""Faults in the setup of a node: its agent's version and its addresses. Pure."""
+"""Faults in a node's setup: its agent's version and its addresses. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from dnspanel.texts import gettext
 
 
 class Setup(NamedTuple):
-    """The versions of a node's agent and the panel, and how the node's setup differs from the panel's records."""
+    """The versions of a node's agent and of the panel, and the differences between the node's setup and the panel's."""
 
     agent: str = ""
     panel: str = ""
@@ -17,7 +17,7 @@ class Setup(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """A fault of one node: the kind of alert, its severity and a message."""
+    """A fault of one node: its kind of alert, its severity and a message."""
 
     kind: str
     severity: Severity
@@ -25,7 +25,7 @@ class Fault(NamedTuple):
 
 
 def setup_faults(name: str, setup: Setup) -> Iterator[Fault]:
-    """Yield a fault for an agent older than the panel, and one for a setup that differs from the panel's records."""
+    """Yield a fault if the agent is older than the panel, and one if the setup differs from the panel's settings."""
     if setup.is_older:
         message = gettext(
             "The agent on {name} ({agent}) is older than the panel. Install the panel’s version, {panel}, on the node."

@@ -1,4 +1,4 @@
-"""Validation of one RRset in an answer with the keys of its zone, independent of PowerDNS. Pure."""
+"""Validate an RRset in an answer with the keys of its zone, independently of PowerDNS. Pure."""
 
 import time
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ class NotSigned(Exception):
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """Return the expiry time of the RRset's longest valid signature, in Unix time. Only signatures by `keys` count.
+    """Return the latest expiry time of the RRset's valid signatures by `keys`, in Unix time.
 
-    Raise NotSigned if no signature is valid at this moment.
+    Raise NotSigned if no signature is valid at the time `now`.
     """
     what = gettext("{type} for {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
     apex = name_of(zone)
@@ -60,7 +60,7 @@ def validate(
 
 
 def signatures_of(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> list[RRSIG]:
-    """Return the signatures over an RRset, without those expanded from a wildcard (RFC 4034 section 3.1.3).
+    """Return the signatures over an RRset, except those of a wildcard that was expanded (RFC 4034 section 3.1.3).
 
     Signatures of the wildcard RRset itself are included.
     """

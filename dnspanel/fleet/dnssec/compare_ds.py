@@ -1,4 +1,4 @@
-"""Comparison of a zone's keys with the DS records at its parent. The result is a state and a message. Pure."""
+"""Compare a zone's keys with the DS records at its parent. The result is a state and a message. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _MOST_NAMED = 3  # servers, in a message
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that a DS can refer to: it is in the DNSKEY RRset and signs this RRset."""
+    """A key that a DS can refer to: a key in the DNSKEY RRset that also signs this RRset."""
 
     flags: int
     algorithm: int
@@ -32,7 +32,7 @@ class SignedBy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check of the parent. If `state` is None, `silent` explains as a sentence why it is unknown."""
+    """The result of a parent check. If `state` is None, `silent` is a sentence that explains why it is unknown."""
 
     state: ParentState | None
     message: str = ""
@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Compare the zone's keys with each parent server's DS records. The state is DIFFERS if any server is wrong."""
+    """Compare the zone's keys with each parent server's DS records. If any server is wrong, the state is DIFFERS."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
@@ -86,10 +86,10 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 
 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
-    """Return why resolvers can't validate the zone with these DS records, or an empty string if they can.
+    """Return the reason why resolvers can't validate the zone with these DS records, or "" if they can.
 
-    Every digest type must match a key, because some resolvers use only the strongest. SHA-1 counts only if it is alone.
-    Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
+    Every digest type must match a key, because some resolvers use only the strongest type. SHA-1 counts only if there
+    is no other type. Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
         return gettext("The zone isn’t signed, so validating resolvers can’t resolve it.")

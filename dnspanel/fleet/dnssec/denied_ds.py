@@ -1,6 +1,6 @@
-"""Proof that a name below a signed zone has no DS, from the zone's NSEC and NSEC3 records. Pure.
+"""Prove that a name below a signed zone has no DS, from the zone's NSEC and NSEC3 records. Pure.
 
-The caller must first validate the signatures of all records that it passes in.
+The caller must validate the signatures of all records before passing them in.
 """
 
 import base64
@@ -29,7 +29,7 @@ _OPT_OUT = 1
 
 
 class Denial(Enum):
-    """The facts that can be proved about a name without a DS."""
+    """The facts that can be proven about a name without a DS."""
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
@@ -51,7 +51,7 @@ class _Hashed:
     def covers(self, name_hash: bytes) -> bool:
         """Return True if the record proves that no name has this hash (RFC 5155 section 1.3).
 
-        The last record of the chain wraps around.
+        The chain's last record wraps around.
         """
         if self.at < self.record.next:
             return self.at < name_hash < self.record.next
@@ -59,7 +59,7 @@ class _Hashed:
 
 
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
-    """Return the fact that these signed NSEC and NSEC3 RRsets prove about a name below the apex.
+    """Return the proof that these signed NSEC and NSEC3 RRsets give for a name below the apex.
 
     Raise Unproven if they prove nothing. Sources: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840
     sections 4.1, 4.3 and 4.4. If NSEC3 records have too many iterations (RFC 9276), the name is treated as unsigned.
@@ -92,7 +92,7 @@ def _by_nsec(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dns
 def _covers(name: dns.name.Name, zone: dns.name.Name, owner: dns.name.Name, record: NSEC) -> bool:
     """Return True if this NSEC proves that `name` doesn't exist, except as an empty non-terminal.
 
-    The last record of the chain points back to the apex.
+    The chain's last record points back to the apex.
     """
     return bool(owner < name and (name < record.next or record.next == zone))
 
@@ -123,16 +123,16 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """Return the fact that the closest encloser's NSEC3 and those covering the next closer name prove, or None."""
+    """Return the proof from the closest encloser's NSEC3 and those covering the next closer name, or None."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return the fact that the record at the name itself proves.
+    """Return the proof from the record at the name itself.
 
-    Raise Unproven if it is the child zone's record (RFC 6840 section 4.4) or lists a DS or CNAME.
+    Raise Unproven if it is the child zone's record (RFC 6840 section 4.4), or if it lists a DS or CNAME.
     """
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
@@ -150,7 +150,7 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
 
 
 def _leads_away(record: NSEC | NSEC3) -> bool:
-    """Return True if names below the record are in another zone or redirected by DNAME (RFC 6840 section 4.1)."""
+    """Return True if names below the record are in another zone or are redirected by DNAME (RFC 6840 section 4.1)."""
     return _has(record, rdtypes.DNAME) or (_has(record, rdtypes.NS) and not _has(record, rdtypes.SOA))
 
 

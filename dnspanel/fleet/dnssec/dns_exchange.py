@@ -1,4 +1,4 @@
-"""One DNS query to one address: over UDP with EDNS, with one retry, then over TCP if the answer is truncated."""
+"""Send one DNS query to one address: over UDP with EDNS and one retry, then over TCP if the answer is truncated."""
 
 import errno
 import socket
@@ -25,7 +25,7 @@ _NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAI
 
 
 class NoAnswer(Exception):
-    """Raised if the address gave no readable answer. The message is a clause that explains why."""
+    """Raised if the address sent no readable answer. The message is a clause that explains why."""
 
 
 def exchange(  # noqa: PLR0913  # the parts of a question to a server
@@ -38,10 +38,10 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """Return the reply of the server at `address` to a question. Raise NoAnswer if none arrives by `deadline`.
+    """Send a query to the server at `address`, and return the reply. Raise NoAnswer if none arrives by `deadline`.
 
     `deadline` is a time of `time.monotonic`. The reply repeats the question and has at most TCP's 65,535 bytes. Other
-    packets are ignored, so spoofed replies have no effect. `dnssec` asks for signatures, and resolvers not to validate.
+    packets are ignored, so spoofed replies have no effect. `dnssec` requests signatures and disables validation.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec
@@ -81,7 +81,7 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
 
 
 def _describe_failure(exc: Exception) -> str:
-    """Return a description of a failure. The text quotes nothing that was received."""
+    """Return a description of a failure, without any received text."""
     if isinstance(exc, dns.exception.Timeout):
         return gettext("no answer")
     if isinstance(exc, OSError):
@@ -92,7 +92,7 @@ def _describe_failure(exc: Exception) -> str:
 
 
 def has_route(address: str, port: int = 53) -> bool:
-    """Return True if this machine has a route to the address. No packet is sent."""
+    """Return True if this machine has a route to the address. Send no packet."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -113,7 +113,7 @@ def text_of(name: dns.name.Name) -> str:
 
 
 def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, covers: int = 0) -> dns.rrset.RRset | None:
-    """Return the RRset (class IN) with this name and type from a section, or None. `covers` is the type for RRSIG."""
+    """Return the section's RRset (class IN) with this name and type, or None. `covers` is the type for RRSIG."""
     return next(
         (
             each
@@ -125,5 +125,5 @@ def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, cov
 
 
 def rcode_text(answer: dns.message.Message) -> str:
-    """Return the mnemonic of the response code, such as SERVFAIL or REFUSED."""
+    """Return the mnemonic of an answer's response code, such as SERVFAIL or REFUSED."""
     return str(dns.rcode.to_text(answer.rcode()))

@@ -1,7 +1,7 @@
-"""The rollover driver: checks the answers of nodes, secondaries and parents and takes each due step. Verbs.
+"""Drive rollovers: check the answers of nodes, secondaries and parents, and take each step that is due. Verbs.
 
-Late, missing or repeated runs do no harm. A check is discarded if another process stored one at the same time. Every
-step is decided again while the zone is locked.
+Late, missing or repeated runs do no harm. The result of a check is discarded if another process stored one at the same
+time. Whether a step is due is decided again while the zone is locked.
 """
 
 import logging
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Fleet:
-    """The sequence that each node has acknowledged in the current log, and the nodes that diverge in each zone."""
+    """The sequence that each node has acknowledged in the current log, and each zone's diverging nodes."""
 
     epoch: UUID
     acked: Mapping[int, tuple[str, int]]  # node id → name, sequence
@@ -55,13 +55,13 @@ class _Fleet:
         return min((sequence for _, sequence in self.acked.values()), default=0)
 
     def late(self, zone_id: int, sequence: int) -> tuple[str, ...]:
-        """Return the names of the nodes that don't serve this publication yet, or that diverge in this zone."""
+        """Return the names of the nodes that don't serve this publication yet, or whose copy of this zone diverges."""
         wrong = self.diverged.get(zone_id, frozenset())
         return tuple(sorted(name for id, (name, acked) in self.acked.items() if acked < sequence or id in wrong))
 
 
 def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LOOK_EVERY) -> int:
-    """Check every open rollover that is due and take its next step if possible. Return the number checked."""
+    """Check every open rollover that is due, and take its next step if possible. Return the number of checks."""
     looked = 0
     now = clock()
     due = Q(looked_at__lt=now - look_every) & ~(waits_long(now) & Q(looked_at__gte=now - LOOK_AT_LONG_WAITS_EVERY))
@@ -120,7 +120,7 @@ def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> b
 
 
 def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
-    """Update the DS records in a parent zone of this panel, with the rights of the person who started the rollover."""
+    """Update the DS records in a parent zone on this panel, with the rights of the user who started the rollover."""
     reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
     parent_zone.replace_ds(
         zone_name=row.zone.name,
@@ -171,7 +171,7 @@ def _look_of(  # noqa: PLR0913  # what a look collects
 
 
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
-    """Add the `ask_signers` result to the look. `found` is None if the name servers weren't asked this time."""
+    """Add the result of `ask_signers` to the look. `found` is None if the name servers weren't queried this time."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("The zone’s name servers haven’t been checked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return the revision that every server must have, by zone id: the rollover step's or a later restore's."""
+    """Return the revisions that every server must have, keyed by zone id: a rollover step's or a later restore's."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
@@ -218,7 +218,7 @@ def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
 
 
 def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
-    """Return the secondaries that don't serve their zone's revision yet, with a reason: zone id → name → clause."""
+    """Return the secondaries that don't serve their zone's revision yet, as zone id → name → reason (a clause)."""
     found: dict[int, dict[str, str]] = {}
     for _, lacking in transfers_questioned.send(sender=None, steps=steps):
         for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns
@@ -227,7 +227,7 @@ def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
 
 
 def _describe_lacking(lacking: Mapping[str, str]) -> str:
-    """Return a sentence about the secondaries that a step waits for, or an empty string if there are none."""
+    """Return a sentence about the secondaries that a step waits for, or "" if there are none."""
     if not lacking:
         return ""
     clauses = list(lacking.values())

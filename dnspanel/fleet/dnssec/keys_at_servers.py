@@ -1,4 +1,4 @@
-"""Checks over DNS that all name servers of a multi-signer zone have the panel's new keys in their DNSKEY RRset."""
+"""Check over DNS that all name servers of a multi-signer zone have the panel's new keys in their DNSKEY RRset."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -39,10 +39,10 @@ _MOST_KEYS = 64
 
 @dataclass(frozen=True, slots=True)
 class SignersLook:
-    """The result of asking a multi-signer zone's name servers. `lack` describes missing keys or a failed check.
+    """The result of querying a multi-signer zone's name servers. `lack` describes missing keys or a failed check.
 
-    `lack` is a sentence, empty if all servers have the keys. `ttl` is the longest time in seconds that caches can keep
-    DNSKEY records, or 0 if no server answered.
+    `lack` is a sentence, or empty if all servers have the keys. `ttl` is the longest time in seconds that caches can
+    keep DNSKEY records, or 0 if no server answered.
     """
 
     lack: str
@@ -55,9 +55,9 @@ def zones_with_other_signers(rows: Collection[Rollover]) -> frozenset[int]:
 
 
 def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
-    """Ask the name servers of multi-signer zones for the new keys. Return the results by rollover id.
+    """Query the name servers of multi-signer zones for the new keys. Return the results, keyed by rollover id.
 
-    The result omits rollovers whose servers were asked recently, and rollovers without a new key that signs records.
+    The result omits rollovers whose servers were queried recently, and rollovers without a new key that signs records.
     """
     due = [
         row
@@ -94,7 +94,7 @@ def look_at_signers(
     networks: Sequence[str],
     port: int = 53,
 ) -> SignersLook:
-    """Ask every address of these name servers for the zone's DNSKEY records.
+    """Query every address of these name servers for the zone's DNSKEY records.
 
     `wanted` contains keys as (flags, algorithm, public part). Network errors are part of the result and never raised.
     """
@@ -125,7 +125,7 @@ def look_at_signers(
 def _ask(
     server: Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
 ) -> tuple[str, int]:
-    """Return the fault in a server's answer (empty if it is right), and the answer's TTL."""
+    """Return the fault in a server's answer (or "" if it is correct), and the answer's TTL."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DNSKEY, deadline=deadline, port=port)
         if answer.rcode() != dns.rcode.NOERROR:

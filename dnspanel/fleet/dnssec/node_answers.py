@@ -1,4 +1,4 @@
-"""Queries to each node for a zone's DNSKEY records and serial, and validation of the answers."""
+"""Query each node for a zone's DNSKEY records and serial, and validate the answers."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -40,7 +40,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """The answer of one node. `reason` is a clause that explains why it is bogus or silent."""
+    """The answer of one node. `reason` is a clause that explains why it is bogus or missing."""
 
     node: str
     verdict: Verdict
@@ -55,10 +55,10 @@ class _Unusable(Exception):
 
 
 def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
-    """Ask every node that serves the zone, within SECONDS. Return the answers sorted by node name.
+    """Query every node that serves the zone, within SECONDS. Return the answers sorted by node name.
 
-    Queries go without recursion to the addresses that an administrator set. Answers are validated with the panel's keys
-    for the zone and the keys of its other signers. A node's failure is returned as its answer, not raised.
+    Queries go to the addresses that an administrator set, without recursion. Answers are validated with the panel's
+    keys for the zone and the keys of its other signers. A node's failure is returned as its answer, not raised.
     """
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_ring0=False).order_by("name")
     servers = [(node.name, str(node.dns_address), node.dns_port) for node in nodes[:MOST_NODES]]

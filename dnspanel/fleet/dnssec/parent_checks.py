@@ -1,7 +1,7 @@
-"""The daily checks of signed zones' parents: claims of due checks, queries and stored results. Verbs.
+"""Check signed zones' parents once a day: claim due checks, query the parents and store the results. Verbs.
 
-A worker claims a check by moving `due_at` ahead. The network part runs outside of any transaction. The result is stored
-only if no other worker has claimed the check in between. If a worker dies, its check is due again minutes later.
+A worker claims a check by advancing `due_at`. The network part runs outside of any transaction. The result is stored
+only if no other worker has claimed the check since then. If a worker dies, its check is due again minutes later.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -72,7 +72,7 @@ class Look:
 
 
 def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Make the check of the zone's parent due now. Raise RightMissing without the right, NotSigned without a check."""
+    """Make the check of the zone's parent due now. Raise RightMissing, or NotSigned if there is no such check."""
     access.require_right(by, zone, Right.DNSSEC)
     if queries.signing_of(zone).is_signed:
         ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})
@@ -82,15 +82,15 @@ def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
 
 
 def admit(*, now: datetime) -> int:
-    """Create due checks for signed zones without one, at most _MOST_ADMITTED. Return the number created."""
+    """Create due checks for signed zones without one, at most _MOST_ADMITTED. Return how many were created."""
     return execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
     """Claim due checks, starting with those that have waited longest. `zone_ids` limits the claims to these zones.
 
-    Other workers leave a claimed check alone until LEASE has passed. If several workers compete for a check, the worker
-    that changed the check's row gets it.
+    Other workers can't claim such a check until LEASE has passed. If several workers compete for a check, the first one
+    that updates its row gets it.
     """
     due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
     if zone_ids is not None:
@@ -121,7 +121,7 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
 
 
 def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | None = None, port: int = 53) -> int:
-    """Check the parents of these zones, several in parallel, and store the results. Return the number stored."""
+    """Check the parents of these zones, several in parallel, and store the results. Return how many were stored."""
     if not claims:
         return 0
     resolvers = resolver or resolver_of_settings()
@@ -133,7 +133,7 @@ def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | No
 def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> Look:
     """Query the parent, and validate the zone if the parent has a DS. Network errors are never raised.
 
-    This function doesn't write to the database. For a parent zone in this panel, the DS records come from PostgreSQL.
+    This function doesn't write to the database. The DS records of a parent zone on this panel come from PostgreSQL.
     """
     name = claim.signed.zone_name
     if claim.here is not None:
@@ -228,7 +228,7 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
 def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
     """Return the keys that sign a zone, including other signers' keys, which sign the answers of other name servers.
 
-    For a presigned zone, the keys in its DNSKEY records are all its keys.
+    For a presigned zone, these are all keys in its DNSKEY records.
     """
     if state.presigned:
         entries = [key for key in others if key.is_sep] or list(others)

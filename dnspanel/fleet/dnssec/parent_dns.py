@@ -1,4 +1,4 @@
-"""Queries for a zone's DS records to every server of its parent."""
+"""Query every server of a zone's parent for the zone's DS records."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _MOST_TTL = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ParentLook:
-    """The DS records at each name server of a parent at one moment."""
+    """The DS records at each name server of a parent at one point in time."""
 
     parent: str  # canonical, as the DNS says; empty if that is not known
     servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
@@ -37,7 +37,7 @@ class ParentLook:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A name server at one of its addresses."""
+    """A name server and one of its addresses."""
 
     name: str
     address: str
@@ -48,7 +48,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The settings of a query: the resolver for host names, allowed networks, port, deadline and threads."""
+    """The settings of a query: resolver for host names, allowed networks, port, deadline and thread pool."""
 
     resolver: Resolver
     networks: Sequence[str]
@@ -68,13 +68,13 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
     despite the errors.
 
     1. A resolver finds the parent zone and its name servers. The resolver's answers about DS records don't count.
-    2. Every name server must have an address, and all addresses must be ones that the panel is allowed to connect to.
+    2. Every name server must have an address, and the panel must be allowed to connect to all addresses.
     3. Each address is queried, all within SECONDS. An answer counts if it is authoritative and from the parent zone. A
        server that has the zone itself but not its parent denies the DS.
 
     If this machine has no route for a family (IPv4 or IPv6), its addresses are left out, provided that every name
-    server with such an address also has one of the other family. Otherwise a panel without IPv6 could never get a
-    result. Such a server is assumed to have the same data at both addresses.
+    server with such an address also has one of the other family. Otherwise, a panel without IPv6 never gets a result.
+    Such a server is assumed to have the same data at both addresses.
     """
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
@@ -106,7 +106,7 @@ def look_at_nameservers(
     networks: Sequence[str],
     port: int = 53,
 ) -> ParentLook:
-    """Query these name servers of the parent as `look_at_parent` does. A resolver finds missing addresses."""
+    """Query these name servers of the parent like `look_at_parent`. A resolver finds missing addresses."""
     if len(nameservers) > MOST_SERVERS:
         return _too_many(parent)
     deadline = time.monotonic() + SECONDS
@@ -142,7 +142,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
 
 
 def describe_faults(head: str, faults: Sequence[str]) -> str:
-    """Return a sentence with `head` and the servers that have faults, or an empty string if there are no faults."""
+    """Return a sentence with `head` and the servers that have faults, or "" without faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])
@@ -156,7 +156,7 @@ def servers_of(
 ) -> tuple[list[Server], list[str]]:
     """Return a zone's name servers at each of their addresses, and messages about servers without a usable address.
 
-    The resolver finds addresses that `known` doesn't contain.
+    The resolver finds addresses that are missing from `known`.
     """
 
     def addresses(host: str) -> tuple[str, ...] | str:
@@ -180,7 +180,7 @@ def servers_of(
 
 
 def _with_route(servers: list[Server], port: int) -> list[Server]:
-    """Leave out servers of an address family without any route, if each server name still has an address."""
+    """Omit servers of an address family without any route, if each server name still has an address."""
     for is_ipv6 in (True, False):
         of_family = [server for server in servers if (":" in server.address) is is_ipv6]
         others = [server for server in servers if (":" in server.address) is not is_ipv6]
@@ -191,7 +191,7 @@ def _with_route(servers: list[Server], port: int) -> list[Server]:
 
 
 def _ask(server: Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
-    """Return the DS records at a server and their TTL, or a text that explains why its answer doesn't count."""
+    """Return a server's DS records and their TTL, or a text that explains why its answer doesn't count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
         return _ds_in(answer, zone_name, parent)
@@ -220,7 +220,7 @@ def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
 
 
 def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
-    """Return the seconds that caches keep a negative answer (RFC 2308 section 5). Raise Unusable if it isn't one."""
+    """Return how many seconds caches keep a negative answer (RFC 2308 section 5). Raise Unusable for other answers."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
         raise Unusable(gettext("no DS records and no denial from {parent}").format(parent=parent))

@@ -1,4 +1,4 @@
-"""The recursive resolvers that the panel uses: PANEL_DNS_RESOLVERS, or else the system's resolvers."""
+"""The recursive resolvers that the panel uses: those in PANEL_DNS_RESOLVERS, or the system's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _MOST_ADDRESSES = 16
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """The name of a zone and the names of its name servers, as found in DNS."""
+    """A zone's name and the names of its name servers, as found in DNS."""
 
     name: str
     nameservers: tuple[str, ...]
@@ -30,12 +30,12 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """A list of resolvers (address, port) that are tried in order until one answers."""
+    """A list of resolvers (address, port). They are tried in order until one answers."""
 
     servers: tuple[tuple[str, int], ...]
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
-        """Return an answer whose response code is NOERROR or NXDOMAIN. Raise NoAnswer if no resolver gives one."""
+        """Return an answer with the response code NOERROR or NXDOMAIN. Raise NoAnswer if no resolver sends one."""
         failure = gettext("no resolver configured")
         for address, port in self.servers:
             try:
@@ -76,7 +76,7 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """Return the next name to ask: the apex in the negative answer's SOA if above `name`, else the parent name."""
+    """Return the next name to query: the apex in the negative answer's SOA if above `name`, else the parent name."""
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]
@@ -84,7 +84,7 @@ def _above(answer: dns.message.Message, name: str) -> str | None:
 
 
 def resolver_of_settings() -> Resolver:
-    """Return the resolvers in the settings, or else the system's."""
+    """Return the resolvers in the settings, or the system's resolvers if there are none."""
     return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(_system_resolvers()))
 
 

@@ -1,4 +1,4 @@
-"""The DS records at the parents of zones in a key rollover, read from this panel or over DNS."""
+"""Read the DS records at the parents of zones in a key rollover, from this panel or over DNS."""
 
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ MOST_QUERIED = 100
 
 @dataclass(frozen=True, slots=True)
 class ParentAnswer:
-    """The DS RRsets that servers of a parent can return and their TTL, or why they are unknown."""
+    """The DS RRsets that a parent's servers can return and their TTL, or the reason why they are unknown."""
 
     sets: tuple[tuple[str, ...], ...] = ()
     ttl: int = 0
@@ -34,11 +34,11 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """Return the parents' answers by rollover id, without rollovers whose parent was asked recently.
+    """Return the parents' answers, keyed by rollover id, without rollovers whose parent was queried recently.
 
-    For a parent zone in this panel, a node can answer with any state of that zone since the sequence `acked`, which
-    every node has acknowledged. The answers aren't known if nodes diverge in the zone. Name servers of the parent zone
-    that aren't nodes are asked over DNS, like all servers of parents elsewhere.
+    If the parent zone is on this panel, a node can answer with any state of that zone since the sequence `acked`, which
+    every node has acknowledged. The answers are unknown if nodes diverge in the zone. Name servers of the parent zone
+    that aren't nodes are queried over DNS, like all servers of other parents.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
@@ -66,7 +66,7 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
 
 
 def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
-    """Return the names of the nodes that diverge in these zones, by zone id."""
+    """Return the names of the nodes that diverge in these zones, keyed by zone id."""
     rows = Divergence.objects.filter(
         zone_id__in=zone_ids,
         repaired_at=None,
@@ -80,9 +80,9 @@ def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
 
 
 def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the name servers of a parent zone in this panel that aren't nodes, with their known addresses.
+    """Return the name servers of a parent zone on this panel that aren't nodes, with their known addresses.
 
-    A server is a node if it has a node's address. It also counts as a node if it is a default name server of new zones
+    A server is a node if it has a node's address. It also counts as a node if it is a default name server for new zones
     and zones here contain no public address for it. Behind address translation, a node's public address can differ from
     the address that the panel knows.
     """

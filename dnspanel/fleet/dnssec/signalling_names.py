@@ -1,9 +1,9 @@
-"""Signalling names (RFC 9615): copies of CDS records below the names of name servers, for DNSSEC bootstrap. Verbs.
+"""Publish signalling names (RFC 9615): copies of CDS records below name servers' names, for DNSSEC bootstrap. Verbs.
 
     _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
 
 The panel adds them to the zone that contains the name server's name, if this is a signed zone of the panel and a person
-has turned signalling on for it. A zone is signalled while it has CDS records and its parent has no DS.
+has enabled signalling for it. A zone is signalled while it has CDS records and its parent has no DS.
 """
 
 import logging
@@ -61,9 +61,9 @@ class _Signalled:
 
 
 def reconcile(*, now: datetime) -> int:
-    """Update the signalling names in every zone that contains such names. Return the number of changed zones.
+    """Update the signalling names in every zone that contains some. Return the number of changed zones.
 
-    If publishing a zone fails, the next run tries again.
+    If a zone can't be published, the next run tries again.
     """
     changed = 0
     for row in Signing.objects.exclude(signalling=None).filter(zone__deleted_at=None).select_related("zone"):
@@ -126,7 +126,7 @@ def _signalled_zones(zone: Zone) -> list[_Signalled]:
 
 
 def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
-    """Return the candidate name servers whose signalling names are in this zone and not in a zone below it."""
+    """Return the candidate name servers whose signalling names are in this zone, and not in a zone below it."""
     signals = {host: names.parse(_SIGNAL + host) for host in candidates}
     inside = {host: name for host, name in signals.items() if names.is_within(name, zone.name)}
     above = nesting.zones_above([f"{_BOOT}{name}" for name in inside.values()])
@@ -136,7 +136,7 @@ def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
 def _texts(
     name: str, state: SigningState, public: Mapping[int, ZoneKey], stored: Sequence[RRset]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the CDS and CDNSKEY that nodes serve at the apex, for published keys that can have a DS."""
+    """Return the CDS and CDNSKEY records that nodes serve at the apex, for the published keys except ZSKs."""
     entries = [key for key in state.keys if key.published and state.role(key) is not KeyRole.ZSK]
     keys = [(key.flags, key.algorithm, bytes(public[key.id].public)) for key in entries]
     cds = [key_material.ds_text(name, *key, int(digest)) for key in keys for digest in state.cds.split(",")]

@@ -1,9 +1,9 @@
-"""Validation of a zone from the root's trust anchors down, without trust in a resolver's own validation.
+"""Validate a zone from the root's trust anchors down, without trusting a resolver's own validation.
 
 Three kinds of RRsets are validated: the DNSKEY RRset of each zone (by the DS above it, or by the trust anchors for the
 root), the DS RRset of each zone (by the keys of the zone above), and the zone's SOA. All of them come through a
-resolver, which is asked for signatures and asked not to validate. If a name on the way has no DS, the zone above must
-prove this with signed NSEC or NSEC3 records (`denied_ds`).
+resolver. Queries request signatures and disable the resolver's validation. If a name on the way has no DS, the zone
+above must prove this with signed NSEC or NSEC3 records (`denied_ds`).
 """
 
 import time
@@ -68,7 +68,7 @@ class _Broken(Exception):
 
 
 def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], now: datetime) -> Chain:
-    """Validate the zone from these trust anchors (DS records of the root) down and return the verdict. Never raise.
+    """Validate the zone down from these trust anchors (DS records of the root), and return the verdict. Never raise.
 
     1. The root's DNSKEY RRset must be signed by a key that matches an anchor.
     2. If a name on the way has a DS, the zone above must sign this DS, and a matching key must sign the DNSKEY RRset.
@@ -107,7 +107,7 @@ def read_anchors(texts: Iterable[str]) -> list[DS]:
 
 
 def _way_to(zone_name: str) -> list[str]:
-    """Return the names on the way from the root (excluded) to the zone."""
+    """Return the names from the root (excluded) down to the zone."""
     found: list[str] = []
     at: str | None = zone_name
     while at is not None and at != names.ROOT:
@@ -117,14 +117,14 @@ def _way_to(zone_name: str) -> list[str]:
 
 
 class _Walk:
-    """The queries for RRsets on one walk down from the root, and their validation as of one moment."""
+    """One walk down from the root: it queries RRsets, and validates them as of one point in time."""
 
     def __init__(self, resolver: Resolver, now: float, deadline: float) -> None:
         self._resolver, self._now, self._deadline = resolver, now, deadline
         self.is_at_root = True  # while the root's own keys are not validated
 
     def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
-        """Return a zone's keys if its DNSKEY RRset is valid according to the DS records. Raise _Broken otherwise."""
+        """Return a zone's keys if its DNSKEY RRset is valid according to the DS records. Otherwise, raise _Broken."""
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
             raise _Broken(
@@ -158,7 +158,7 @@ class _Walk:
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """Return a name's validated DS records: none if the zone above proves that the name isn't delegated."""
+        """Return a name's validated DS records, or none if the zone above proves that the name isn't delegated."""
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:
@@ -174,7 +174,7 @@ class _Walk:
     def _no_delegation(self, answer: dns.message.Message, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
         """Raise _Broken unless the zone above proves that it doesn't delegate the name.
 
-        The verdict is BOGUS without a proof, and INSECURE if the name is, or could be, an unsigned delegation.
+        The verdict is BOGUS without a proof, and INSECURE if the name is, or can be, an unsigned delegation.
         """
         alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
         if alias is not None:  # a CNAME excludes all other types (RFC 1034 section 3.6.2)
@@ -193,7 +193,7 @@ class _Walk:
             )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Raise _Broken unless the zone's SOA is validly signed with the keys of the last zone on the way."""
+        """Raise _Broken unless the zone's SOA has a valid signature by a key of the last zone on the way."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:

@@ -1,8 +1,8 @@
-"""Prediction of zones that fail validation after a decision about publications that only nodes have. Verbs.
+"""Predict the zones that fail validation after a decision about publications that only nodes have. Verbs.
 
 A zone breaks if its DS records and its signing keys don't match after the decision. It can also break for a time while
-caches still have the nodes' earlier answers. If the parent zone is in this panel, its DS records after the decision
-count. Other parents are asked over DNS, because the database's knowledge of them is as old as the backup.
+caches still contain the nodes' earlier answers. If the parent zone is on this panel, its DS records after the decision
+count. Other parents are queried over DNS, because the database's data about them is as old as the backup.
 """
 
 import time
@@ -42,7 +42,7 @@ RRsets = Mapping[tuple[str, int], RRset]
 
 @dataclass(frozen=True, slots=True)
 class _Signed:
-    """The signing state of a zone on one side (panel or nodes), and the public parts of its keys by id."""
+    """The signing state of a zone in the panel or on the nodes, with the public parts of its keys by id."""
 
     state: SigningState
     public: Mapping[int, bytes]
@@ -54,14 +54,14 @@ class _Signed:
 
     @property
     def signing(self) -> set[bytes]:
-        """The keys that sign the zone's records."""
+        """The keys that sign the zone's records other than the DNSKEY RRset."""
         signing = (key for key in self.state.keys if key.active and self.state.role(key) is not KeyRole.KSK)
         return {self.public[key.id] for key in signing}
 
 
 @dataclass(frozen=True, slots=True)
 class _Above:
-    """The DS RRsets at a zone's parent, one for each server that can have a different set."""
+    """The DS RRsets at a zone's parent. There is one for each server that can have a different set."""
 
     after: Sequence[Sequence[str]]
     cached: Sequence[Sequence[str]] = ()  # what nodes answer until the decision
@@ -69,7 +69,7 @@ class _Above:
 
 
 def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> None:
-    """Record in the report the zones that each possible decision would break, and why. Ask parents over DNS.
+    """Record in the report the zones that each possible decision would break, and why. Query parents over DNS.
 
     A zone that is the same on the nodes and in the panel is added to the report if different DS records would break it.
     """
@@ -98,7 +98,7 @@ def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
 
 
 class _Looks:
-    """Parallel queries to zones' parents, with one deadline for all."""
+    """Parallel queries to zones' parents, with a common deadline."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver, self._deadline = resolver, time.monotonic() + _LOOK_SECONDS
@@ -116,7 +116,7 @@ class _Looks:
 
 
 def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
-    """Return the given zones that would break, with `breaks` filled in. Save nothing."""
+    """Return the zones among these that would break, with `breaks` filled in. Save nothing."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)
     dnskeys = _apex_dnskeys(zones)
@@ -140,7 +140,7 @@ def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: 
 
 
 def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signed, dnskey: RRset | None) -> str:
-    """Return a clause that explains why the zone would fail validation, or an empty string if it would validate."""
+    """Return a clause that explains why the zone would fail validation, or "" if it would validate."""
 
     def against(sets: Iterable[Sequence[str]]) -> str:
         reasons = (reason_against(zone_name, after.state, ds, after.public, keys_in(dnskey)) for ds in sets)
@@ -198,7 +198,7 @@ def _signed_in_panel(zones: Sequence[AheadZone]) -> dict[str, _Signed]:
 
 
 def _apex_dnskeys(zones: Sequence[AheadZone]) -> dict[tuple[str, bool], RRset | None]:
-    """Return the stored DNSKEY RRset at each zone's apex by (zone name, True for the nodes' version)."""
+    """Return the stored DNSKEY RRset at each zone's apex, keyed by (zone name, True for the nodes' version)."""
     ids = {id: (zone.name, [zone.name]) for zone in zones if (id := _panel_id(zone))}
     stored = store_rrsets.rrsets_at_names(ids) if ids else {}
     found: dict[tuple[str, bool], RRset | None] = {}
@@ -217,7 +217,7 @@ def _of_nodes(row: AheadRRset) -> RRset | None:
 
 
 class _Parents:
-    """The parent zones of the given names, in the panel and on the nodes, and their DS records for these names."""
+    """The parent zones of the given names, in the panel and on the nodes, with their DS records for these names."""
 
     def __init__(self, report: AheadReport, zone_names: Sequence[str]) -> None:
         self._above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}

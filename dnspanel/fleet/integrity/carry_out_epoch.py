@@ -1,4 +1,4 @@
-"""Execution of a person's decision about a history that only nodes know, with `publishing.epoch.begin_epoch`. Verbs."""
+"""Execute a person's decision about a history that only nodes have, with `publishing.epoch.begin_epoch`. Verbs."""
 
 import logging
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
     """Begin and return the new epoch that the report's decision requires. Record the time in the report.
 
-    If `begin_epoch` raises an error, nothing is changed.
+    If `begin_epoch` raises an error, nothing changes.
     """
 
     def note(epoch: Epoch) -> None:
@@ -59,7 +59,7 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
 
 
 def _take_over_zone(zone: AheadZone) -> Outcome | None:
-    """Return the outcome that takes over the node's content. Keep the panel's content if the node's is unreadable."""
+    """Return the outcome that takes over the node's content, or keeps the panel's if the node's is unreadable."""
     if zone.error:
         return _keep_zone(zone)
     if zone.id_there is None:
@@ -78,7 +78,7 @@ def _signing(zone: AheadZone) -> LostSigning | None:
 def _keep_zone(zone: AheadZone) -> Outcome | None:
     """Return the outcome that keeps the panel's content of the zone, with a serial above the node's.
 
-    Return None if the panel's serial is higher already, or if either serial is unknown.
+    Return None if the panel's serial is already higher, or if either serial is unknown.
     """
     serial_here, serial_on_node = _serial(zone.serial_here), _serial(zone.serial_there)
     if zone.id_here is None or serial_here is None or serial_on_node is None or serial_here > serial_on_node:

@@ -1,7 +1,7 @@
-"""The steps of a hold: list the publications that only nodes have, then execute a person's decision. Verbs.
+"""Process a hold: list the publications that only nodes have, then execute a person's decision. Verbs.
 
 The steps run in the queue *system*. Beat starts a step every few seconds; without a hold it does nothing. An advisory
-lock allows one worker at a time. If a worker is killed, its step is repeated.
+lock admits one worker at a time. If a worker is killed, its step is repeated.
 """
 
 import logging
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def step(*, now: datetime) -> str:
-    """Do the next step of the current hold. Return a description for the log."""
+    """Take the next step of the current hold. Return a description for the log."""
     if unknown_history.report_of_hold(now=now) is None:
         return "nothing is held"
     with hold_lock(Lock.HOLD) as mine:

@@ -1,4 +1,4 @@
-"""Divergences (zones whose rows on a node differed from the panel's) and their repairs. Verbs."""
+"""Record divergences (zones whose rows on a node differ from the panel's) and their repairs. Verbs."""
 
 import logging
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
-    """Record the zones (id, name, difference) that a node reports as different, unless they are already recorded."""
+    """Record zones (id, name, difference) that a node reports as different. Skip those that are already recorded."""
     zones = list(zones)
     known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
     with transaction.atomic():
@@ -53,7 +53,7 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 
 
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
-    """Record that the zone on the node equals the panel's again.
+    """Record that the zone on the node matches the panel's again.
 
     `differences` were found by a row-by-row comparison before the repair.
     """
@@ -82,7 +82,7 @@ def record_failed(*, node_id: int, zone_id: int, error: str) -> None:
 
 
 def record_over(*, node_id: int, now: datetime) -> None:
-    """Record that no zone on the node differs now. Write only if a zone differed before."""
+    """Record that no zone on the node differs anymore. Write only if a zone differed before."""
     Divergence.objects.filter(node_id=node_id, repaired_at=None).update(repaired_at=now, error="")
 
 

@@ -1,4 +1,4 @@
-"""The audit of the panel's LMDB and of every node against PostgreSQL, by code independent of the encoder.
+"""Audit the panel's LMDB and every node against PostgreSQL, with code that is independent of the encoder.
 
 `expected_state` computes the expected digests of each zone's rows from PostgreSQL. Two things are compared with them:
 the rows in the panel's own files, and each agent's report after it has read all its rows again. Publishing continues
@@ -33,7 +33,7 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The zones in one copy of the data, with its position (if stable while reading) and file digests."""
+    """The zones in one copy of the data, with the digests of its files, and its position if that didn't change."""
 
     zones: Found
     position: Position | None = None
@@ -42,7 +42,7 @@ class Copy:
 
 @dataclass(slots=True)
 class Verdict:
-    """The audit's result for one copy of the data (an LMDB of the panel, or a node), as lines of text."""
+    """The audit's result for one copy of the data (an LMDB of the panel, or a node), in lines of text."""
 
     place: str
     differences: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The size of the data in PostgreSQL, and the verdict on each copy that was compared."""
+    """The size of the data in PostgreSQL, and the verdict on each compared copy."""
 
     sequence: int
     zones: int
@@ -89,7 +89,7 @@ def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
 
 
 def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
-    """Compare one copy with PostgreSQL. Repeat this up to ROUNDS times for zones edited during the comparison."""
+    """Compare one copy with PostgreSQL. Repeat this up to ROUNDS times for zones that were edited during that time."""
     verdict = Verdict(place)
     try:
         copy = read(None)
@@ -114,7 +114,7 @@ def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: f
 
 
 def differing(expected: Found, found: Found) -> dict[int, str]:
-    """Return a clause about each zone that differs, by zone id."""
+    """Return a clause about each zone that differs, keyed by zone id."""
     differences: dict[int, str] = {}
     for zone_id, (name, digest) in expected.items():
         if zone_id not in found:
@@ -130,7 +130,7 @@ def differing(expected: Found, found: Found) -> dict[int, str]:
 
 
 def _file_differences(schema: int, copy: Copy, expected: ExpectedState) -> list[str]:
-    """Return differences of whole files. Call this only if no zone differs.
+    """Return differences between whole files. The caller must make sure that no single zone differs.
 
     The result is empty unless the copy is at PostgreSQL's position.
     """
@@ -183,7 +183,7 @@ def _node_copy(node: Node) -> Read:
 
 
 def _read_anew(client: NodeClient) -> Status:
-    """Make the agent compare its rows with its digests. Return its new status. Raise ReplicationError if it fails."""
+    """Make the agent compare all its rows with its digests. Return its new status, or raise ReplicationError."""
     before = client.status()
     client.check()
     until = time.monotonic() + CHECK_SECONDS

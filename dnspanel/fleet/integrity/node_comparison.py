@@ -1,8 +1,8 @@
-"""Comparison of nodes with the panel by digest, and decisions about differences.
+"""Compare nodes with the panel by digest, and decide how to fix differences.
 
 Each node keeps running digests, reads all of its rows again in cycles, and reports zones whose rows don't match. The
 panel stores the digest of every position at the end of a segment or snapshot. A comparison sends no request to a node.
-It uses the report that the collector stored within the last second or so.
+It uses the report that the collector stored in the last second or two.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ FRESH = timedelta(seconds=15)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A node's report of its content at one moment. `digest` is empty while a change is being applied."""
+    """A node's report on its content at one point in time. `digest` is empty while a change is being applied."""
 
     position: Position | None
     digest: bytes = b""
@@ -49,19 +49,19 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class RepairZones:
-    """The decision to write these zones (id, name, difference) to the node again."""
+    """The decision to send these zones (id, name, difference) to the node again."""
 
     zones: tuple[tuple[int, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRows:
-    """The decision to make the node read all its rows now, because a zone differs that the node hasn't reported."""
+    """The decision to make the node read all its rows now, because a difference exists that it hasn't reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """The decision to send a snapshot, because repairs of single zones can't help. `reason` is a clause."""
+    """The decision to send a snapshot, because repairing single zones can't help. `reason` is a clause."""
 
     reason: str
 
@@ -98,7 +98,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
 
 
 def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
-    """Return the part of an agent's status that describes the node's content."""
+    """Extract the node's content from the agent's status."""
     digest = status.digest_main + status.digest_records
     position = None if status.installing else status.position
     has_read = status.checked_at > 0
@@ -108,7 +108,7 @@ def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
 def compare_nodes(*, now: datetime) -> list[int]:
     """Compare all nodes that reported recently with the panel, and record the results. Return the ids of nodes to fix.
 
-    This takes three queries, and one more for each node with a changed result. Nodes that didn't report recently, or
+    This needs three queries, and one more for each node with a changed result. Nodes that didn't report recently, or
     whose position has no digest in the panel, keep their earlier result.
     """
     heard = Node.objects.filter(
@@ -126,7 +126,7 @@ def compare_nodes(*, now: datetime) -> list[int]:
 
 
 def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> None:
-    """Record the result of a comparison. A comparison that wasn't possible changes nothing."""
+    """Record the result of a comparison. A comparison that was impossible changes nothing."""
     is_equal = decision.is_equal if isinstance(decision, Nothing) else False
     if is_equal is not None:
         divergences.record_compared(node_id=node_id, is_equal=is_equal, now=now)
@@ -135,7 +135,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
 
 
 def _seen_in_report(report: dict[str, Any]) -> Seen | None:
-    """Return the node's content according to its stored status, or None if there is no readable status."""
+    """Return the node's content according to its stored status, or None if that is missing or unreadable."""
     try:
         return seen_in(Status.from_json(report)) if report else None
     except BadBytes:
@@ -143,7 +143,7 @@ def _seen_in_report(report: dict[str, Any]) -> Seen | None:
 
 
 def _digests_at(positions: Iterable[tuple[int, Position | None]]) -> dict[tuple[int, Position | None], bytes]:
-    """Return the panel's digests at these positions, without unknown ones, with two queries."""
+    """Return the panel's digests at these positions, with two queries. Omit unknown positions."""
     by_log: dict[tuple[int, UUID], set[int]] = defaultdict(set)
     for schema, position in positions:
         if position is not None:

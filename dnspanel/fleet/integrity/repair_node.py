@@ -1,13 +1,12 @@
-"""The repair of a node that differs from the panel, zone by zone or with a snapshot.
+"""Repair a node that differs from the panel, zone by zone or with a snapshot.
 
-Repair one node in these steps:
-
-1. Ask the node for its status. Only this answer counts, not recorded reports.
-2. Decide (`node_comparison.decide`). If the digests differ and the node reported no zone, ask it to read all rows, and
+1. Query the node's status. Only this response counts, not recorded reports.
+2. Decide (`node_comparison.decide`). If the digests differ and the node reported no zone, make it read all rows, and
    decide again.
 3. For each reported zone: reserve the node's connection, so that its position doesn't change; compile the zone from
    PostgreSQL at this position; send it. Pushes can run between two zones.
-4. Ask again, because more differences can have appeared. If ROUNDS attempts aren't enough, request a snapshot.
+4. Query the status again, because more differences can have appeared. If ROUNDS attempts aren't enough, request a
+   snapshot.
 """
 
 import logging
@@ -116,7 +115,7 @@ def _status(node: Node, connection: AgentConnection) -> Status:
 
 
 def _repair_zone(node: Node, connection: AgentConnection, zone: tuple[int, str, str]) -> None:
-    """Send one zone. If it can't be repaired, only record the error, so that other zones are repaired.
+    """Send one zone. If its repair fails, only record the error, so that the other zones are still repaired.
 
     If the node's position has changed (Gap), skip the zone until the next round. Raise other Transient errors.
     """
@@ -152,7 +151,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
 
 
 def _check(node: Node, connection: AgentConnection, before: Status) -> bool:
-    """Ask the node to read every row. Return True if it finishes or reports a zone before the time limit."""
+    """Make the node read every row. Return True if it finishes or reports a zone before the time limit."""
     with connection.reserve(CONNECTION_SECONDS):
         _client(node, connection).check()
     until = time.monotonic() + CHECK_SECONDS

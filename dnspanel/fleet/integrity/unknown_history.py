@@ -1,4 +1,4 @@
-"""The hold of publishing while nodes have publications that the panel doesn't know. A person decides. Verbs.
+"""Hold publishing while nodes have publications that are missing from the panel. A person decides. Verbs.
 
 This happens after a backup is restored, or after a failover that lost the last commits. Nodes then serve changes that
 the database doesn't contain.
@@ -29,9 +29,9 @@ _NAMED = 100
 
 
 def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
-    """Return why a node at this position requires a hold of publishing, or an empty string if there is no reason.
+    """Return the reason why a node at this position requires a hold of publishing, or "" if there is none.
 
-    `is_known` is True if the position's epoch is a present or past one of this panel.
+    `is_known` is True if the position's epoch is the current or a past epoch of this panel.
     """
     if position.epoch == head.epoch and position.sequence > head.sequence:
         return gettext(
@@ -49,8 +49,8 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
     """Hold publishing if one of these nodes (name, position) has a position unknown to the panel.
 
-    Return True if publishing is held because of one of the nodes. Get the positions before the call: the head is read
-    during the call, so a publication made in between doesn't make a node look ahead.
+    Return True if a node has such a position. Get the positions before the call: the head is read during the call. This
+    keeps a publication in between from making a node look ahead.
     """
     reported = list(positions)
     head = LogHead.objects.get() if reported else None
@@ -66,7 +66,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """Return the report about the current hold, requesting it if necessary. Return None without a hold.
+    """Return the report about the current hold, and request it if necessary. Return None without a hold.
 
     A hold that began after the last report was requested gets a new report.
     """
@@ -80,12 +80,12 @@ def report_of_hold(*, now: datetime) -> AheadReport | None:
 
 
 def newest_report() -> AheadReport | None:
-    """Return the newest report about a history that only nodes know, or None."""
+    """Return the newest report about a history that only nodes have, or None."""
     return AheadReport.objects.order_by("-pk").first()
 
 
 def ask_anew(*, now: datetime) -> AheadReport:
-    """Request a new report from the nodes, and delete reports whose decision wasn't carried out."""
+    """Request a new report from the nodes, and delete all reports whose decision wasn't carried out."""
     with transaction.atomic():
         AheadReport.objects.filter(carried_out_at=None).delete()
         return AheadReport.objects.create(asked_at=now, epoch=LogHead.objects.get().epoch)
@@ -93,7 +93,7 @@ def ask_anew(*, now: datetime) -> AheadReport:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The number of differing zones by kind, and of differing RRsets in zones that both panel and node have."""
+    """The number of differing zones by kind, and of differing RRsets in zones that panel and node both have."""
 
     only_nodes: int
     only_panel: int
@@ -120,7 +120,7 @@ class Numbers:
 
 
 def numbers(report: AheadReport) -> Numbers:
-    """Count the differing zones and RRsets of a report."""
+    """Count a report's differing zones and RRsets."""
     of_zones = report.zones.aggregate(
         only_nodes=Count("pk", filter=Q(id_here=None)),
         only_panel=Count("pk", filter=Q(id_there=None)),
@@ -135,7 +135,7 @@ def numbers(report: AheadReport) -> Numbers:
 
 
 def may_choose(report: AheadReport, choice: str) -> str:
-    """Return why a person can't make this choice, or an empty string if it is possible."""
+    """Return the reason why this choice is impossible, or "" if it is possible."""
     if report.ended_at is None:
         return gettext("The nodes are still being compared.")
     if choice == Choice.TAKE_OVER and not report.is_ahead:
@@ -196,13 +196,13 @@ KINDS = {
 
 
 def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
-    """Return the next zones of a report with the `kind` ("": any), with their numbers of differing RRsets as `size`."""
+    """Return a report's next zones of this `kind` ("": any). Their `size` is the number of differing RRsets."""
     found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
     return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
 
 
 def zone_of_report(pk: int) -> AheadZone:
-    """Return the zone with this id from the newest report. Raise Unknown if that report doesn't contain the id."""
+    """Return the zone with this id from the newest report. Raise Unknown if the report doesn't contain it."""
     report = newest_report()
     found = AheadZone.objects.filter(report=report, pk=pk).first() if report else None
     if found is None:
@@ -211,5 +211,5 @@ def zone_of_report(pk: int) -> AheadZone:
 
 
 def rrsets_page(zone: AheadZone, *, after: int = 0, limit: int) -> list[AheadRRset]:
-    """Return the next differing RRsets of a zone (ids above `after`), in canonical order of their names."""
+    """Return a zone's next differing RRsets (ids above `after`), in canonical order of their names."""
     return list(zone.rrsets.filter(pk__gt=after).order_by("pk")[:limit])

@@ -1,13 +1,13 @@
-"""The report on the differences between the panel and the node that is furthest ahead. Verbs.
+"""Report the differences between the panel and the node that is furthest ahead. Verbs.
 
-1. Ask every node for its position, and choose the one that is furthest ahead.
+1. Query every node's position, and choose the one that is furthest ahead.
 2. Compare the node's list of zones page by page with the panel's zones of the same ids. Find zones that only one of the
    two has, zones with different serials, and zones with equal serials but different digests.
 3. Fetch the records of each differing zone, and compare RRset by RRset.
 4. Find the zones that would fail validation after either decision.
 
-Only one page and one zone are in memory at a time. If the process is killed, the report is made from the beginning: an
-unfinished report doesn't count.
+Only one page and one zone are in memory at a time. If the process is killed, the report starts again from the
+beginning: an unfinished report doesn't count.
 """
 
 import logging
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 class Knows(Protocol):
-    """The requests to a node that the report needs. `NodeClient` implements them."""
+    """The requests to a node that the report needs. `NodeClient` implements this protocol."""
 
     def status(self) -> Status:
         """Return the node's status."""
@@ -75,12 +75,12 @@ class Knows(Protocol):
         """Return the zone's metadata and keys as (table, row id, body)."""
 
     def put_sealing_keys(self, keys: Sequence[SealingKey]) -> None:
-        """Give the node these keys for sealing DNSSEC keys."""
+        """Send the node these keys, which it uses to seal DNSSEC keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A node that answered, and its status."""
+    """A node that responded, and its status."""
 
     node: Node
     status: Status
@@ -91,7 +91,7 @@ class Answered:
 
 
 def make_report(*, report: AheadReport, now: datetime) -> None:
-    """Complete the report, or record why it failed. A failed report is made again only if a person requests it."""
+    """Complete the report, or record why it failed. A failed report is only repeated if a person requests it."""
     AheadZone.objects.filter(report=report).delete()
     clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
@@ -135,7 +135,7 @@ def _client(node: Node, now: datetime) -> NodeClient:
 
 
 def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], list[str]]:
-    """Return the nodes that answered, and the names of those that didn't."""
+    """Return the nodes that responded, and the names of the others."""
     answered, silent = [], []
     for node, client in clients:
         try:
@@ -148,7 +148,7 @@ def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], lis
 
 
 def _furthest(answered: Sequence[Answered]) -> Answered | None:
-    """Return the node to report on: the one with the highest sequence, preferably of those with an unknown history.
+    """Return the node to report on: the one with the highest sequence, preferably one with an unknown history.
 
     A fork at or below the head (same epoch, but digests that differ from the segment's) counts as an unknown history.
     """
@@ -174,7 +174,7 @@ def _is_ahead(each: Answered) -> bool:
 def _is_fork(position: Position, status: Status) -> bool:
     """Return True if the node applied other publications than the panel up to this position.
 
-    Flipped bits don't change running digests. A running digest that differs from the segment's therefore means that
+    Flipped bits don't change running digests. Therefore, a running digest that differs from the segment's means that
     other publications were applied.
     """
     sealed = Segment.objects.filter(epoch=position.epoch, schema=status.schema, last=position.sequence)
@@ -201,7 +201,7 @@ def _note_positions(
 
 
 def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
-    """Record the highest zone id on any node. Ask each further node only for ids above the highest one found so far."""
+    """Record the highest plausible zone id in the panel or on any node. Query each node only for higher ids."""
     ours = Zone.objects.aggregate(highest=Max("pk"))["highest"] or 0
     believable = report.zones.filter(id_there__lt=ours + _BELIEVABLE_IDS)
     highest = max(ours, believable.aggregate(highest=Max("id_there"))["highest"] or 0)
@@ -253,12 +253,12 @@ def _on_node(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) 
 
 
 def _note(zones: Sequence[AheadZone], fields: list[str]) -> None:
-    """Write one row per zone name. If the zone's ids on the node and in the panel differ, the row contains both."""
+    """Write one row per zone name. If the zone has different ids on the node and in the panel, the row has both."""
     AheadZone.objects.bulk_create(zones, batch_size=1000, update_fields=fields, **_BY_NAME)  # type: ignore[arg-type]
 
 
 def _same_serial_other_digest(pairs: Sequence[tuple[Zone, ServedZone]]) -> list[tuple[Zone, ServedZone]]:
-    """Return the zones whose records differ from the panel's in spite of equal serials."""
+    """Return the zones whose records differ from the panel's despite equal serials."""
     found = []
     for some in _in_portions([pair for pair in pairs if pair[1].digest]):
         ids = [zone.pk for zone, _ in some]
@@ -311,7 +311,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
 
 
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
-    """Yield the RRsets in which the zone differs: all its RRsets if only the node has the zone."""
+    """Yield the zone's differing RRsets. If only the node has the zone, these are all its RRsets."""
     assert zone.id_there is not None
     on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))

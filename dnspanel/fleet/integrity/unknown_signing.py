@@ -1,7 +1,7 @@
-"""The signing of zones by nodes with keys that a restored database has lost. Verbs.
+"""Recover the signing of zones by nodes with keys that a restored database has lost. Verbs.
 
 Nodes store the private parts of keys next to PowerDNS and return them sealed. If the panel has also lost the sealing
-key, the private parts can't be opened. The zone's error then explains this, and the panel's own data is kept.
+key, it can't decrypt them. The zone's error then explains this, and the panel's own data is kept.
 """
 
 import base64
@@ -37,7 +37,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
     """Return how the node signs the zone, or None if the panel signs it in the same way.
 
     `zone_id` is the zone's id in the panel, or None. Raise BadBytes if the panel can't continue this signing, and
-    UnknownSealingKey if it can't open the node's keys.
+    UnknownSealingKey if it can't decrypt the node's keys.
     """
     found = read_signing(zone_name, objects, schema)
     known = queries.signing_of_zones([zone_id]).get(zone_id, UNSIGNED) if zone_id else UNSIGNED
@@ -45,7 +45,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
 
 
 def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
-    """Decode how a node signs a zone. Raise BadBytes for damaged data, UnknownSealingKey if keys can't be opened."""
+    """Decode how a node signs a zone. Raise BadBytes for damaged data, or UnknownSealingKey for unreadable keys."""
     secrets = {key.id: key.secret for key in all_sealing_keys()}
     metadata: dict[str, str] = {}
     rows: dict[str, int] = {}
@@ -88,5 +88,5 @@ def _state(
 
 
 def _without_rows(state: SigningState) -> SigningState:
-    """Return the state without its row ids. Return UNSIGNED for a zone without an NSEC or NSEC3 chain."""
+    """Return the state without its row ids, or UNSIGNED for a zone without an NSEC or NSEC3 chain."""
     return replace(state, row_ids={}) if state.has_chain else UNSIGNED

@@ -1,1 +1,1 @@
-"""Look-ups at other servers for a person who fills in a form. Time and the addresses to connect to are limited."""
+"""Look up data at other servers for people who fill in forms, with limits on time and addresses."""

@@ -1,6 +1,6 @@
-"""Checks of delegations over DNS on request: do the listed servers answer, and do they list the same servers?
+"""Check delegations over DNS on request: do the listed servers answer, and do they list the same servers?
 
-A server that a zone is delegated to but that doesn't answer for the zone is lame (RFC 9499 section 7): resolvers lose
+A server is lame if a zone is delegated to it but it doesn't answer for the zone (RFC 9499 section 7): resolvers lose
 time, or can't resolve the name. Resolvers prefer the zone's own NS set when they know it (RFC 2181 section 5.4.1), so a
 set that differs from the parent's sends them to other servers.
 """
@@ -30,7 +30,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The name servers of a zone in the panel's records, and their addresses as far as these are in the records.
+    """A zone's name servers in the panel's records, with those of their addresses that are in the records too.
 
     `is_own` is True for the NS records at the zone's apex, False for a delegation below it.
     """
@@ -43,7 +43,7 @@ class Delegation:
 
 @dataclass(frozen=True, slots=True)
 class DelegationLook:
-    """The state of a delegation in DNS at this moment.
+    """The current state of a delegation in DNS.
 
     `other_side` has the servers in the zone's own NS records, or in the parent's if the delegation `is_own` (None:
     unknown). `more` are the servers only there, `fewer` those only in the panel's records. Without `other_side`, both
@@ -69,8 +69,8 @@ def look_up_delegations(
 ) -> list[DelegationLook]:
     """Check the first MOST_DELEGATIONS of these delegations, within SECONDS.
 
-    Network errors are never raised but returned among the faults. Only addresses that the panel is allowed to connect
-    to are asked.
+    Network errors are returned among the faults and never raised. Only addresses that the panel is allowed to connect
+    to are queried.
     """
     deadline = time.monotonic() + SECONDS
     looked_at = delegations[:MOST_DELEGATIONS]
@@ -123,14 +123,14 @@ def _look(
 def _servers(
     hosts: Collection[str], known: Mapping[str, tuple[str, ...]], probe: Probe
 ) -> tuple[list[Server], list[str]]:
-    """Return the servers at each of their addresses, and messages about servers that can't be asked."""
+    """Return the servers at each of their addresses, and messages about servers that can't be queried."""
     zone = Zone("", tuple(sorted(hosts))[:_MOST_SERVERS])
     servers, faults = servers_of(zone, probe, known=known)
     return servers[:_MOST_ADDRESSES], faults
 
 
 def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str":
-    """Return the zone's name servers in an authoritative answer of this server, or why there is none."""
+    """Return the zone's name servers in this server's authoritative answer, or why there is no such answer."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:
@@ -175,7 +175,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
-    """Return the name servers in a server's referral, None if it serves the zone itself, or a fault as text."""
+    """Return the name servers in a server's referral, None if it serves the zone itself, or a fault (a text)."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:

@@ -1,4 +1,4 @@
-"""The evaluation of an SPF record over DNS: how many look-ups it needs and which addresses are allowed to send."""
+"""Evaluate an SPF record over DNS: how many look-ups it needs, and which addresses are allowed to send."""
 
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _FETCHES = ("include", "redirect")
 
 @dataclass(frozen=True, slots=True)
 class SpfStep:
-    """One term of an SPF record, in evaluation order. `number` counts look-ups; it is 0 if the term needs none."""
+    """A term of an SPF record, in evaluation order. `number` counts look-ups, and is 0 if the term needs none."""
 
     depth: int
     term: Term
@@ -61,15 +61,15 @@ class SpfLook:
 
     @property
     def flattened_record(self) -> str:
-        """The SPF record with addresses instead of the names that lead to them."""
+        """The SPF record with names replaced by their addresses."""
         found = (f"ip6:{each}" if ":" in each else f"ip4:{each}" for each in self.addresses)
         return " ".join(("v=spf1", *found, *self.unfollowed, *filter(None, [self.end])))
 
 
 def follow_spf(text: str, owner: str, *, resolver: Resolver) -> SpfLook:
-    """Evaluate an SPF record at a name with the current DNS data, within SECONDS and MOST_LOOKUPS.
+    """Evaluate an SPF record at a name with current DNS data, within SECONDS and MOST_LOOKUPS.
 
-    Network errors are never raised. Each is a fault of its step and sets `is_complete` to False.
+    Network errors are never raised. Each one is a fault of its step and sets `is_complete` to False.
     """
     walk = _Walk(resolver, time.monotonic() + SECONDS)
     steps = tuple(walk.steps(text, owner, 0, frozenset((owner,))))

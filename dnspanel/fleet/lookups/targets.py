@@ -1,4 +1,4 @@
-"""Look-ups of names that records point at: do the names exist, and do they have addresses?"""
+"""Look up names that records point at: do the names exist, and do they have addresses?"""
 
 import time
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TargetLook:
-    """A target with its outcome. `detail` explains a missing answer."""
+    """A target with its outcome. `detail` explains why there is no answer."""
 
     target: str
     outcome: Outcome

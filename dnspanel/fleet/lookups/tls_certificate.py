@@ -1,4 +1,4 @@
-"""The certificate that a TLS server presents, from any issuer. Mail servers are asked with STARTTLS."""
+"""Fetch the certificate that a TLS server presents, from any issuer. Mail servers are queried with STARTTLS."""
 
 import socket
 import ssl
@@ -18,14 +18,14 @@ _LONGEST_REPLY = 4096
 
 
 class NoCertificate(Exception):
-    """The server sent no certificate, or the panel must not connect to it. The message is for the person who asked."""
+    """The server sent no certificate, or the panel isn't allowed to connect to it. The message is for the user."""
 
 
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
-    """Return the certificate (DER) of the server at this host and port. Raise NoCertificate if none comes in SECONDS.
+    """Return the certificate (DER) of the server at this host and port. Raise NoCertificate after SECONDS without one.
 
-    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error doesn't show
-    whether the server refused or didn't answer.
+    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error doesn't
+    reveal whether the server refused or didn't answer.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(

@@ -1,4 +1,4 @@
-"""The limit on concurrent look-ups for people in one process, so that slow foreign servers don't block all threads."""
+"""Limit concurrent look-ups in one process, so that slow external servers don't block all threads."""
 
 import threading
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Busy(Exception):
-    """Too many look-ups are running to start another. The text is for the person who requested it."""
+    """Too many look-ups are running to start another one. The message is for the user who requested it."""
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Hold one of the process's look-up slots during the block. Raise Busy at once if none is free."""
+    """Hold one of the process's look-up slots during the block. Raise Busy immediately if none is free."""
     if not _turns.acquire(blocking=False):
         raise Busy(gettext("The panel is busy with other lookups. Try again in a few seconds."))
     try:

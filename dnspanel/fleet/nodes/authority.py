@@ -1,4 +1,4 @@
-"""The panel's certificate authority. Its certificates identify the nodes, and the panel that can push to them. Verbs.
+"""The panel's certificate authority, which certifies the nodes and the panel that pushes to them. Verbs.
 
 Both sides of the push channel authenticate with a certificate from this authority. The panel's private keys are stored
 encrypted with PANEL_MASTER_KEY. A node's private key never leaves the node.
@@ -33,7 +33,7 @@ PrivateKey = ec.EllipticCurvePrivateKey
 
 
 def ensure_authority(*, now: datetime) -> Authority:
-    """Return the authority with the panel's client certificate. Create them if they don't exist."""
+    """Return the authority with the panel's client certificate. Create both if they don't exist."""
     if authority := Authority.objects.first():
         return authority
     with transaction.atomic():
@@ -65,7 +65,7 @@ def fingerprint(authority: Authority) -> str:
 def sign_node_certificate(
     *, authority: Authority, public_key: ec.EllipticCurvePublicKey, node_name: str, agent_host: str, now: datetime
 ) -> x509.Certificate:
-    """Return a server certificate for one node, valid for the address where the panel reaches its agent."""
+    """Return a server certificate for a node, valid for the address at which the panel reaches its agent."""
     ca = x509.load_pem_x509_certificate(authority.ca_pem.encode())
     builder = _builder(ca.subject, node_name, public_key, now, now + NODE_LIFETIME)
     builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(agent_host)]), critical=False)
@@ -73,7 +73,7 @@ def sign_node_certificate(
 
 
 def certificate_is_due(pem: str, now: datetime) -> bool:
-    """Return True if less than a third of the certificate's lifetime is left, so that it must be renewed."""
+    """Return True if the certificate must be renewed, because less than a third of its lifetime is left."""
     certificate = x509.load_pem_x509_certificate(pem.encode())
     lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_after_utc - now < min(lifetime, NODE_LIFETIME) / 3
@@ -90,7 +90,7 @@ def authority_expires_at(authority: Authority) -> datetime:
 
 
 def rotate_client_certificate(*, now: datetime) -> bool:
-    """Replace the panel's client certificate if it is due. Return True if it was replaced.
+    """Replace the panel's client certificate if its renewal is due. Return True if it was replaced.
 
     Agents accept the former certificate until it expires.
     """
@@ -122,7 +122,7 @@ def client_ssl_context(authority: Authority) -> ssl.SSLContext:
 
 @contextmanager
 def file_in_memory(content: bytes) -> Iterator[str]:
-    """Yield the path of an in-memory file. `ssl` loads keys only from files, and keys must not be on disk."""
+    """Yield the path of an in-memory file. `ssl` can load keys only from files, and keys must not be on disk."""
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, content)

@@ -1,6 +1,6 @@
-"""Fronts (dnsdist in front of nodes): their nodes and limits, and delivery of these settings to the agents. Verbs.
+"""Fronts (dnsdist in front of nodes): set their nodes and limits, and send these settings to their agents. Verbs.
 
-All other code treats a front as a node: it enrolls, gets publications, acknowledges them and can be drained.
+All other code treats a front as a node: it enrolls, receives publications, acknowledges them and can be drained.
 """
 
 import logging
@@ -62,7 +62,7 @@ def terms_of(node: Node) -> Terms:
 
 
 def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
-    """Change the settings of the front. The front's agent gets them within a second.
+    """Change the settings of the front. The front's agent receives them within a second.
 
     Raise BadFront for an invalid setting, WrongState if the node isn't a front, or Forbidden without permission.
     """
@@ -105,7 +105,7 @@ def backend_choices() -> Sequence[Node]:
 
 
 def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
-    """Return the settings to send to these fronts' agents, by node id. The number of queries is constant."""
+    """Return the settings to send to these fronts' agents, keyed by node id. Use a constant number of queries."""
     rows = FrontBackend.objects.filter(front__in=fronts).select_related("node").order_by("node__name")
     backends: dict[int, list[Backend]] = {front.pk: [] for front in fronts}
     for row in rows:
@@ -120,9 +120,9 @@ def settings_of(fronts: Sequence[Front]) -> dict[int, FrontSettings]:
 
 
 def push_settings(*, now: datetime) -> int:
-    """Send changed settings to the fronts' agents. Return the number of agents that got them.
+    """Send changed settings to the fronts' agents. Return the number of agents that received them.
 
-    Without changes this takes two queries. An agent that can't be reached is tried again at the next call.
+    If nothing changed, this takes two queries. The next call tries again if an agent can't be reached.
     """
     fronts = list(
         Front.objects.filter(node__state__in=(NodeState.ACTIVE, NodeState.DRAINED))
@@ -146,18 +146,18 @@ def push_settings(*, now: datetime) -> int:
 
 
 def follow_schemas(*, schemas: Collection[int]) -> None:
-    """Switch fronts to segments of a schema that nodes use. Fronts can read every schema and store no data."""
+    """Switch fronts to segments of a schema that nodes use. Fronts can read every schema, and store no data."""
     if schemas:
         Node.objects.filter(is_front=True).exclude(schema__in=schemas).update(schema=min(schemas))
 
 
 def report_of(node: Node) -> FrontReport | None:
-    """Return the front's last report about its nodes, or None if there is no readable report."""
+    """Return the front's last report on its nodes, or None if it is missing or unreadable."""
     return front_report_in(node.report)
 
 
 def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
-    """Return True if nothing must be sent, because the agent already has the expected settings or is silent."""
+    """Return True if no settings have to be sent: the agent already has the expected ones, or is silent."""
     node = front.node
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN or not node.certificate_sha256:
         return True
@@ -178,7 +178,7 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Return a sentence on why fronts must not use this node. Return "" if they decide by the node's answers."""
+    """Return a sentence that explains why fronts must not use this node, or "" if the node's answers decide."""
     if node.state == NodeState.DRAINED:
         return (
             gettext("The node is drained. Reason: {drain_reason}").format(drain_reason=node.drain_reason)

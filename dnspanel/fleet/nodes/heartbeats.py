@@ -1,4 +1,4 @@
-"""Heartbeats of the panel's processes, written to PostgreSQL every few seconds. Verbs."""
+"""Write heartbeats of the panel's processes to PostgreSQL every few seconds. Verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,12 +25,12 @@ ON CONFLICT (process) DO UPDATE SET at = greatest(fleet_heartbeat.at, excluded.a
 
 
 def beat(*, process: str, now: datetime) -> None:
-    """Record that the process was at work at `now`. An earlier time changes nothing."""
+    """Record that the process was running at `now`. A time before the recorded one changes nothing."""
     execute(_BEAT, [process, now])
 
 
 def heartbeats() -> dict[str, datetime]:
-    """Return the last heartbeat of each process that ever ran."""
+    """Return the last heartbeat of each process that has ever run."""
     return dict(Heartbeat.objects.values_list("process", "at"))
 
 
@@ -40,5 +40,5 @@ def answer_roll(*, queue: str, now: datetime) -> None:
 
 
 def answers_in(beats: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Return the last answer of each queue to the roll call, taken from these heartbeats."""
+    """Return each queue's last answer to the roll call from these heartbeats."""
     return {name.removeprefix(_QUEUE): at for name, at in beats.items() if name.startswith(_QUEUE)}

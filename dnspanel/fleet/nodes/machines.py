@@ -1,7 +1,7 @@
-"""The machine behind a node: the first one that presents the node's identity, until a person changes it. Verbs.
+"""Track the machine of a node: the first one that presents its identity, until a person chooses another. Verbs.
 
-If a disk or directory was copied, two machines present the same identity. Both continue to serve their data. Neither
-gets new publications, because only a person knows which machine is right.
+If a disk or directory was copied, two machines present the same identity. Both continue to serve their data. Both get
+no new publications, because only a person knows which machine is right.
 """
 
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Sightings:
-    """The start times that one node's agent reported. A process that polls the agent keeps them in memory."""
+    """The start times that one node's agent reported. They are kept in memory by the process that polls the agent."""
 
     latest: float | None = None
     _former: list[float] = field(default_factory=list)
@@ -33,8 +33,8 @@ class Sightings:
     def is_second(self, started_at: float) -> bool:
         """Return True if this agent runs at the same time as the agent that answered before.
 
-        Every start has its own time, and an agent that was replaced by a newer one never answers again. An older agent
-        that answers after a newer one therefore runs on another machine, even if that machine is an exact copy.
+        Every start has a different time, and an agent that was replaced by a newer one never answers again. Therefore,
+        an older agent that answers after a newer one runs on another machine, even if that machine is an exact copy.
         """
         if started_at == self.latest:
             return False
@@ -71,7 +71,7 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
 
 
 def describe_conflict(node: Node) -> str:
-    """Return why pushes stop while two machines present the node's identity, or an empty string without a conflict."""
+    """Return why pushes stop while two machines present the node's identity, or "" without a conflict."""
     if not node.other_machine:
         return ""
     first, other = (
@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """Make the other machine the node. Raise WrongState if it is no longer the machine that the person saw."""
+    """Make the other machine the node. Raise WrongState if another machine than the user saw now presents itself."""
     require_permission(by)
     with transaction.atomic():
         moved = (
@@ -113,7 +113,7 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
 
 
 def keep_first(*, node: Node, now: datetime, by: Author) -> None:
-    """Keep the first machine as the node. The other one is flagged again if it still answers."""
+    """Keep the first machine as the node. If the other machine still answers, it is flagged again."""
     require_permission(by)
     with transaction.atomic():
         moved = (

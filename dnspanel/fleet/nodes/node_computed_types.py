@@ -1,7 +1,7 @@
-"""Setup of nodes for ALIAS and LUA, whose answers PowerDNS computes, and reasons why nodes can't answer them. Verbs.
+"""Set up nodes for ALIAS and LUA, which PowerDNS computes, and explain why nodes can't answer them. Verbs.
 
 A node restarts its PowerDNS when its resolver or its LUA setting changes. Nodes are changed one after another, ring 0
-first. The run stops at the first PowerDNS that doesn't come back.
+first. The run stops at the first PowerDNS that doesn't start again.
 """
 
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return the settings for computed types by node id. Ring 0, and groups without a resolver, use the fleet's."""
+    """Return each node's settings for computed types by id. Ring 0, and groups without a resolver, use the fleet's."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group belong to the last one
     resolvers = {None: last, **groups}
@@ -47,8 +47,8 @@ def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
 def set_up(*, now: datetime) -> list[str]:
     """Apply the chosen settings to every node that reported recently. Return the names of the changed nodes.
 
-    Only one worker can run this at a time. If a node's agent refuses or can't be reached, the next call tries again. If
-    a PowerDNS doesn't come back, the remaining nodes are left for later.
+    If another worker runs this, return an empty list. If a node's agent refuses or can't be reached, the next call
+    tries again. If a PowerDNS doesn't start again, the remaining nodes are left for later.
     """
     with hold_lock(Lock.COMPUTED_TYPES) as is_mine:
         return [node.name for node in _set_up(now)] if is_mine else []
@@ -86,14 +86,14 @@ def _set_up(now: datetime) -> Iterator[Node]:
 
 
 def _note_once(node: Node, message: str, now: datetime) -> None:
-    """Record an event of the node unless it repeats the last one. Failed attempts repeat every few seconds."""
+    """Record an event for the node, unless it repeats the last one. Failed attempts repeat every few seconds."""
     latest = NodeEvent.objects.filter(node=node, kind=_EVENT).order_by("-id").first()
     if latest is None or latest.sentence != message:
         events.note(node_id=node.pk, kind=_EVENT, message=message, now=now)
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return a text for each type that some nodes don't answer: the names of these nodes and the reasons."""
+    """Return a text for each type that some nodes can't answer, with the names of these nodes and the reasons."""
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}
@@ -114,12 +114,12 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Return `reasons_against` as the receiver of a signal from `zones`, a package that doesn't know the nodes."""
+    """Return `reasons_against`, as a receiver of a signal from `zones`. That package doesn't depend on nodes."""
     return reasons_against(types)
 
 
 def _problem(node: Node, type: int) -> str:
-    """Return why this node doesn't answer the type, or an empty string if it does."""
+    """Return the reason why this node can't answer the type, or "" if it can."""
     report: dict[str, Any] = node.report
     if not report:
         return gettext("no report yet")
@@ -138,14 +138,13 @@ def _problem(node: Node, type: int) -> str:
 def _is_due(node: Node, choice: ComputedTypes) -> bool:
     """Return True if the node must be set up.
 
-    This includes nodes whose pdns.conf is from an older agent and lacks direct-dnskey, so that stored keys aren't
-    served.
+    This includes nodes that don't serve stored keys, because an older agent wrote a pdns.conf without direct-dnskey.
     """
     found = reported_types(node)
     return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
 
 
 def _answering_nodes() -> "QuerySet[Node]":
-    """Return a query for the nodes that answer DNS questions, with ring 0 first."""
+    """Return a query for the nodes that answer DNS queries, with ring 0 first."""
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

@@ -1,4 +1,4 @@
-"""Delivery of keys to nodes: keys that verify segments, and keys that open DNSSEC keys. Verbs.
+"""Send keys to nodes: keys that verify segments, and keys that decrypt DNSSEC keys. Verbs.
 
 A node reports the keys that it accepts. If they differ from `signing.public_keys`, the node gets the list, signed by a
 key that it knows. A new signing key isn't used until every active node accepts it, unless a person forces its use. A
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class KeysSent(StrEnum):
-    """The result of sending the panel's keys to a node: it had them before, has them now, or can't get them."""
+    """The result of sending the panel's keys to a node: it already had them, has them now, or can't get them."""
 
     BEFORE = "before"
     NOW = "now"
@@ -43,7 +43,7 @@ class KeysSent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """One signing key, with the number of active nodes that accept it and the names of those that don't yet."""
+    """A signing key, with the number of active nodes that accept it and the names of those that don't yet."""
 
     key: SigningKey
     accepting: int
@@ -51,25 +51,25 @@ class Acceptance:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Create the next signing key for all nodes. Raise RotationUnderWay if one exists, Forbidden without permission."""
+    """Create the next signing key for all nodes. Raise RotationUnderWay if there already is one, or Forbidden."""
     require_permission(by)
     return segment_signing.rotate(now=now, by=by)
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
-    """Start to use the new key, even if nodes lack it until the next key list. Return it, or None without one."""
+    """Use the new key now, even if some nodes don't accept it yet. Return the key, or None if there is no new key."""
     require_permission(by)
     return segment_signing.begin_use(now=now, by=by)
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Make nodes accept only the current key. Raise KeyStillNeeded for stored data, Forbidden without permission."""
+    """Make nodes accept only the current key. Raise KeyStillNeeded if stored data needs another, or Forbidden."""
     require_permission(by)
     return segment_signing.retire_former(now=now, by=by)
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send the key list to every node that accepts other keys, and continue the rotation. Return the number sent."""
+    """Send the key list to every node that accepts other keys, and continue the rotation. Return how many got it."""
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
@@ -91,7 +91,7 @@ def spread_keys(*, now: datetime) -> int:
 
 
 def retire_when_possible(*, now: datetime) -> int:
-    """Retire former keys when no stored data signed by them remains. Return the number retired."""
+    """Retire former keys as soon as no stored data is signed by them. Return how many were retired."""
     try:
         return segment_signing.retire_former(now=now, by=None)
     except KeyRefused:
@@ -99,7 +99,7 @@ def retire_when_possible(*, now: datetime) -> int:
 
 
 def send_keys(client: NodeClient) -> KeysSent:
-    """Send the key list if the node accepts other keys. Return the result. Raise ReplicationError without an answer."""
+    """Send the key list if the node accepts other keys, and return the result. Raise ReplicationError on failure."""
     known = tuple(bytes.fromhex(key) for key in client.status().signing_keys)
     expected = set(segment_signing.public_keys())
     if set(known) == expected:
@@ -113,7 +113,7 @@ def send_keys(client: NodeClient) -> KeysSent:
 
 
 def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
-    """Call `act`. If the node lacks keys for it, send them and call it again. Raise ReplicationError if that fails."""
+    """Call `act`. If the node lacks keys for it, send the keys and call it again. Raise ReplicationError on failure."""
     try:
         return act()
     except (Refused, UnknownSealingKey) as refusal:
@@ -123,7 +123,7 @@ def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
 
 
 def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> bool:
-    """Send the keys whose absence made the node refuse a request.
+    """Send the missing keys that made the node refuse a request.
 
     Return False if missing keys weren't the reason, or if the keys can't be sent.
     """
@@ -134,7 +134,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """Return the signing keys in use, newest first, with the nodes that accept each key by their last reports."""
+    """Return the signing keys in use, newest first, with the nodes that accept each key according to their reports."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):

@@ -1,4 +1,4 @@
-"""Enrollment, description, drain, revocation and retirement of nodes. Verbs.
+"""Enroll, describe, drain, revoke and retire nodes. Verbs.
 
 1. A person creates the node and gets a code, which is valid once within 15 minutes.
 2. The agent creates its key, and sends a signing request with the code.
@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The reply while a request waits for a person's approval. `settings` are the panel's settings for this server."""
+    """The reply while a request waits for approval. `settings` are the panel's settings for this server."""
 
     fingerprint: str
     settings: JoinSettings
@@ -87,7 +87,7 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True)
 class NodeDescription:
-    """The values that a person enters for a node. A node without a `group` belongs to the last group."""
+    """The values that a user enters for a node. A node without a `group` belongs to the last group."""
 
     name: str
     dns_address: str
@@ -107,9 +107,9 @@ class NodeDescription:
 def create_node(
     described: NodeDescription, *, now: datetime, by: Author, is_ring0: bool = False, is_front: bool = False
 ) -> Node:
-    """Create a node that waits for its agent. Raise BadNode or NameTaken for bad values, Forbidden without permission.
+    """Create a node that waits for its agent. Raise BadNode or NameTaken for invalid values, or Forbidden.
 
-    `by` is None on the command line of the panel's machine. Ring 0 is a private server beside the publisher that gets
+    `by` is None for commands on the panel's machine. Ring 0 is a private server next to the publisher, which receives
     every publication first. A front is a dnsdist in front of nodes, which are set afterwards (`fronts`).
     """
     require_permission(by)
@@ -145,7 +145,7 @@ def create_node(
 def make_code(*, node: Node, now: datetime, by: Author) -> str:
     """Return a new one-time code for this node, and invalidate its older unused codes.
 
-    Raise WrongState if the node isn't waiting for approval, or Forbidden without permission.
+    Raise WrongState if the node isn't waiting for its approval, or Forbidden without permission.
     """
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
@@ -166,7 +166,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
     """Store an agent's signing request. If the agent repeats the same request, return its status.
 
     Raise CodeRefused for an invalid code, and BadRequest for an unacceptable request. One conditional UPDATE claims the
-    code, so that of two requests with the same code one is refused.
+    code. Therefore, one of two requests with the same code is refused.
     """
     request = checked_request(csr_pem)
     if not code.isascii():  # not a valid code, and a lone surrogate cannot be encoded
@@ -189,18 +189,18 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
 
 
 def settings_of(node: Node) -> JoinSettings:
-    """Return the settings that a server gets from the panel when it joins as this node."""
+    """Return the settings that the panel sends to a server when it joins as this node."""
     role = Role.FRONT if node.is_front else Role.CANARY if node.is_ring0 else Role.NODE
     return JoinSettings(role, str(node.dns_address), node.dns_port, node.agent_port)
 
 
 def request_of(node: Node) -> EnrolmentCode | None:
-    """Return the enrollment code whose signing request waits for approval, or None."""
+    """Return the enrollment code with a signing request that waits for approval, or None."""
     return node.codes.exclude(used_at=None).order_by("-used_at").first()
 
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
-    """Sign the waiting request and activate the node. Raise WrongState without one, Forbidden without permission."""
+    """Sign the waiting request and activate the node. Raise WrongState if there is no request, or Forbidden."""
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
@@ -236,7 +236,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
-    """Refuse the request (a new code is then needed). Raise WrongState if none waits, Forbidden without permission."""
+    """Decline the request; the node then needs a new code. Raise WrongState if none waits, or Forbidden."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))
@@ -250,8 +250,8 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
     """Revoke the node's certificate and rotate the sealing keys. The node still serves zones, and must enroll again.
 
-    Use this if others could have the key, or if the certificate has expired. Raise WrongState if the node has no valid
-    certificate, or Forbidden without permission.
+    Use this if other people might have the key, or if the certificate has expired. Raise WrongState if the node has no
+    valid certificate, or Forbidden without permission.
     """
     require_permission(by)
     with transaction.atomic():
@@ -276,7 +276,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
-    """Stop pushes to the node until the time `until` or until a person resumes it. The node still serves its zones.
+    """Stop pushes to the node until the time `until`, or until a person resumes it. The node still serves its zones.
 
     Raise WrongState if the node isn't active, BadNode if `until` is in the past, or Forbidden without permission.
     """
@@ -308,7 +308,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
 
 def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
-    """Resume pushes, with all missed publications. Raise WrongState unless drained, Forbidden without permission."""
+    """Resume pushes, including all missed publications. Raise WrongState unless the node is drained, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         _move(
@@ -334,10 +334,10 @@ def resume_due(*, now: datetime) -> int:
 
 
 def retire(*, node: Node, now: datetime, by: Author) -> Node:
-    """Retire the node permanently and delete its codes. Raise WrongState if retired, Forbidden without permission.
+    """Retire the node permanently and delete its codes. Raise WrongState if it is already retired, or Forbidden.
 
-    A new node can take the name. The retired node's page then has the slug in its URL. The sealing keys are rotated, so
-    that the retired node's disk can't open DNSSEC keys that are published later.
+    A new node can use the name. The URL of the retired node's page then contains its slug. The sealing keys are
+    rotated, so that the retired node's disk can't decrypt DNSSEC keys that are published later.
     """
     require_permission(by)
     with transaction.atomic():
@@ -364,7 +364,7 @@ def describe(
     now: datetime,
     by: Author,
 ) -> Node:
-    """Set the node's group, tags and addresses. Raise BadNode if one is invalid, Forbidden without permission."""
+    """Set the node's group, tags and addresses. Raise BadNode if one of them is invalid, or Forbidden."""
     require_permission(by)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
@@ -382,7 +382,7 @@ def describe(
 def node_by_name(name: str) -> Node:
     """Return the node with this name or slug. Raise UnknownNode if there is none.
 
-    If several nodes had this name, return the one in the fleet, or else the one that was retired last.
+    If several nodes had this name, return the one that isn't retired, or else the one that was retired last.
     """
     return first_or(nodes_named(name), lambda: UnknownNode(name))
 
@@ -393,7 +393,7 @@ def node_in_fleet(name: str) -> Node | None:
 
 
 def nodes_named(name: str) -> "QuerySet[Node]":
-    """Return the nodes that this name or slug can refer to, with the best match first."""
+    """Return the nodes that this name or slug can refer to, best match first."""
     plain, _, number = name.partition("_")
     if number:
         is_number = number.isascii() and number.isdecimal() and len(number) < MOST_DIGITS
@@ -407,19 +407,19 @@ def nodes_named(name: str) -> "QuerySet[Node]":
 
 
 def predecessors_of(node: Node) -> list[Node]:
-    """Return the retired nodes that had this node's name before, newest first."""
+    """Return the retired nodes that previously had this node's name, newest first."""
     retired = Node.objects.filter(name=node.name, state=NodeState.RETIRED, pk__lt=node.pk)
     return list(retired.only("name", "state").order_by("-pk")[:MOST_PREDECESSORS])
 
 
 def _schema_for_fronts(default: int) -> int:
-    """Return the schema of some node, for a front's segments. Fronts can read every schema."""
+    """Return any node's schema, for a front's segments. Fronts can read every schema."""
     nodes = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).order_by("is_ring0", "name")
     return nodes.values_list("schema", flat=True).first() or default
 
 
 def _move(node: Node, *, to: NodeState, expected: tuple[NodeState, ...], refused: str, **fields: object) -> None:
-    """Change the state with one conditional UPDATE. Raise WrongState if the current state isn't an expected one."""
+    """Change the state with one conditional UPDATE. Raise WrongState if the current state isn't in `expected`."""
     moved = Node.objects.filter(pk=node.pk, state__in=expected).update(state=to, **fields)
     if not moved:
         raise WrongState(node.name, refused)
@@ -447,7 +447,7 @@ def _answer_enrolment(node: Node, request_sha256: str, now: datetime) -> Enrolle
 
 
 def checked_request(csr_pem: str) -> x509.CertificateSigningRequest:
-    """Return the parsed request. Raise BadRequest unless its sender proves possession of an acceptable key.
+    """Parse a signing request. Raise BadRequest unless its sender proves possession of an acceptable key.
 
     Names in the request are ignored.
     """
@@ -484,6 +484,6 @@ def _sha256(secret: str) -> bytes:
 
 
 def require_permission(by: Author) -> None:
-    """Raise Forbidden unless this person is allowed to change nodes. None is the panel itself or its command line."""
+    """Raise Forbidden unless this author is allowed to change nodes. None is the panel itself or its command line."""
     if by is not None:
         access.require(by, Permission.NODES)

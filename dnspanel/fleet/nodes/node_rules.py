@@ -1,4 +1,4 @@
-"""Checks of the values that a person enters for a node: name, addresses, ports, schema and tags. Pure."""
+"""Check the values that people enter for a node: name, addresses, ports, schema and tags. Pure."""
 
 import ipaddress
 import re
@@ -17,7 +17,7 @@ _TAG = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
 
 
 def check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> None:
-    """Raise BadNode with the field name of the first invalid value."""
+    """Raise BadNode with the field name of the first invalid value, if any."""
     if not _NODE_NAME.fullmatch(name):
         raise BadNode(
             "name", gettext("A node name must have 1 to 63 lowercase letters, digits and hyphens, such as ns1.")

@@ -1,4 +1,4 @@
-"""Kinds of record values that the PowerDNS release of some node can't read, with the reasons."""
+"""Explain the kinds of record values that some nodes' PowerDNS releases can't read."""
 
 import re
 from collections.abc import Collection
@@ -16,7 +16,7 @@ _FIRST_OF_SCHEMA = {4: (4, 7), 5: (4, 8), 6: (5, 0)}
 
 
 def reasons_against(kinds: Collection[int]) -> dict[int, str]:
-    """Return a text for each kind of value that some nodes can't read: the names and PowerDNS releases of these nodes.
+    """Return a text for each kind of value that some nodes can't read, with these nodes' names and PowerDNS releases.
 
     If no node exists yet, the oldest supported release is assumed.
     """
@@ -47,11 +47,11 @@ def _release_text(kind: int) -> str:
 
 
 def release_of(node: Node) -> tuple[int, int]:
-    """Return a node's PowerDNS release, such as (4, 9). Without a report, use the first release with its schema."""
+    """Return a node's PowerDNS release, such as (4, 9). Without a report, return the first release with its schema."""
     reported = _NUMBER.match(read_report(node).powerdns)
     return (int(reported[1]), int(reported[2])) if reported else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Return `reasons_against` as the receiver of a signal from `zones`, a package that doesn't know the nodes."""
+    """Return `reasons_against`, as a receiver of a signal from `zones`. That package doesn't depend on nodes."""
     return reasons_against(types)

@@ -1,4 +1,4 @@
-"""A node's last report in readable form: free space, versions, clock, checks and remarks. Pure."""
+"""Parse a node's last report: free space, versions, clock, checks and remarks. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Reported:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Short remarks about problems of the node, the worst first."""
+        """Short remarks about the node's problems, worst first."""
         found: list[str] = []
         if self.needed_schema:
             installed = self.installed or release(self.needed_schema)
@@ -79,13 +79,13 @@ class Reported:
 
 
 def _free_shares(report: Mapping[str, Any]) -> list[float]:
-    """Return the free share of bytes and the free share of inodes, or only the one that is known."""
+    """Return the free shares of bytes and of inodes. Omit a share that is unknown."""
     pairs = [(report.get(f"disk_free_{kind}"), report.get(f"disk_{kind}")) for kind in ("bytes", "inodes")]
     return [free / total for free, total in pairs if free is not None and total]
 
 
 def read_report(node: Node) -> Reported:
-    """Read a node's last report. Very old agents sent only their versions, which are in `versions`."""
+    """Parse a node's last report. Very old agents sent only their versions, which are stored in `versions`."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
@@ -125,7 +125,7 @@ def reported_types(node: Node) -> ComputedTypes | None:
 
 
 def describe_computed(types: ComputedTypes | None) -> str:
-    """Describe computed types, such as "ALIAS by 192.0.2.53, LUA off". Return an empty text for None."""
+    """Describe computed types, such as "ALIAS by 192.0.2.53, LUA off". Return "" for None."""
     if types is None:
         return ""
     alias = gettext("ALIAS via {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
@@ -140,7 +140,7 @@ def release(schema: int) -> str:
 
 
 def describe_clock(ahead: float) -> str:
-    """Describe the offset of a clock, such as "40 s ahead" or "3 min behind"."""
+    """Describe a clock offset, such as "40 s ahead" or "3 min behind"."""
     message = gettext("{time} ahead") if ahead > 0 else gettext("{time} behind")
     return message.format(time=_clock_off(ahead))
 
@@ -150,7 +150,7 @@ def _clock_off(ahead: float) -> str:
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:
-    """Explain why the node needs files of another schema, and what happens next. Return "" if it needs none."""
+    """Explain why the node needs files with another schema, and the next steps. Return "" if it doesn't."""
     if not reported.needed_schema:
         return ""
     installed = reported.installed or release(reported.needed_schema)

@@ -1,8 +1,8 @@
-"""Comparison of a node's reported setup with the panel's records. Pure.
+"""Compare a node's reported setup with the panel's records. Pure.
 
-Name, role, schema, addresses and ports are in the panel, and also in the server's own configuration since it joined. If
-panel and server differ, a node can look healthy and still fail its purpose. For example, a canary on another port is
-live, but signed zones can't be transferred from it.
+Both the panel and the server's own configuration contain the name, role, schema, addresses and ports. If they differ, a
+node can look healthy and still not do its job. For example, a canary on another port is live, but signed zones can't be
+transferred from it.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _differences(node: Node, *, is_rebuilding: bool) -> Iterator[str]:
 
 
 def _endpoints(texts: object) -> list[Endpoint]:
-    """Return the parsed endpoints, or an empty list if the report contains no valid list."""
+    """Parse the endpoints. Return an empty list if the report contains no valid list."""
     try:
         return [parse_endpoint(text) for text in texts] if isinstance(texts, list | tuple) else []
     except ValueError:

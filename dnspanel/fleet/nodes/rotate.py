@@ -1,11 +1,11 @@
-"""Automatic rotation of the nodes' certificates and of the panel's own certificate. Verbs.
+"""Rotate the nodes' certificates and the panel's own certificate automatically. Verbs.
 
 1. Less than a third of the lifetime is left: the agent creates a key and a signing request, and the panel signs it.
-2. The new certificate is stored beside the old one. From now on the agent is allowed to present either.
-3. The agent gets the new certificate, checks it, and presents it from the next connection on.
+2. The panel stores the new certificate beside the old one. From now on, the agent can present either of them.
+3. The agent receives the new certificate, checks it, and presents it on all later connections.
 4. When the panel has seen the new certificate, it replaces the old one, which is no longer accepted.
 
-Every step finds out how far the last attempt got, so a crash repeats only one step.
+Every step determines how far the last attempt got, so a crash repeats only one step.
 """
 
 import logging
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 def rotate_due(*, now: datetime) -> int:
-    """Continue every due or running rotation. Return the number of nodes that now present a new certificate."""
+    """Continue each rotation that is due or running. Return the number of nodes that now present a new certificate."""
     if rotate_client_certificate(now=now):
         logger.info("the panel's own certificate was replaced")
     due = Q(certificate_expires_at__lt=now + NODE_LIFETIME / 3, certificate_expires_at__gt=now)
@@ -65,7 +65,7 @@ def rotate_due(*, now: datetime) -> int:
 def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
     """Start a rotation of the node's certificate before it is due.
 
-    Raise WrongState without a valid certificate, ReplicationError if the agent fails, Forbidden without permission.
+    Raise WrongState without a valid certificate, ReplicationError if the agent fails, or Forbidden without permission.
     """
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:
@@ -75,7 +75,7 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
-    """Make one more attempt to rotate the node's certificate. Return True once the node presented the new one.
+    """Try to continue the rotation of the node's certificate. Return True once the node has presented the new one.
 
     Raise ReplicationError if the agent can't be reached or refuses. No progress is lost then.
     """
@@ -90,10 +90,10 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
-    """Allow the agent to present a certificate for this key. Commit this before the agent gets the certificate.
+    """Allow the agent to present a certificate for this key. Commit this before sending the certificate to the agent.
 
-    Each key has one certificate: another attempt, parallel or later, sends the same one. Raise WrongState if the node
-    was changed in between.
+    Each key has one certificate: another attempt, parallel or later, sends the same one. Raise WrongState if another
+    process changed the node.
     """
     if node.next_certificate_pem:
         prepared = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
@@ -118,7 +118,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
 
 
 def _adopt(node: Node, now: datetime, by: Author) -> bool:
-    """Replace the certificate with the new one that the agent presented. Return False if another call did so."""
+    """Replace the certificate with the new one that the agent presented. Return False if another call already did."""
     certificate = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
     with transaction.atomic():
         moved = Node.objects.filter(pk=node.pk, next_certificate_sha256=node.next_certificate_sha256).update(

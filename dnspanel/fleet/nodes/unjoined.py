@@ -1,7 +1,7 @@
-"""Changes to and removal of nodes that were created but never joined. Verbs.
+"""Change and remove nodes that were created but never joined. Verbs.
 
-The name of an approved node is in certificates, in the audit log and in the node's data. Such a node can only be
-retired.
+An approved node's name is in certificates, in the audit log and in the node's data. Therefore, an approved node can
+only be retired.
 """
 
 import logging
@@ -24,16 +24,16 @@ _FIELDS = ("name", "dns_address", "dns_port", "agent_host", "agent_port", "schem
 
 
 def has_joined(node: Node) -> bool:
-    """Return True if the node was ever part of the fleet, even if its certificate is revoked now."""
+    """Return True if the node was ever part of the fleet, even if its certificate is revoked."""
     if node.state != NodeState.AWAITING_APPROVAL or node.contact_at is not None or node.acked_at is not None:
         return True
     return NodeEvent.objects.filter(node=node, kind="enrolment").exists()
 
 
 def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Author) -> Node:
-    """Replace the values of a node, and delete its unused codes, because their commands contain the old addresses.
+    """Replace a node's values, and delete its unused codes, because their commands contain the old addresses.
 
-    Raise BadNode for a bad value, NameTaken, WrongState if it has joined, or Forbidden without permission.
+    Raise BadNode for an invalid value, NameTaken, WrongState if the node has joined, or Forbidden without permission.
     """
     require_permission(by)
     described = described.normalize()
@@ -55,7 +55,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
 
 def remove_node(*, node: Node, now: datetime, by: Author) -> None:
-    """Remove a node and free its name. Raise WrongState for a node that has joined, or Forbidden without permission."""
+    """Remove a node, so that its name can be used again. Raise WrongState if the node has joined, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         current = _lock_unjoined(node)
@@ -65,7 +65,7 @@ def remove_node(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def _lock_unjoined(node: Node) -> Node:
-    """Lock the node's row and return it as stored now. Raise WrongState if the node has joined or no longer exists."""
+    """Lock the node's row and return the stored node. Raise WrongState if it has joined or no longer exists."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
         raise WrongState(node.name, gettext("is already removed"))

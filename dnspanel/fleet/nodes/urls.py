@@ -1,4 +1,4 @@
-"""URLs for agents. The URLs of pages for people are in `dnspanel.web`."""
+"""URLs for agents. The URLs of pages are in `dnspanel.web`."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The endpoint for agents that don't have a certificate yet: `POST /enroll/`, with JSON in both directions."""
+"""An endpoint for agents that don't have a certificate yet: `POST /enroll/`, with JSON in both directions."""
 
 import json
 from dataclasses import asdict
@@ -19,7 +19,7 @@ MAX_BODY = 16 * 1024
 @csrf_exempt  # no session is read here: the one-time code is the only authority
 @require_POST
 def enroll_agent(request: HttpRequest) -> JsonResponse:
-    """Answer 200 with the certificate, 202 while approval is pending, or 4xx with `error` and `message`."""
+    """Respond with 200 and the certificate, 202 while approval is pending, or 4xx with `error` and `message`."""
     text = request.read(MAX_BODY + 1)  # not more, whatever Content-Length or encoding the request has
     if len(text) > MAX_BODY:
         return _refusal(413, "too large", f"A request has at most {MAX_BODY} bytes.")

@@ -1,4 +1,4 @@
-"""Heartbeats of this process: a file for its watchdog, and a row in PostgreSQL for other readers.
+"""Write heartbeats of this process to a file for its watchdog, and to PostgreSQL for other readers.
 
 Two threads write them, so that the watchdog doesn't kill the process because PostgreSQL hangs. A running thread proves
 only that the process is scheduled. `is_working` adds what the process knows about itself, such as the turns of its
@@ -27,7 +27,7 @@ _MEMORY_EVERY = 10.0  # seconds
 
 
 class Turns:
-    """The time of a loop's last turn. Creation counts as a turn."""
+    """The time of a loop's last turn. Creating the object counts as a turn."""
 
     def __init__(self) -> None:
         self.mark()
@@ -44,10 +44,10 @@ def always() -> bool:
 
 
 class Alive:
-    """The writer of a process's heartbeats, under each of its names, between `start` and `stop`.
+    """The writer of a process's heartbeats under each of its names, from `start` to `stop`.
 
-    If `is_working` returns False, neither the file nor the row is written. The row also needs `answers` to return True;
-    it is allowed to query PostgreSQL. `also` is called with each row to write other reports of the process.
+    If `is_working` returns False, the file and the row are not written. The row also needs `answers` to return True; it
+    is allowed to query PostgreSQL. `also` is called with each row to write other reports of the process.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Alive:
         self._is_new = True
 
     def start(self, *, with_file: bool = True) -> None:
-        """Start the threads that write heartbeats. A process that no watchdog watches needs no file (`with_file`)."""
+        """Start the threads that write heartbeats. `with_file` is False for a process without a watchdog."""
         loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
         loops.append(self._bound_memory)
         self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]
@@ -78,7 +78,7 @@ class Alive:
             thread.start()
 
     def stop(self, *, goodbye: bool = True) -> None:
-        """Stop the heartbeats. If `goodbye`, delete the process's rows. Never raise, because the process is ending."""
+        """Stop the heartbeats. If `goodbye`, delete the process's rows. Never raise, because the process is exiting."""
         self._stop.set()
         for thread in self._threads:
             thread.join(2)
@@ -90,7 +90,7 @@ class Alive:
                 logger.warning("no goodbye of %s, PostgreSQL does not answer: %s", ", ".join(self.names), exc)
 
     def write_row(self, now: datetime) -> None:
-        """Write one row under each name if the process works and answers. Raise DatabaseError if PostgreSQL fails."""
+        """Write one row for each name if the process works and answers. Raise DatabaseError if PostgreSQL fails."""
         if not (self._is_working() and self._answers()):
             return
         load = self._load(now)

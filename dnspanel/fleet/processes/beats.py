@@ -1,4 +1,4 @@
-"""The rows of the panel's running processes, one row for each process. Verbs."""
+"""Store the panel's running processes in PostgreSQL, one row for each process. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load of a worker: its capacity, its number of running tasks, and the oldest of them."""
+    """A worker's load: its capacity, its number of running tasks, and the oldest of them."""
 
     places: int = 0
     busy: int = 0
@@ -41,16 +41,16 @@ class Load:
 
 
 def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
-    """Record that the process was at work at `now`, in one statement."""
+    """Record in one statement that the process was running at `now`."""
     each = identity
     place = (each.name, each.host, each.pid, each.started_at, now, __version__)
     execute(_BEAT, (*place, load.places, load.busy, load.task, load.task_since))
 
 
 def replace_dead(*, identity: Identity) -> None:
-    """Delete the rows of ended processes on this machine that had the new process's name.
+    """Delete rows of ended processes that ran on this machine under the new process's name.
 
-    A process that is polled from elsewhere has the id 0 and only one row on all machines together.
+    A process that is polled from elsewhere has the id 0 and only one row for all machines.
     """
     rows = PanelProcess.objects.filter(name=identity.name).exclude(host=identity.host, pid=identity.pid)
     if identity.pid:
@@ -60,14 +60,14 @@ def replace_dead(*, identity: Identity) -> None:
 
 
 def say_goodbye(*, names: Sequence[str], host: str, pid: int, now: datetime) -> None:
-    """Delete the rows of a process that stops in an orderly way, and record the time."""
+    """Delete the rows of a process that shuts down cleanly, and record the time of the shutdown."""
     PanelProcess.objects.filter(name__in=names, host=host, pid=pid).delete()
     for name in names:
         beat(process=f"{LEFT}{name}", now=now)
 
 
 def forget_lost(*, now: datetime) -> None:
-    """Delete rows of processes that disappeared long ago, if other processes of the same name are at work."""
+    """Delete the rows of processes that disappeared long ago, if another process with the same name is running."""
     rows: Sequence[PanelProcess] = list(PanelProcess.objects.all())
     living = {row.name for row in rows if now - row.at <= REMEMBERED_FOR}
     lost = [row.pk for row in rows if row.name in living and now - row.at > REMEMBERED_FOR]

@@ -1,7 +1,7 @@
-"""Celery's beat, extended with heartbeats that need a ticking schedule and with roll calls to the queues.
+"""Extend Celery's beat with heartbeats, which need a ticking schedule, and with roll calls to the queues.
 
 The last run of each entry is in PostgreSQL, because Celery's own file is damaged by a kill and lost with a container.
-The interval of a daily task would then start again each time, and the task might never run.
+Otherwise, a daily task's interval starts again each time, and the task might never run.
 """
 
 import atexit
@@ -26,7 +26,7 @@ ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
 
 
 class Clock(Scheduler):
-    """Celery's scheduler, with last runs stored in PostgreSQL, and a roll call to each queue every few seconds."""
+    """A Celery scheduler that stores last runs in PostgreSQL and sends roll calls to each queue every few seconds."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
@@ -34,7 +34,7 @@ class Clock(Scheduler):
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Set up the schedule and start overdue entries at once. Without PostgreSQL every interval starts now."""
+        """Set up the schedule and start overdue entries immediately. Without PostgreSQL, every interval starts now."""
         super().setup_schedule()
         try:
             done = last_done()
@@ -65,7 +65,7 @@ class Clock(Scheduler):
 
 @beat_init.connect
 def begin(sender: Any = None, **signal: object) -> None:
-    """Start the heartbeats of this process, and align the rows of periodic tasks with its schedule."""
+    """Start this process's heartbeats, and align the rows of periodic tasks with its schedule."""
     scheduler = sender.scheduler
     entries = [name for name in scheduler.schedule if not name.startswith("celery.")]
     is_known = False

@@ -1,4 +1,4 @@
-"""The last run and the errors of each entry in beat's schedule, in one row each. Verbs.
+"""Store the last run and the errors of each entry in beat's schedule, in one row per entry. Verbs.
 
 Some entries run every second, so workers collect outcomes in memory and write them with their heartbeat every few
 seconds.
@@ -38,7 +38,7 @@ FROM found f, locked WHERE p.name = f.name AND locked.name = p.name"""
 
 @dataclass(slots=True)
 class Outcome:
-    """The results of an entry's runs since its outcome was last written."""
+    """The results of an entry's runs since they were last written."""
 
     succeeded_at: datetime | None = None
     failures: int = 0  # since the last success
@@ -48,7 +48,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class Outcomes:
-    """The outcomes of periodic tasks in this process. Threads can share the object."""
+    """The outcomes of periodic tasks in this process. The object is thread-safe."""
 
     found: dict[str, Outcome] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -73,7 +73,7 @@ class Outcomes:
 
 
 def entries_by_task() -> Mapping[str, Collection[str]]:
-    """Return the entries of the schedule, grouped by the task that they run."""
+    """Return the schedule's entries, grouped by the task that they run."""
     found: dict[str, list[str]] = {}
     for name, entry in settings.CELERY_BEAT_SCHEDULE.items():
         found.setdefault(str(entry["task"]), []).append(name)

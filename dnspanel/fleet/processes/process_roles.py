@@ -1,4 +1,4 @@
-"""The processes of a panel, and how long each can be silent or busy without an alert. Pure."""
+"""The processes of a panel, and how long each one can be silent or busy without an alert. Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta

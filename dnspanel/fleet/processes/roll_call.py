@@ -1,4 +1,4 @@
-"""The task that beat sends to each queue every few seconds, to see that a worker takes tasks from the queue."""
+"""A task that beat sends to each queue every few seconds, to check that a worker takes tasks from the queue."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The state of the panel's processes and periodic tasks, read with three queries in total."""
+"""Read the state of the panel's processes and periodic tasks, with three queries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ STABLE_AFTER = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class ProcessNow:
-    """One process that is running, or that ended without deleting its row."""
+    """A process that is running, or that ended without deleting its row."""
 
     name: str
     host: str
@@ -32,7 +32,7 @@ class ProcessNow:
     task_since: datetime | None = None
 
     def is_silent(self, now: datetime, watched_since: datetime | None) -> bool:
-        """Return True if the process had no heartbeat for too long while heartbeats were watched."""
+        """Return True if the process had no heartbeat for too long while the panel watched heartbeats."""
         known_at = self.at
         if watched_since is not None:
             known_at = max(known_at, watched_since + STABLE_AFTER - SILENT_AFTER)
@@ -41,7 +41,7 @@ class ProcessNow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicNow:
-    """One entry of beat's schedule with its current state."""
+    """An entry of beat's schedule with its current state."""
 
     name: str
     queue: str
@@ -55,7 +55,7 @@ class PeriodicNow:
 
 @dataclass(frozen=True, slots=True)
 class ProcessesNow:
-    """Every process, every queue's last answer to the roll call, and every periodic task."""
+    """All processes, every queue's last answer to the roll call, and all periodic tasks."""
 
     processes: tuple[ProcessNow, ...] = ()
     periodic: tuple[PeriodicNow, ...] = ()
@@ -69,7 +69,7 @@ class ProcessesNow:
 
 
 def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
-    """Read the whole state, with processes in the documented order. Pass `beats` if the heartbeats are already read."""
+    """Read the whole state, with processes in the documented order. Pass `beats` if they are already known."""
     beats = heartbeats() if beats is None else beats
     columns = ("name", "host", "pid", "started_at", "at", "version", "places", "busy", "task", "task_since")
     processes = [ProcessNow(*row) for row in PanelProcess.objects.values_list(*columns)]
@@ -85,7 +85,7 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
 
 
 def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
-    """Return True if a worker of the queue is at work, False if all are silent, None if unknown, with one query.
+    """Return True if a worker of the queue is working, False if all are silent, or None if unknown. Use one query.
 
     `beats` are the heartbeats of all processes.
     """

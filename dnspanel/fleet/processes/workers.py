@@ -1,7 +1,7 @@
 """Heartbeats of Celery's workers, and the outcomes of their periodic tasks.
 
-A worker is at work while its event loop turns. In a pool with one thread, the loop stops during a task, which can
-legitimately take long. Every loop also stops while Redis is unreachable. Such a stop isn't a fault of the worker.
+A worker is working while its event loop turns. In a pool with one thread, the loop stops during a task, which can
+legitimately take long. Every loop also stops while Redis is unreachable. Such a stop isn't the worker's fault.
 """
 
 import logging
@@ -52,7 +52,7 @@ class WorkerLife:
         return False
 
     def load(self, now: datetime) -> Load:
-        """Return the worker's load. A task's age counts from the first call that saw the task."""
+        """Return the worker's load. A task's age counts from the first call that found the task."""
         requests = {str(request.id): str(request.name) for request in _requests()}
         self._first_seen = {task_id: self._first_seen.get(task_id, now) for task_id in requests}
         if not requests:
@@ -76,7 +76,7 @@ def end(**signal: object) -> None:
 
 @task_success.connect
 def note_success(sender: Any = None, **signal: object) -> None:
-    """Record that a task succeeded. A task that ran while PostgreSQL was unreachable did nothing and isn't recorded."""
+    """Record that a task succeeded. Ignore a task during which PostgreSQL was unreachable, because it did nothing."""
     met = take_met()
     if met.error is not None:
         outcomes.note_failure(sender.name, met.error, timezone.now())
@@ -95,7 +95,7 @@ def _write_outcomes(now: datetime) -> None:
 
 
 def _requests() -> list[Any]:
-    """Return this worker's tasks. Retry several times, because another thread changes the set."""
+    """Return this worker's tasks. Retry several times, because another thread may change the set."""
     for _ in range(5):
         try:
             return list(state.reserved_requests | state.active_requests)

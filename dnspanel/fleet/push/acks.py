@@ -1,4 +1,4 @@
-"""Records of the nodes' reports: acks, refusals, status, and the time of last contact. Verbs."""
+"""Record the nodes' reports: acks, refusals, status, and the time of last contact. Verbs."""
 
 import json
 import logging
@@ -84,7 +84,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The result of an ack that moved its node forward. `newest` is the newest sequence with segments for its schema.
+    """The result of an ack that advanced its node. `newest` is the newest sequence with segments for its schema.
 
     `newest` is None if this epoch has no segment for the schema.
     """
@@ -99,17 +99,16 @@ class Recorded:
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
     """Record that the node acknowledged this position, and delete an earlier refusal.
 
-    A late ack, or an ack of another epoch than the node's, is ignored: it must not move the node backwards. The result
-    is then None.
+    Return None and ignore the ack if it is late, or if its epoch isn't the node's: it must not move the node backwards.
     """
     return record_acks(acks={node_id: ack}, now=now).get(node_id)
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """Record the acks of several nodes by node id. The result omits nodes whose position didn't change.
+    """Record several nodes' acks, keyed by node id. The result omits nodes whose position didn't change.
 
-    This runs for every edit, so one statement updates the nodes, inserts the acks, and finds out which data the nodes
-    still lack.
+    This runs for every edit. Therefore, one statement updates the nodes, inserts the acks, and determines which data
+    the nodes still lack.
     """
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
@@ -132,7 +131,7 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node's files have this position. Imports can continue before the node's answers are confirmed."""
+    """Record that the node's files have this position. Imports can continue before the node's answers are verified."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 
@@ -141,7 +140,7 @@ def record_snapshot_ack(
 ) -> bool:
     """Record that the node acknowledged a snapshot and is at the snapshot's position, from any epoch and schema.
 
-    One conditional UPDATE expects the position `before`. Return False if the node has another position now.
+    One conditional UPDATE expects the position `before`. Return False if the node is now at another position.
     """
     position = ack.position
     return bool(
@@ -163,7 +162,7 @@ def record_snapshot_ack(
 
 
 def forget_acks(*, before: datetime) -> int:
-    """Delete acks older than `before`, except those of each node's current position. Return the number deleted."""
+    """Delete acks older than `before`, except those of each node's current position. Return how many were deleted."""
     return execute(_FORGET_ACKS, (before,))
 
 
@@ -182,7 +181,7 @@ def clear_refusal(*, node_id: int) -> None:
 
 
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
-    """Store the reports of agents (`Status` as JSON) with their times, in one statement for all nodes.
+    """Store agents' reports (`Status` as JSON) with their times, in one statement for all nodes.
 
     `unanswered` (about ALIAS and LUA) comes from acks and reports. A report older than the last ack doesn't overwrite
     it.
@@ -194,12 +193,12 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
 
 
 def record_contact_problem(*, node_id: int, problem: str) -> None:
-    """Record why this agent can't be reached (empty if it can). Write only if the reason has changed."""
+    """Record why this agent can't be reached ("" if it can be). Write only if the reason has changed."""
     Node.objects.filter(pk=node_id).exclude(contact_problem=problem).update(contact_problem=problem)
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
-    """Record that these agents answered just now. `versions` contains only nodes with changed versions."""
+    """Record that these agents responded just now. `versions` contains only nodes with changed versions."""
     execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():
         Node.objects.filter(pk=node_id).update(versions=dict(found))

@@ -1,4 +1,4 @@
-"""The connections of one push worker to the agents. Each node has one permanent connection, for one push at a time."""
+"""One push worker's connections to the agents. Each node has one permanent connection, for one push at a time."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ CLIENT_KEPT_SECONDS = 3600
 
 
 class AgentConnection:
-    """The connection to one node. The client of the connection is created for the first push and then reused."""
+    """The connection to one node. Its client is created for the first push and then reused."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
@@ -44,8 +44,8 @@ class AgentConnection:
     def push(self, attempt: Callable[["AgentConnection"], None]) -> None:
         """Run `attempt`, or leave it to the push that is running. No request for a push is ever lost.
 
-        `_requested` is set before the lock is tried, and read after the lock was released. A caller that can't get the
-        lock therefore knows that the lock's holder will check once more.
+        `_requested` is set before the lock is tried, and read after the lock is released. A caller that can't get the
+        lock can therefore rely on the lock's holder to check once more.
         """
         self._attempt = attempt
         self._requested = True
@@ -59,7 +59,7 @@ class AgentConnection:
     def take(self, attempt: Callable[["AgentConnection"], None]) -> bool:
         """Reserve the connection for a push to several nodes, until `let_go`. Return False if another push is running.
 
-        The running push then checks once more, as in `push`, and can run `attempt`.
+        The running push then checks once more, like `push`, and can run `attempt`.
         """
         self._attempt = attempt
         self._requested = True
@@ -69,13 +69,13 @@ class AgentConnection:
         return True
 
     def let_go(self) -> bool:
-        """Release the connection after `take`. Return True if the caller must run a push requested in between."""
+        """Release the connection after `take`. Return True if the caller must run a push requested since then."""
         self._free.release()
         return self._requested
 
     @contextmanager
     def reserve(self, seconds: float) -> Iterator["AgentConnection"]:
-        """Keep pushes off the connection during the block, so that the node's position doesn't change.
+        """Suspend pushes over the connection during the block, so that the node's position doesn't change.
 
         Raise Busy if a push takes longer than `seconds`. A push that is requested during the block runs at its end.
         """
@@ -89,7 +89,7 @@ class AgentConnection:
                 self.push(self._attempt)
 
     def place(self, acked: Position | None) -> Position | None:
-        """Return the newest known position of the node, which is at least `acked`."""
+        """Return the node's newest known position, which is at least `acked`."""
         if self.applied is None or acked is None or self.applied.epoch != acked.epoch:
             return acked
         return max(self.applied, acked)
@@ -97,7 +97,7 @@ class AgentConnection:
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
         """Return the client for the agent with one of these certificates. The client is reused between calls.
 
-        It is replaced if the agent's address or certificate has changed, and after CLIENT_KEPT_SECONDS, so that a new
+        It is replaced if the agent's address or certificate has changed, and after CLIENT_KEPT_SECONDS. This way, a new
         certificate of the panel comes into use.
         """
         agent = (host, port, pins)
@@ -116,7 +116,7 @@ class AgentConnection:
 
 @dataclass(frozen=True, slots=True)
 class AgentConnections:
-    """The connections of this process, by node id."""
+    """This process's connections, keyed by node id."""
 
     _connections: dict[int, AgentConnection]
     _lock: threading.Lock
@@ -126,7 +126,7 @@ class AgentConnections:
             return self._connections.setdefault(node_id, AgentConnection())
 
     def close(self) -> None:
-        """Close and remove all connections. No push must be running."""
+        """Close and remove all connections. The caller must make sure that no push is running."""
         with self._lock:
             for connection in self._connections.values():
                 connection.close()

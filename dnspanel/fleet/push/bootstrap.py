@@ -1,4 +1,4 @@
-"""Requests for snapshots. Verbs.
+"""Request snapshots. Verbs.
 
 Code requests a snapshot here if segments can't help a node. The task that sends snapshots finds the request's row even
 if it wasn't woken.
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
-    """Request the newest snapshot for the node. Return False if one is requested already or the node isn't active.
+    """Request the newest snapshot for the node. Return False if one is already requested or the node isn't active.
 
     The first reason is kept until the snapshot has arrived. `reason` is a clause, such as "it is beyond the log".
     `schema` selects a snapshot for this PowerDNS schema, which the node uses from then on.

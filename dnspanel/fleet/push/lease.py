@@ -1,7 +1,7 @@
-"""The lease of a worker that sends a node its snapshot, in the node's `Bootstrap` row. Verbs.
+"""Lease the sending of a snapshot to a node to one worker, with the node's `Bootstrap` row. Verbs.
 
-The lease is the time of the worker's last heartbeat. Every change expects the heartbeat that this worker wrote last. A
-worker that was paused longer than its lease therefore can't change anything.
+The lease is the time of the worker's last heartbeat. Every change expects the heartbeat that this worker wrote last.
+Therefore, a worker that was paused for longer than its lease can't change anything.
 """
 
 import threading
@@ -27,11 +27,11 @@ SHORT_FOR = timedelta(minutes=2)
 
 
 class LeaseLost(Exception):
-    """Raised if another worker has taken over, or if the snapshot is no longer wanted."""
+    """Raised if another worker has taken over, or if the snapshot is no longer requested."""
 
 
 class Lease:
-    """One worker's lease for one node. Threads can share it."""
+    """One worker's lease for one node. It is thread-safe."""
 
     def __init__(self, node_id: int, beat_at: datetime) -> None:
         self.node_id = node_id
@@ -42,12 +42,12 @@ class Lease:
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
-        """Take the lease. Return None if no snapshot is requested, or another worker has the lease."""
+        """Take the lease. Return None if no snapshot is requested, or if another worker has the lease."""
         taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
         return cls(node_id, now) if taken else None
 
     def note(self, **fields: int | str | datetime) -> None:
-        """Write these fields of the row and renew the lease. Raise LeaseLost if the lease was lost."""
+        """Write these fields of the row and renew the lease. Raise LeaseLost if the worker no longer has the lease."""
         with self._lock:
             now = timezone.now()
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
@@ -57,7 +57,7 @@ class Lease:
             self._beat_at = now
 
     def end(self) -> bool:
-        """End the lease after the node got its snapshot. Return False if the lease was already lost."""
+        """End the lease after the node has received its snapshot. Return False if the lease was already lost."""
         with self._lock:
             deleted, _ = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at).delete()
             self._lost = True

@@ -1,4 +1,4 @@
-"""Maintenance of the log according to the needs of nodes, which the package `publish` doesn't know."""
+"""Maintain the log according to the nodes' needs. The package `publish` doesn't depend on nodes."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def maintain_log(*, now: datetime) -> None:
-    """Maintain the log: add the nodes' schemas, make due snapshots, merge small segments, delete old ones and old acks.
+    """Maintain the log: add the nodes' schemas, make due snapshots, merge small segments, delete old segments and acks.
 
     If a step fails, for example because storage is unreachable, the other steps run and the next call repeats it.
     """
@@ -38,13 +38,13 @@ def maintain_log(*, now: datetime) -> None:
 
 
 def schemas_of_nodes() -> set[int]:
-    """Return the schemas that nodes use, and those that they will use after a running rebuild."""
+    """Return the schemas that nodes use now or will use after a running rebuild."""
     present = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
     return {*present, *Bootstrap.objects.values_list("schema", flat=True)}
 
 
 def needed_by_schema() -> dict[int, int]:
-    """Return the sequence that every node has reached in the current epoch, by schema.
+    """Return the sequence that every node has reached in the current epoch, keyed by schema.
 
     Nodes without a position or in another epoch don't count: they get a snapshot and need no earlier segments.
     """

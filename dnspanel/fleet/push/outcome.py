@@ -1,4 +1,4 @@
-"""The reaction to an error of a push: try again, refuse, hold, repair or send a snapshot. Pure."""
+"""Choose the reaction to an error of a push: try again, refuse, hold, repair or send a snapshot. Pure."""
 
 from dataclasses import dataclass
 
@@ -28,12 +28,12 @@ CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """A failure that isn't the node's fault: the node, or the data to send, is unreachable or in use."""
+    """A failure that isn't the node's fault: the node or the data for it is unreachable or in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendSnapshot:
-    """A failure that only a snapshot can end: segments can't bring the node to the head. `reason` is a clause."""
+    """A failure that only a snapshot can fix: segments can't bring the node to the head. `reason` is a clause."""
 
     reason: str
 

@@ -1,8 +1,8 @@
-"""Pushes of the same data to many nodes at once. Nodes and log are read once, and all acks are written together.
+"""Push the same data to many nodes at once. Nodes and log are read once, and all acks are written together.
 
 This covers only the simple case: healthy nodes that lack the same few bytes, over open connections. Any other node, and
-any node with an unexpected answer, gets a push of its own, which finds the cause. Repeating a push is harmless, so this
-module decides nothing about a failing node.
+any node with an unexpected answer, gets its own push, which finds the cause. Repeating a push is harmless. Therefore,
+this module decides nothing about a failing node.
 """
 
 import logging
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The nodes that need a push of their own, and the nodes that lack data again since this push."""
+    """The nodes that need their own push, and the nodes that have again fallen behind since this push."""
 
     singly: Sequence[int]
     again: Sequence[int]
@@ -54,7 +54,7 @@ class _Lack:
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """A node that can be pushed together with others."""
+    """A node that can be pushed to together with others."""
 
     node: Any
     client: NodeClient
@@ -62,9 +62,9 @@ class _Plain:
 
 
 def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnection], None]) -> Iterator[Left]:
-    """Push to these nodes up to their limits. Yield remaining work as soon as it is known.
+    """Push to these nodes up to their limits. Yield the remaining work as soon as it is known.
 
-    A node is in `again` if a push is requested for it during the call. If another push to a node is running, that push
+    A node is in `again` if a push to it is requested during the call. If another push to a node is running, that push
     handles the node and can run `attempt` once more.
     """
     taken: dict[int, AgentConnection] = {}
@@ -83,7 +83,7 @@ def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnecti
 
 
 def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], list[int]]:
-    """Return the healthy nodes for a common push, and the ids of nodes that need a push of their own.
+    """Return the healthy nodes for a common push, and the ids of nodes that need their own push.
 
     Healthy nodes that lack nothing are in neither result.
     """
@@ -110,7 +110,7 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
 
 
 def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
-    """Return the data that a node lacks, or None if it can't be read or isn't suited to a common push."""
+    """Return the data that a node lacks, or None if it can't be read or is unsuitable for a common push."""
     way = log.way(have)
     step = next_step(have, way)
     if isinstance(step, Nothing):
@@ -133,7 +133,7 @@ def _record(
 ) -> tuple[list[int], list[int]]:
     """Record the acks and wake nodes that waited for them.
 
-    Return the nodes that lack more data now, and those without a valid ack.
+    Return the nodes that now lack more data, and those without a valid ack.
     """
     now = timezone.now()
     for node_id, answer in answers.items():

@@ -1,7 +1,7 @@
-"""Nodes that report an older position than they acknowledged: a disk was replaced, or files were deleted or restored.
+"""Detect nodes that report an older position than they acknowledged, because files or a disk were replaced or deleted.
 
-A push would notice this from the node's answer, but only if there is something to push. Here the agent's next report is
-enough.
+A push would also detect this from the node's answer, but only if there is data to push. Here, the agent's next report
+is sufficient.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ REPORT_DELAY = timedelta(seconds=10)
 
 
 def regressed_nodes() -> list[tuple[int, str]]:
-    """Return the nodes that need a snapshot because they lost data, each with the reason as a clause."""
+    """Return the nodes that need a snapshot because they lost data, each with its reason (a clause)."""
     reporting = Node.objects.filter(
         state=NodeState.ACTIVE, bootstrap=None, epoch__isnull=False, reported_at__gt=F("acked_at") + REPORT_DELAY
     )
@@ -33,7 +33,7 @@ def regressed_nodes() -> list[tuple[int, str]]:
 
 
 def regression(epoch: UUID, acked: int, report: Mapping[str, Any]) -> str:
-    """Return a clause about data that the node lost since it acknowledged this position, or "" if it lost none."""
+    """Return a clause about data that the node has lost since it acknowledged this position, or "" for none."""
     if "position" not in report:
         return ""
     try:

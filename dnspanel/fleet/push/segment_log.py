@@ -1,4 +1,4 @@
-"""The panel's sealed segments for one schema, in the form that `replication.push` needs.
+"""Read the panel's sealed segments for one schema, in the form that `replication.push` needs.
 
 The SQL is written by hand because it runs twice for every edit and node. One statement reads the head and the segments
 near it. A node that lacks only the newest change therefore costs one query, and a second one after the push to confirm
@@ -69,10 +69,10 @@ class _Row(NamedTuple):
 
 
 class DatabaseChangeLog:
-    """Implementation of `push.ChangeLog` with the rows of `Segment` and their objects.
+    """An implementation of `push.ChangeLog` that uses the rows of `Segment` and their objects.
 
-    With a `limit`, no sequence beyond the limit is sent. Everything is read again for each step, so that a long push
-    ends at the newest head, not at the head when the push started.
+    With a `limit`, no sequence beyond the limit is sent. Everything is read again for each step. This lets a long push
+    end at the newest head instead of the head at its start.
     """
 
     def __init__(self, schema: int, *, limit: int | None = None) -> None:
@@ -108,14 +108,14 @@ class DatabaseChangeLog:
             rows = self._read(rows[-1].last + 1) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
-        """Raise Diverged if the ack is at the end of a segment but its digests differ from the segment's."""
+        """Raise Diverged if the ack is at the end of a segment and has different digests than the segment."""
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:
                 raise Diverged(expected=row.digest, found=found, what=gettext("the node’s database"))
 
     def long_way(self, have: Position | None) -> Way:
-        """Return the `way` of a node that is new, far behind, limited or ahead. It can lead through a snapshot."""
+        """Return the `way` of a node that is new, far behind, limited or ahead. It can include a snapshot."""
         head = self.newest()
         if head is None:
             return Way(None)

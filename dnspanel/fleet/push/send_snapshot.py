@@ -1,6 +1,6 @@
-"""The transfer of the newest suitable snapshot to a node. A transfer continues where an earlier attempt ended.
+"""Transfer the newest suitable snapshot to a node. A transfer continues where an earlier attempt ended.
 
-It runs in the few workers of the queue `bootstrap`, so that even many requests don't delay edits.
+The few workers of the queue `bootstrap` run this, so that even many requests don't delay edits.
 """
 
 import logging
@@ -45,9 +45,9 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """Make the node serve the requested snapshot. If this fails, store the reason in the lease's row and return False.
+    """Make the node serve the requested snapshot. On failure, store the reason in the lease's row and return False.
 
-    Raise LeaseLost if another worker has taken over. A DatabaseError is not caught.
+    Raise LeaseLost if another worker has taken over. Don't catch DatabaseError.
     """
     bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()
@@ -89,15 +89,15 @@ def send_snapshot(*, lease: Lease) -> bool:
 
 
 def _pause(bootstrap: Bootstrap) -> timedelta:
-    """Return the pause before the next attempt: short at first, because agent and snapshot are often ready soon."""
+    """Return the pause before the next attempt. It is short at first, because agent and snapshot may soon be ready."""
     return SHORT_PAUSE if timezone.now() - bootstrap.asked_at < SHORT_FOR else PAUSE
 
 
 def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
     """Return the snapshot to send to a node at the position `have`.
 
-    The snapshot isn't older than the node's data, so no answer goes back in time. Segments continue from the snapshot.
-    Raise NeedsSnapshot if there is none, and NodeAhead or WrongEpoch if the node's data must not be overwritten.
+    The snapshot isn't older than the node's data, so answers never go back in time. Segments continue from there. Raise
+    NeedsSnapshot if there is none, and NodeAhead or WrongEpoch if the node's data must not be overwritten.
     """
     limit: int | None = node.limit  # type: ignore[attr-defined]
     way = DatabaseChangeLog(schema, limit=limit).long_way(have)
@@ -115,15 +115,15 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
 def _least(have: Position | None, way: Way) -> int:
     """Return the lowest sequence that a snapshot for this node can have.
 
-    In the current epoch this is the node's own sequence, so that its answers never go back in time. In any other epoch
-    it is 0.
+    In the current epoch this is the node's own sequence, so that the node's answers never go back in time. In any other
+    epoch it is 0.
     """
     is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
     return have.sequence if have is not None and is_ours else 0
 
 
 def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
-    """Return the fault in ring 0's answers from a new snapshot, or None. No other node gets a snapshot with a fault."""
+    """Return the fault in ring 0's answers from a new snapshot. For other nodes, record zones without proof."""
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
     bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
@@ -131,7 +131,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the cause of the error was reverted, or if pushes now continue without proof of the zone."""
+    """Return True if the error's cause was reverted, or if pushes now continue without proof of the zone."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):

@@ -1,4 +1,4 @@
-"""The sequence that all active nodes have reached, for queries that look for late zones."""
+"""The sequence that all active nodes have reached, for queries about late zones."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from dnspanel.zones.models import LogHead
 
 
 def acked_everywhere(**_: Any) -> int | None:
-    """Return the sequence that all active nodes have acknowledged in the current epoch, or None without active nodes.
+    """Return the sequence that all active nodes except ring 0 have acknowledged in the current epoch.
 
-    This needs two queries.
+    Return -1 if a node is in another epoch, or None without active nodes. This needs two queries.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).first()
     nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).values_list("epoch", "acked")

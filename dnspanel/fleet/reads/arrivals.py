@@ -1,4 +1,4 @@
-"""The arrival of one publication at each node, and how long it took."""
+"""Query when a publication arrived at each node, and how long this took."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """The arrival of one publication at one node. Until then, `message` explains why the node lacks the publication.
+    """The arrival of a publication at a node. Before it arrives, `message` explains why the node lacks it.
 
     The time of the arrival is unknown if the node joined later, or if the acks of that time have been deleted.
     """
@@ -31,8 +31,8 @@ class NodeArrival:
 def arrivals(publication: Publication, *, now: datetime, with_canary: bool = False) -> list[NodeArrival]:
     """Return every node that takes pushes, by name, with its first ack of this publication.
 
-    A failed publication never arrives: later positions don't contain it. The failure can be newer than the object
-    `publication`, so it is read again. A publication also hasn't arrived at a node in another epoch, whatever the node
+    A failed publication never arrives: later positions don't contain it. The publication is read again, because it can
+    fail after the caller has read it. A publication also hasn't arrived at a node in another epoch, whatever the node
     acknowledged before. This takes four queries for any number of nodes.
     """
     if publication.failed_reason:

@@ -1,4 +1,4 @@
-"""A short wait for the canary's verdict, for callers whose protocol has no way to wait for it."""
+"""Wait a short time for the canary's verdict, for callers whose protocol has no way to wait for it."""
 
 import time
 from collections.abc import Callable
@@ -27,8 +27,8 @@ def wait_for_canary(
 ) -> None:
     """Wait until the canary, if there is one, has confirmed the publication, for at most `seconds` seconds.
 
-    Raise TakenBack if the publication was reverted by then. Don't call this within a transaction. If too many calls are
-    waiting, further calls return without a wait.
+    Raise TakenBack if the publication has been reverted by then. Don't call this within a transaction. If too many
+    calls are waiting, further calls return without a wait.
     """
     if not _places.acquire(blocking=False):
         raise_if_taken_back(publication)

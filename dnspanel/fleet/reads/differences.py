@@ -1,4 +1,4 @@
-"""The fleet's matrix: zones that aren't at the panel's revision on some node (rows), and these nodes (columns)."""
+"""The fleet's matrix of zones that aren't at the panel's revision on some node (rows), and these nodes (columns)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _MOST_REVISIONS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One zone on one node. `kind` is same, behind, differs or nothing."""
+    """A zone on a node. `kind` is same, behind, differs or nothing."""
 
     kind: str
     text: str
@@ -27,7 +27,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One zone, with a cell for each node of the matrix."""
+    """A zone, with a cell for each node of the matrix."""
 
     zone: Zone
     cells: tuple[Cell, ...]
@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Zones and nodes, both ordered by name. `more` is True if further zones aren't shown."""
+    """Zones and nodes, both ordered by name. `more` is True if there are zones that aren't shown."""
 
     nodes: tuple[Node, ...]
     rows: tuple[Row, ...]
@@ -49,9 +49,9 @@ class Matrix:
 
 
 def matrix(*, person: access.Person, search: str = "") -> Matrix:
-    """Return the zones that differ on some node, with these nodes as columns. A search shows all nodes as columns.
+    """Return zones that differ on some node, and these nodes as columns. A search returns all active nodes with data.
 
-    Only zones that this person is allowed to read are included. The number of queries is small for any fleet size.
+    Only zones that this person is allowed to read are included. Fleets of any size need few queries.
     """
     epoch = head().epoch
     active_nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
@@ -83,7 +83,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """Return (sequence, number) of each zone's revisions after this sequence, oldest first, by zone id."""
+    """Return (sequence, number) of each zone's revisions after this sequence, oldest first, keyed by zone id."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

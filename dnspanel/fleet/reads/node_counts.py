@@ -1,4 +1,4 @@
-"""Counts of active nodes, fronts and the canary, and the sentence about these counts for all pages."""
+"""Count active nodes, fronts and the canary, and describe the counts in a sentence for all pages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dnspanel.texts import gettext, joined, ngettext
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """The number of servers of one kind, and how many of these servers are in sync."""
+    """The number of servers of one kind, and how many of them are in sync."""
 
     in_sync: int
     total: int
@@ -17,7 +17,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class NodeCounts:
-    """Active servers by kind. No client queries the canary, so `in_sync` and `total` don't include it."""
+    """Active servers by kind. `in_sync` and `total` exclude the canary, because no client queries it."""
 
     nodes: KindCount
     fronts: KindCount
@@ -49,13 +49,13 @@ class NodeCounts:
 
     @property
     def short(self) -> str:
-        """The nodes as "2/3" for a column of a table, or the sentence while only a front is behind."""
+        """The nodes as "2/3" for a table column, or the sentence if only a front is behind."""
         is_front_behind = self.nodes.in_sync == self.nodes.total and self.fronts.in_sync < self.fronts.total
         return self.text if is_front_behind or not self.nodes.total else f"{self.nodes.in_sync:,}/{self.nodes.total:,}"
 
 
 def count_nodes(servers: Iterable[tuple[Node, bool]]) -> NodeCounts:
-    """Count the active servers by kind. The flag is True for a server that is in sync."""
+    """Count the active servers by kind. The flag is True if the server is in sync."""
     active = [(node, is_in_sync) for node, is_in_sync in servers if node.state == NodeState.ACTIVE]
     kinds = (
         [ok for node, ok in active if not node.is_front and not node.is_ring0],

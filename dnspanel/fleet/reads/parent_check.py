@@ -1,4 +1,4 @@
-"""The last check of a zone's parent, with the parent's name hidden from people who aren't allowed to know it."""
+"""The last check of a zone's parent. The parent's name is hidden from people who aren't allowed to know it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,9 +17,9 @@ NOBODY_KNOWS = gettext_noop("DS at parent: not checked yet.")
 
 @dataclass(frozen=True, slots=True)
 class ParentView:
-    """A check of a parent, as a person is allowed to see it. `check` is empty before the first check.
+    """A parent check, as a person is allowed to see it. `check` is empty before the first check.
 
-    `name` is empty if the parent is a zone of this panel that the person isn't allowed to know.
+    `name` is empty if the parent is a zone on this panel that the person isn't allowed to know.
     """
 
     check: ParentCheck | None
@@ -28,7 +28,7 @@ class ParentView:
 
     @property
     def message(self) -> str:
-        """The result of the check as a message that doesn't contain the name of a hidden parent zone."""
+        """The result of the check as a message, without the name of a hidden parent zone."""
         if self.check is None or self.check.state == ParentState.UNKNOWN:
             return gettext(NOBODY_KNOWS)
         if self.name != self.check.parent:
@@ -38,20 +38,20 @@ class ParentView:
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """Return the check for a person. `knows_here` is True if the person is allowed to know the parent zone here."""
+    """Return the check for a person. `knows_here` is True if they are allowed to know the parent zone on this panel."""
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
     return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
 
 
 def may_know_parent(person: Person, here: ParentHere | None) -> bool:
-    """Return True if the parent is a zone in this panel that the person is allowed to know."""
+    """Return True if the parent is a zone on this panel that the person is allowed to know."""
     if here is None:
         return False
     return access.zones_within_reach(person, Right.READ).filter(pk=here.zone_id, deleted_at=None).exists()
 
 
 def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:
-    """Return True if a person requested a check and its result can still arrive."""
+    """Return True if a person requested a check whose result can still arrive."""
     if check is None or check.requested_at is None or now - check.requested_at > PATIENCE:
         return False
     return check.checked_at is None or check.checked_at < check.requested_at

@@ -1,4 +1,4 @@
-"""The addresses where resolvers reach nodes."""
+"""The addresses at which resolvers reach nodes."""
 
 from collections.abc import Collection
 
@@ -8,7 +8,7 @@ _IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of
 
 
 def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the public addresses by node name, without nodes that are retired or not yet enrolled.
+    """Return the nodes' public addresses, keyed by node name, without nodes that are retired or not yet enrolled.
 
     This needs one query, or none without names.
     """

@@ -1,4 +1,4 @@
-"""The status of every node for pages and APIs, in three queries for any number of nodes."""
+"""Query the status of every node for pages and APIs, in three queries for any number of nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from replication.wire.position import Position
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """The sequence and time where the current epoch began. Both are empty for the first epoch."""
+    """The sequence and time at which the current epoch began. Both are empty for the first epoch."""
 
     after: int = 0
     at: datetime | None = None
@@ -72,7 +72,7 @@ def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, 
 
 
 def node_status(*, name: str, now: datetime) -> NodeStatus:
-    """Return the status of the node with this name or slug, even if retired. Raise UnknownNode if there is none."""
+    """Return the status of the node with this name or slug, even if it is retired. Raise UnknownNode if not found."""
     found = _statuses(list(_with_related(nodes_named(name))[:1]), now)
     if not found:
         raise UnknownNode(name)
@@ -119,7 +119,7 @@ def _beginning_of(epoch: UUID) -> _Beginning:
 
 
 def _is_limited(node: Any, newest: Position) -> bool:
-    """Return True if the node is at its limit and newer publications exist."""
+    """Return True if the node has reached its limit and newer publications exist."""
     return node.limit is not None and node.epoch == newest.epoch and node.limit <= node.acked < newest.sequence
 
 
@@ -141,7 +141,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
 
 
 def _describe_snapshot(node: Node) -> str:
-    """Describe the progress of the snapshot that is sent to the node. Return an empty string if none is sent."""
+    """Describe the progress of a snapshot transfer to the node. Return "" without a transfer."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:
         return ""

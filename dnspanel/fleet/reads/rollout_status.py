@@ -1,4 +1,4 @@
-"""The status of a rollout for pages and APIs: the stages with their nodes, limits, and the reasons for the limits."""
+"""The status of a rollout for pages and APIs: the stages with their nodes, limits, and reasons for the limits."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class StagedNode:
-    """One node of a stage, with its health and the position that it serves."""
+    """A node of a stage, with its health and the position that it serves."""
 
     node: Node
     health: Health
@@ -50,13 +50,13 @@ class StageStatus:
 
     @property
     def may_be_skipped(self) -> bool:
-        """True if a person can let later stages pass: the stage has nodes, none is live, and it isn't skipped yet."""
+        """True if a person can skip the stage for later ones: it has nodes, none is live, and it isn't skipped yet."""
         return self.group is not None and bool(self.nodes) and self.acked is None and not self.group.skipped_reason
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutStatus:
-    """The stages in order, and the limits that a person or a failure has set."""
+    """The stages in order, and the limits set by a person or a failure."""
 
     head: int
     stages: tuple[StageStatus, ...]
@@ -69,7 +69,7 @@ class RolloutStatus:
 
     @property
     def ring0_patience(self) -> str:
-        """The time that other nodes wait for a silent ring 0, as text."""
+        """How long other nodes wait for a silent ring 0, as text."""
         return (
             gettext("1 minute")
             if settings.RING0_PATIENCE == 60
@@ -78,18 +78,18 @@ class RolloutStatus:
 
     @property
     def is_staged(self) -> bool:
-        """True if some stage waits for another one."""
+        """True if some stage waits for another stage."""
         return sum(bool(stage.nodes) for stage in self.stages) > 1
 
     @property
     def newest_acked(self) -> int:
-        """The newest sequence on any node. The fleet can't be pinned below it, because a pin reverts nothing."""
+        """The newest sequence on any node. The fleet can't be pinned to an older one, because a pin reverts nothing."""
         return max((node.acked for stage in self.stages for node in stage.nodes), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class StageArrivals:
-    """The arrival of one publication at the nodes of one stage."""
+    """A publication's arrival at the nodes of one stage."""
 
     name: str
     is_ring0: bool
@@ -98,7 +98,7 @@ class StageArrivals:
 
 
 def rollout_status(*, now: datetime) -> RolloutStatus:
-    """Return the current status of the rollout."""
+    """Return the rollout's current status."""
     gates = read_gates(now=now)
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     groups = {group.pk: group for group in NodeGroup.objects.all()}
@@ -126,7 +126,7 @@ def rollout_status(*, now: datetime) -> RolloutStatus:
 
 
 def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
-    """Return the arrival of a publication by stage. If no node waits for another, return one stage without a name.
+    """Return a publication's arrivals by stage. If no node waits for another, return one stage without a name.
 
     Fronts come last, because no node waits for a front. A failed publication never arrives, so the result is empty.
     """
@@ -151,7 +151,7 @@ def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageA
 
 
 def _waits(gates: Gates, clearance: Clearance) -> str:
-    """Return why the stage isn't at the head: a person's limit, or the stages that it waits for. Return "" if it is."""
+    """Return why the stage isn't at the head (a person's limit, or the stages that it waits for), or "" if it is."""
     if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
     if gates.is_stopped:

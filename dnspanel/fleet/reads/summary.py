@@ -1,4 +1,4 @@
-"""A one-line summary of the fleet and of waiting publications, for the header of every page, alerts and metrics."""
+"""Summarize the fleet and waiting publications in one line, for the header of every page, alerts and metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _ENCODED = """
 class FleetSummary:
     """The fleet in one line. `tone` is ok, warn, bad or quiet. Only nodes that take pushes count.
 
-    A canary with a problem is named but not counted, because no client queries it.
+    The line names a canary with a problem, but doesn't count it, because no client queries it.
     """
 
     counts: NodeCounts  # of live servers
@@ -73,7 +73,7 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
 
 
 def live_counts(statuses: Sequence[NodeStatus], late: Waiting | None) -> NodeCounts:
-    """Return the counts of live servers. A healthy server doesn't count if it lacks a late publication."""
+    """Count the live servers. A healthy server doesn't count as live if it lacks a late publication."""
 
     def is_live(status: NodeStatus) -> bool:
         has_it = late is None or status.lacks_since is None or status.lacks > late.sequence
@@ -83,7 +83,7 @@ def live_counts(statuses: Sequence[NodeStatus], late: Waiting | None) -> NodeCou
 
 
 def late_publication(statuses: Sequence[NodeStatus], *, now: datetime) -> Waiting | None:
-    """Return the oldest waiting publication if it is late. Return None if another alert already explains the delay.
+    """Return the oldest waiting publication if it is late, or None if another alert already explains the delay.
 
     If no node is late, no query runs. `statuses` is the result of `watched_statuses`.
     """
@@ -100,7 +100,7 @@ def waiting_publication(
     encoded: Mapping[int, int] | None = None,
     beats: Mapping[str, datetime] | None = None,
 ) -> Waiting | None:
-    """Return the oldest publication that some node doesn't serve yet, and the place where it waits.
+    """Return the oldest publication that some node doesn't serve yet, and the place at which it waits.
 
     If no publication waits, return None without a query. Otherwise a few queries run, for any number of nodes.
     `statuses` is the result of `watched_statuses`. Pass `encoded` and `beats` if they are already known.
@@ -124,7 +124,7 @@ def waiting_publication(
 
 
 def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
-    """Return the last sequence with segments, for each schema in use."""
+    """Return the last sequence that has segments, for each schema in use."""
     schemas = sorted({*schemas_in_use(), *of_nodes})
     return dict(fetch_all(_ENCODED, {"epoch": epoch, "schemas": schemas}))
 
@@ -155,7 +155,7 @@ def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, 
 
 
 def _trouble_of_publishing() -> str:
-    """Return why nothing is published or delivered, or an empty string in normal operation."""
+    """Return why nothing is published or delivered, or "" in normal operation."""
     if stalled := stalls():
         return gettext("Publishing is stopped. Reason: {reason}").format(reason=stalled[0].message)
     if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():

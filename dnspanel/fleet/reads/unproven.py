@@ -1,4 +1,4 @@
-"""Queries for zones that fail validation on a node for a reason other than a publication, for pages and APIs."""
+"""Query zones that fail validation on a node for a reason other than a publication, for pages and APIs."""
 
 from django.db.models import QuerySet
 
@@ -16,7 +16,7 @@ def unproven_on(zone: Zone) -> "QuerySet[UnprovenZone]":
 
 
 def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]":
-    """Return a query for those of `zones` that fail validation on the node, oldest failure first, at most MOST."""
+    """Return a query for the zones in `zones` that fail validation on the node, oldest failure first, at most MOST."""
     found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
     return found.select_related("zone").order_by("since", "zone__name")[:MOST]
 

@@ -1,6 +1,6 @@
-"""Zones whose signatures on a node can't be validated, for a reason other than a publication. Verbs.
+"""Handle zones that fail validation on a node for a reason other than a publication. Verbs.
 
-A signer that is broken on its own (clock, program, keys) must not delay all other zones. The test is whether validation
+If a signer itself is broken (clock, program, keys), this must not delay all other zones. The test is whether validation
 also fails for the part of the zone that no publication has touched. If so, the node's pushes continue without proof of
 this zone until the zone validates on it again. Content still needs proof, and so do changes to the zone's signing.
 """
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def zone_of(error: NotServed) -> Zone | None:
-    """Return the zone whose signatures an agent reports as invalid, or None for any other error."""
+    """Return the zone whose signatures an agent reports as invalid, or None for other errors."""
     if not error.question.endswith(WITH_DNSSEC):
         return None
     name = error.question.split()[0]
@@ -50,9 +50,9 @@ def zone_of(error: NotServed) -> Zone | None:
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
     """Stop requiring proof of this zone in the node's pushes if no publication is the cause. Return True if done.
 
-    No publication is the cause if the node fails for data that no publication since its ack has touched, or if it still
-    fails after all changes by these publications were reverted (`is_exhausted`). Proof stays required if the
-    publications change how the zone is signed, or create or restore the zone, or if MOST zones are in this state
+    There are two ways to show that no publication is the cause. Validation fails for data that no publication since the
+    node's ack has touched, or it still fails after their changes were reverted (`is_exhausted`). Proof stays required
+    if the publications change how the zone is signed, or create or restore it, or if MOST zones are in this state
     already.
     """
     zone = zone_of(error)
@@ -79,7 +79,7 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
 
 
 def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
-    """Return True if validation fails for the part of the zone that no publication since the node's ack has touched."""
+    """Return True if validation fails for apex RRsets that no publication since the node's ack has touched."""
     since = Change.objects.filter(revision__zone=zone, revision__publication__gt=node.acked, name=zone.name)
     touched = {*since.values_list("type", flat=True), rdtypes.SOA}
     if rdtypes.DNSKEY in touched or brought_by(node, zone) is not None:
@@ -88,7 +88,7 @@ def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
 
 
 def fails_still(*, node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
-    """Repeat the question in the agent's error. Return True if the node's answer still fails validation."""
+    """Repeat the query in the agent's error. Return True if the node's answer still fails validation."""
     name, type, *_ = error.question.split()
     return _fails(node, zone, [(name, rdata.type_from_text(type))], now)
 
@@ -102,14 +102,14 @@ def brought_by(node: Node, zone: Zone) -> int | None:
 def names_of(node: Node) -> list[str]:
     """Return the zones whose signatures need no proof in a push to this node.
 
-    Zones whose signing is changed by a pending publication aren't among them.
+    Zones whose signing changes in a pending publication are excluded.
     """
     rows = UnprovenZone.objects.filter(node=node, zone__deleted_at=None).exclude(_signed_anew(node, OuterRef("zone")))
     return list(rows.order_by("zone__name").values_list("zone__name", flat=True))
 
 
 def names_for_snapshot(node: Node) -> list[str]:
-    """Return the zones that need no proof in a snapshot: those in `names_of` for this node or for ring 0."""
+    """Return at most MOST zones that need no proof in a snapshot: those in `names_of` for this node or ring 0."""
     names = names_of(node)
     for ring0 in Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).exclude(pk=node.pk):
         names += [name for name in names_of(ring0) if name not in names]
@@ -117,7 +117,7 @@ def names_for_snapshot(node: Node) -> list[str]:
 
 
 def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> None:
-    """Record zones that fail validation on ring 0 and, after a snapshot, on this node too.
+    """Record zones that fail validation on ring 0 and, after a snapshot, also on this node.
 
     The first MOST_LOOKS of these zones are checked. A push finds the others.
     """
@@ -131,9 +131,9 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Clear entries of zones that validate on their nodes again. Each run checks the entries that have waited longest.
+    """Delete entries of zones that validate on their nodes again. Check those first that have waited longest.
 
-    Entries of zones that are no longer signed or served are cleared too.
+    Entries of zones that are no longer signed or served are deleted too.
     """
     served = UnprovenZone.objects.filter(
         node__state__in=(NodeState.ACTIVE, NodeState.DRAINED), zone__deleted_at=None, zone__signing__is_signed=True
@@ -159,12 +159,12 @@ def look(*, now: datetime) -> None:
 
 
 def questions_of(zone: Zone) -> list[tuple[str, int]]:
-    """Return questions whose answers must be signed in every signed zone: its SOA, and a name that doesn't exist."""
+    """Return queries whose answers must be signed in every signed zone: its SOA, and a name that doesn't exist."""
     return [(zone.name, rdtypes.SOA), (f"absent-{secrets.token_hex(4)}.{zone.name.lstrip('.')}", rdtypes.A)]
 
 
 def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> bool:
-    """Return True if validation fails at every attempt. Return False if the node doesn't answer at all."""
+    """Return True if validation fails in every attempt. Return False if the node doesn't answer at all."""
     try:
         return all(complaint(node, zone, questions, now) for _ in range(_TIMES))
     except NotServed:
@@ -178,7 +178,7 @@ def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now:
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
-    """Return (name, type) of some RRsets at the apex, which are never answered from another zone."""
+    """Return (name, type) of some apex RRsets, because these are never answered from another zone."""
     rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
     return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
 

@@ -1,4 +1,4 @@
-"""Delivery to groups: release of publications when earlier groups acknowledge them, stop, pin, skip and resume. Verbs.
+"""Deliver to groups: release publications when earlier groups acknowledge them, stop, pin, skip and resume. Verbs.
 
 `advance` runs after every ack and every second, and depends only on stored facts. A person's decision (stop, pin, skip
 a group) is valid until a person ends it.
@@ -59,8 +59,8 @@ _requested = threading.Event()
 def advance(*, now: datetime) -> None:
     """Release each stage as far as earlier stages allow, and wake nodes whose limit has risen.
 
-    If several callers come at once, one does the work, and checks once more for the others. A fleet without stages
-    costs one query.
+    If several callers arrive at the same time, one does the work, and checks once more for the others. A fleet without
+    stages costs one query.
     """
     _requested.set()
     while _requested.is_set() and _turn.acquire(blocking=False):
@@ -72,7 +72,7 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """Stop all delivery until `resume`. Raise DeliveryRefused without a reason, Forbidden without permission."""
+    """Stop all delivery until `resume`. Raise DeliveryRefused if the reason is missing, or Forbidden."""
     _require(by)
     reason = _check_reason(reason)
     with transaction.atomic():
@@ -86,7 +86,7 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 
 
 def resume(*, by: Author, now: datetime) -> None:
-    """Resume stopped delivery. Earlier answers of nodes no longer cause a stop.
+    """Resume stopped delivery. Earlier answers of nodes then no longer cause a stop.
 
     Raise DeliveryRefused if delivery isn't stopped, or Forbidden without permission. Current faults (a node that
     refuses, or diverging content) stop it again.
@@ -110,7 +110,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
     """Pin the fleet: no node goes beyond this sequence until `unpin`. Publishing and encoding continue.
 
     Raise DeliveryRefused if the sequence isn't in the log, or if a node already serves a newer one, because a pin
-    reverts nothing. Raise Forbidden without the right.
+    reverts nothing. Raise Forbidden without permission.
     """
     _require(by)
     reason = _check_reason(reason)
@@ -144,7 +144,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 
 def unpin(*, by: Author, now: datetime) -> None:
-    """Let nodes continue to the head by stages. Raise DeliveryRefused without a pin, Forbidden without permission."""
+    """Let nodes continue to the head, stage by stage. Raise DeliveryRefused if there is no pin, or Forbidden."""
     _require(by)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -165,7 +165,7 @@ def unpin(*, by: Author, now: datetime) -> None:
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
     """Let later groups pass this group while none of its nodes is live. The skip ends when a node is live again.
 
-    Raise DeliveryRefused if a node is live, or Forbidden without permission.
+    Raise DeliveryRefused if a node is live or the group has no active nodes, or Forbidden without permission.
     """
     _require(by)
     reason = _check_reason(reason)
@@ -215,7 +215,7 @@ def _advance(now: datetime) -> None:
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
-    """Store the sequence to which each stage is released. Return the groups whose limit has risen."""
+    """Store the sequence up to which each stage is released. Return the groups whose limit has risen."""
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)
@@ -294,6 +294,6 @@ def _check_reason(reason: str) -> str:
 
 
 def _require(by: Author) -> None:
-    """Raise Forbidden for a person without the right. `by` is None on the command line of the panel's machine."""
+    """Raise Forbidden for a user without permission. `by` is None for commands on the panel's machine."""
     if by is not None:
         access.require(by, Permission.NODES)

@@ -1,8 +1,8 @@
-"""The search for a publication that makes ring 0's PowerDNS fail, by queries for each changed RRset.
+"""Find a publication that makes ring 0's PowerDNS fail, by querying each changed RRset.
 
 A server that doesn't answer at all is no evidence, because it can just be down. The server must answer for the position
 zone, before and after, and fail twice for an RRset that the publication changed. If only signatures or proofs are
-invalid, as the agent reports after several looks, the cause is a change to the zone's signing. If no publication
+invalid, as the agent reports after several checks, the cause is a change to the zone's signing. If no publication
 changed the signing and the untouched part of the zone is valid, the cause is a change to the zone's content. In all
 other cases no publication is the cause (`bogus_zones`).
 """
@@ -46,7 +46,7 @@ _COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """An RRset that a publication set, or deleted if it has no rdata."""
+    """An RRset that a publication set, or deleted if `rdata` is empty."""
 
     sequence: int
     name: str
@@ -66,7 +66,7 @@ class Suspect:
 def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | None:
     """Find and revert the publication that ring 0 can't serve. Return the reverting publication.
 
-    Return None if no publication is the cause: PowerDNS doesn't answer at all, or answers correctly by now.
+    Return None if no publication is the cause: PowerDNS doesn't answer at all, or now answers correctly.
     """
     server = _Server(str(node.dns_address), node.dns_port)
     position = server.position(BACK_SECONDS)
@@ -83,14 +83,14 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
 
 
 def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotServed | None:
-    """Check the data that ring 0 got in a snapshot and return the fault. Revert a publication that is the cause.
+    """Check the data that ring 0 received in a snapshot and return the fault. If a publication is the cause, revert it.
 
     The RRsets that publications changed since ring 0's ack are checked, and the validation of changed signed zones. The
     agent itself checks only a sample of all zones and doesn't know publications. Return None if no fault is found, or
-    if no publication is the cause and the zone needs no proof from now on. Also return None for a node that never
+    if no publication is the cause and the zone needs no proof from now on. Also return None for a node that has never
     acknowledged anything, since no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
 
-    If a fault is returned, the snapshot must not be acknowledged, or other nodes would get it. This is also true if
+    If a fault is returned, the snapshot must not be acknowledged. Otherwise, other nodes get it. This is also true if
     there is nothing to revert because the fault has been corrected.
     """
     if node.epoch is None:
@@ -128,7 +128,7 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
 
 
 def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
-    """Return the signed zones that publications since the node's ack have changed, most recently changed first."""
+    """Return signed zones that publications since the node's ack have changed: the last MOST_ZONES, newest first."""
     since = Revision.objects.filter(publication__gt=node.acked, publication__lte=up_to, zone__deleted_at=None)
     newest = since.filter(zone__signing__is_signed=True).values("zone").annotate(last=Max("publication"))
     ids = [row["zone"] for row in newest.order_by("-last")[:MOST_ZONES]]
@@ -137,7 +137,7 @@ def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
 
 
 def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
-    """Return (name, type) of the RRsets that publications since the node's ack changed in the zone, newest first."""
+    """Return (name, type) of the zone's RRsets changed since the node's ack: the last MOST_IN_ZONE, newest first."""
     changes = Change.objects.filter(
         revision__zone=zone, revision__publication__gt=node.acked, revision__publication__lte=up_to
     ).exclude(type__in=_COMPUTED)
@@ -145,7 +145,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Revert a publication that made signatures or proofs invalid, and return the reverting publication, or None."""
+    """Revert the publication that made signatures or proofs invalid. Return the reverting publication, or None."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
@@ -161,7 +161,7 @@ def _examine_signing(node: Node, error: NotServed, position: int, now: datetime)
 
 
 def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: datetime) -> Publication | None:
-    """Revert the newest publication that changed the zone and isn't fully reverted yet."""
+    """Revert the newest publication that changed the zone and isn't fully reverted yet. Return the revert, or None."""
     changed = Publication.objects.filter(
         sequence__gt=node.acked, sequence__lte=position, failed_reason="", revisions__zone=zone
     )
@@ -173,10 +173,10 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect that fails, and its failure. The RRset in the agent's error is tried first.
+    """Return the first suspect that fails, and its failure. The RRset in the agent's error is queried first.
 
-    One unreadable row makes PowerDNS answer SERVFAIL for every type at its name. Then the name's newest change is tried
-    first, not the type that the agent happened to ask for.
+    One unreadable row makes PowerDNS answer SERVFAIL for every type at its name. Then the name's newest change is
+    queried first, not the type that the agent happened to query.
     """
     accused, is_of_name = _accused_name(error), error.found == _SERVFAIL
     order = sorted(found, key=lambda each: (each.name != accused, not is_of_name and str(each) != error.question))
@@ -190,8 +190,8 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
 def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
     """Return the RRsets that publications after `after`, up to `up_to`, changed: the newest MOST_SUSPECTS.
 
-    Each RRset appears once, as last set or deleted, because this is what the server should answer. RRsets at the
-    `accused` name are always included.
+    Each RRset appears once, as last set or deleted, because the server should answer with this. RRsets at the
+    `accused` name are included first.
     """
     found: dict[tuple[str, int], Suspect] = {}
     of_name = (
@@ -207,7 +207,7 @@ def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
 
 
 def _accused_name(error: NotServed) -> str:
-    """Return the name that the agent asked for, or an empty string if the error is about something else."""
+    """Return the name that the agent queried, or "" if the error is about something else."""
     name = error.question.partition(" ")[0]
     return name if name.endswith(".") else ""
 
@@ -228,7 +228,7 @@ def _suspects_of_changes(after: int, up_to: int, name: str = "") -> Iterator[Sus
 def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
     """Yield the RRsets of created or restored zones that no later publication has changed.
 
-    Changed RRsets are left out because the server might not have the change yet.
+    Changed RRsets are left out because the server might not have received the change yet.
     """
     kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
     revisions = Revision.objects.filter(
@@ -254,7 +254,7 @@ class _Server:
         self._address, self._port = address, port
 
     def position(self, seconds: float) -> int | None:
-        """Return the sequence that the server answers for the position zone, or None if no answer comes in time."""
+        """Return the sequence in the server's answer for the position zone, or None if no answer arrives in time."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(NotServed, OSError, dns.exception.DNSException, BadBytes):
@@ -266,11 +266,10 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """Query this RRset several times. Return the last failure if every query fails, or else an empty string.
+        """Query this RRset several times. Return the last failure if every query fails, or else "".
 
-        The result is also empty if the server doesn't answer for the position zone either. Wrong content counts only
-        with `must_equal`: the agent reported this RRset, and the agent knows the right answers for delegations and
-        wildcards.
+        The result is also "" if the server doesn't answer for the position zone either. Wrong content counts only with
+        `must_equal`: the agent reported this RRset, and it knows the right answers for delegations and wildcards.
         """
         failure = ""
         for _ in range(_TIMES):

@@ -1,6 +1,6 @@
-"""The delivery state of each stage and the limit of each node, read from the database (`stages` decides).
+"""Read the delivery state of each stage and the limit of each node from the database (`stages` decides).
 
-A fleet with one group and no ring 0 has no row of `Release`. The statement that loads a node is then enough.
+A fleet with one group and no ring 0 has no row of `Release`. The statement that loads a node is then sufficient.
 """
 
 from collections import defaultdict
@@ -122,7 +122,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The state of delivery: the stages in order, and the limits that people or failures have set."""
+    """The state of delivery: the stages in order, and the limits set by people or failures."""
 
     epoch: UUID
     head: int
@@ -136,7 +136,7 @@ class Gates:
     releases: int = 0  # the number of rows of Release, in all epochs
 
     def clearances(self) -> list[Clearance]:
-        """Return the limit of each stage, with the reason if it is below the head."""
+        """Return the limit of each stage, with a reason if it is below the head."""
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
         return [self._cap_clearance(clearance) for clearance in cleared]
 
@@ -169,7 +169,7 @@ class Gates:
 
 
 def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
-    """Add `limit` and `is_gate` to a query of nodes, without another statement."""
+    """Add the fields `limit` and `is_gate` to a query for nodes, without another statement."""
     return nodes.annotate(
         limit=RawSQL(_LIMIT, (), output_field=BigIntegerField(null=True)),
         is_gate=RawSQL(_IS_GATE, (), output_field=BooleanField()),
@@ -177,14 +177,14 @@ def with_limit(nodes: "QuerySet[Node]") -> "QuerySet[Any]":
 
 
 def node_to_push(node_id: int) -> Any | None:
-    """Return this node with the fields of `nodes_to_push`, or None if it takes no pushes."""
+    """Return this node with the fields of `nodes_to_push`, or None if it doesn't take pushes."""
     return next(iter(nodes_to_push([node_id])), None)
 
 
 def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
     """Return the nodes with these ids that take pushes, in one statement.
 
-    The nodes have the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
+    Each node has the fields in `_PUSHED_BY`, and `limit`, `is_gate` and `has_unproven`.
     """
     found = []
     with prepared_cursor() as cursor:
@@ -197,14 +197,14 @@ def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
 
 
 def free_nodes(*, schema: int) -> list[int]:
-    """Return the ids of a schema's active nodes that wait for no other node, to wake them after a publication."""
+    """Return the ids of a schema's active nodes that don't wait for other nodes. A publication wakes these nodes."""
     with prepared_cursor() as cursor:
         cursor.execute(_FREE, (schema,))
         return [id_ for (id_,) in cursor.fetchall()]
 
 
 def read_gates(*, now: datetime) -> Gates:
-    """Read the state of delivery, with three statements, and two more for each group with a time to verify."""
+    """Read the state of delivery, with three statements, and two more for each group that has a time to verify."""
     with prepared_cursor() as cursor:
         cursor.execute(_STATE)
         epoch, head, reason, stopped_group, is_stopped, pinned, resumed_at, isolated, releases = cursor.fetchone()
@@ -265,9 +265,9 @@ def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
-    """Return True if the node's agent answers and the node has acknowledged a position.
+    """Return True if the node's agent responds and the node has acknowledged a position.
 
-    A new node that is still getting its first zones therefore delays no other.
+    A new node that is still receiving its first zones therefore doesn't delay other nodes.
     """
     heard = row.heard_at is not None and now - row.heard_at <= patience
     return heard and row.acked > 0
@@ -276,7 +276,7 @@ def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
 def _with_answers(
     stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
 ) -> Stage:
-    """Return the stage with its answer counts from before and after it got the data that the next stage lacks."""
+    """Return the stage with its answer counts before and after it received the data that the next stage lacks."""
     followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
     if not stage.verify_seconds or not stage.members or not followers:
         return stage

@@ -1,4 +1,4 @@
-"""Groups of nodes, in the order in which they get publications. Verbs."""
+"""Manage groups of nodes, and the order in which the groups receive publications. Verbs."""
 
 import re
 from datetime import datetime
@@ -24,9 +24,9 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create an empty last group. Raise GroupRefused if it is invalid or one too many, Forbidden without permission.
+    """Create an empty last group. Raise GroupRefused if it is invalid or there are too many groups, or Forbidden.
 
-    Nodes without a group belong to the last group. The first group therefore contains all nodes.
+    Nodes without a group belong to the last group. Therefore, the first group contains all nodes.
     """
     _require(by)
     _check_name(name)
@@ -51,7 +51,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
 
 def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
-    """Rename the group. Raise GroupRefused for an invalid or used name, or Forbidden without permission."""
+    """Rename the group. Raise GroupRefused if the name is invalid or already used, or Forbidden without permission."""
     _require(by)
     _check_name(name)
     try:
@@ -76,7 +76,7 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
     """Set the resolver for ALIAS on the group's nodes. An empty text selects the fleet's resolver.
 
-    Nodes change one after another. Raise GroupRefused for an invalid address, or Forbidden without permission.
+    Nodes are changed one after another. Raise GroupRefused for an invalid address, or Forbidden without permission.
     """
     _require(by)
     if resolver and not is_resolver(resolver):
@@ -93,7 +93,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
-    """Swap the group with its neighbor. Raise GroupRefused without one on this side, Forbidden without permission."""
+    """Swap the group with its neighbor. Raise GroupRefused if there is no neighbor on this side, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
@@ -120,7 +120,7 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
 
 
 def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
-    """Delete the group. Raise GroupRefused if it has nodes or delivery stops there, Forbidden without permission."""
+    """Delete the group. Raise GroupRefused if it has nodes or if delivery is stopped there, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))

@@ -1,8 +1,8 @@
-"""The limit up to which publications are released to each group, decided from the nodes' answers. Pure.
+"""Decide from the nodes' answers up to which limit publications are released to each group. Pure.
 
 Ring 0 comes first, then the groups in their order. A stage gets sequence S when every live node of each earlier stage
 has acknowledged S, and has answered correctly with it for the group's time to verify. A fault there (a refusal,
-diverging content, or more failed answers than before) stops all later stages until a person resumes.
+diverging content, or more failed answers than before) stops all later stages until a person resumes delivery.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node that takes pushes. Positions are sequences of the current epoch, 0 for none."""
+    """A node that takes pushes. Positions are sequences of the current epoch, or 0 for none."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ class Ring0(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Nodes that get publications together. `group_id` is empty for ring 0 and for nodes without a group."""
+    """Nodes that receive publications together. `group_id` is empty for ring 0 and for nodes without a group."""
 
     name: str
     members: tuple[Member, ...]
@@ -74,7 +74,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """The sequence up to which a stage is released (None: to the head). `reason` explains the limit.
+    """The sequence up to which a stage is released (None: up to the head). `reason` explains the limit.
 
     `reason` is empty while the limit is the head.
     """
@@ -93,7 +93,7 @@ class Stop:
 
 
 def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = None) -> list[Clearance]:
-    """Return the limit of each stage, in order. A stage never loses what it was released before.
+    """Return the limit of each stage, in order. A stage never loses a sequence that was released to it before.
 
     `stopped` is the stage after which a person or `trouble` stopped delivery.
     """
@@ -115,7 +115,7 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
 
 
 def stop_for(stages: Sequence[Stage]) -> Stop | None:
-    """Return a stop of all stages after the first one with a fault, or None if no stage has a fault.
+    """Return a stop of all stages after the first one with a fault, or None if no stage with later nodes has a fault.
 
     Ring 0 never causes a stop. If it can't serve a publication, other stages wait until the publication is reverted.
     """
@@ -127,7 +127,7 @@ def stop_for(stages: Sequence[Stage]) -> Stop | None:
 
 
 def trouble(stage: Stage) -> str:
-    """Return a description of the fault in this stage, or an empty string if it has none."""
+    """Return a description of this stage's fault, or "" if it has none."""
     refusing = [member for member in stage.members if member.refusal]
     if refusing:
         first = refusing[0]
@@ -147,9 +147,9 @@ def trouble(stage: Stage) -> str:
 
 
 def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
-    """Return True if the share of failed answers is clearly higher than before. Return False for too few answers.
+    """Return True if the share of failed answers is clearly higher than before. Return False if there are few answers.
 
-    If the share rises elsewhere too, the questions have changed, for example by a scan for zones that don't exist.
+    If the share also rises elsewhere, the queries have changed, for example because of a scan for missing zones.
     """
     if after.total < FEWEST_ANSWERS:
         return False

@@ -1,8 +1,8 @@
-"""Reverts of publications that ring 0 can't serve, so that no other node gets them. Verbs.
+"""Revert publications that ring 0 can't serve, so that other nodes never receive them. Verbs.
 
-The panel reverts a failed publication with another publication. Other nodes get neither the failed publication nor any
-later one until the failed publication and its revert are merged into one segment. The merged segment doesn't contain
-the failed content.
+The panel reverts a failed publication with another publication. Other nodes receive no publications from the failed one
+onwards, until the failed publication and its revert are merged into one segment. The merged segment doesn't contain the
+failed content.
 """
 
 import logging
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publication | None:
     """Revert the publication and mark it with the reason. Return the reverting publication.
 
-    Return None and change nothing if nothing is left to revert.
+    If there is nothing to revert, return None and change nothing.
     """
 
     inverse = failed.take_back(
@@ -66,7 +66,7 @@ def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: dat
 
 
 def merge_acked(*, now: datetime) -> bool:
-    """Merge failed publications and their reverts into one segment once ring 0 serves them. Return True if done now.
+    """Merge failed publications and their reverts into one segment once ring 0 serves them. Return True if merged now.
 
     Without ring 0, they are merged as soon as all are encoded.
     """

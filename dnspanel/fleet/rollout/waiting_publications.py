@@ -1,8 +1,8 @@
-"""The oldest publication that some node doesn't serve yet, and the place where it waits. Pure.
+"""Find the oldest publication that some node doesn't serve yet, and the place at which it waits. Pure.
 
 A publication passes the encoder, the push worker, the canary (ring 0), and the groups in order. The reported place is
-the first one that hasn't passed it on. If the place has an alert of its own, `has_own_alert` is set, so that one cause
-gives one alert.
+the first one that hasn't passed it on. If the place has its own alert, `has_own_alert` is set, so that one cause
+produces one alert.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ VERY_LATE_AFTER = timedelta(minutes=5)
 
 
 class Place(StrEnum):
-    """A place where a publication waits."""
+    """A place at which a publication waits."""
 
     HOLD = "hold"
     ENCODER = "encoder"
@@ -58,7 +58,7 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The steps that publications pass, with the limits that people or failures have set."""
+    """The steps that publications pass, with the limits set by people or failures."""
 
     clearances: Sequence[Clearance] = ()
     is_on_hold: bool = False
@@ -70,7 +70,7 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The oldest publication that some node doesn't serve yet, and where it waits."""
+    """The oldest publication that some node doesn't serve yet, and the place at which it waits."""
 
     sequence: int
     since: datetime
@@ -92,7 +92,7 @@ class Waiting:
 def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
     """Return the oldest waiting publication, or None if no node that takes pushes lacks one.
 
-    Nodes with a fault of their own don't count while others wait, since they would hide the cause. The canary counts
+    Nodes with a fault of their own don't count while others wait, because they would hide the cause. The canary counts
     only if it is the only node, because the others continue without it.
     """
     last = [follower for follower in followers if not follower.is_ring0] or list(followers)
@@ -108,7 +108,7 @@ def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting
 
 
 def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Waiting | None:
-    """Return the publication if it waits at a place before all nodes, such as the encoder. Otherwise return None."""
+    """Return the publication and its place if it hasn't been sent to any node yet. Otherwise return None."""
     sequence = oldest.sequence
     if oldest.encoded < sequence:
         place = Place.HOLD if pipeline.is_on_hold else Place.ENCODER
@@ -121,7 +121,7 @@ def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Wait
 
 
 def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the publication at the first stage with nodes that lack it, or None if there is no such stage."""
+    """Return the publication and the first stage with nodes that lack it, or None if there is no such stage."""
     by_id = {follower.node_id: follower for follower in followers}
     sequence, verify_time = oldest.sequence, timedelta(0)
     passed: list[Stage] = []
@@ -141,7 +141,7 @@ def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower]
 def _behind(
     passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
 ) -> Waiting:
-    """Return the publication as waiting at the first of these stages that holds it back."""
+    """Return the publication and, as its place, the first of these stages that holds it back."""
     stopped = pipeline.stopped_behind
     gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
     if gate is None:  # a publication is being reverted, which is the push worker's job
@@ -173,7 +173,7 @@ def _at(
     pipeline: Pipeline,
     verify_time: timedelta,
 ) -> Waiting:
-    """Return the publication as waiting at this node if it was sent there, or else at the push worker."""
+    """Return the publication and, as its place, this node if it was sent there, or else the push worker."""
     is_sent = node.limit is None or node.limit >= sequence
     if is_sent and (node.is_moving or _pushes_work(sequence, since, followers, pipeline)):
         return Waiting(sequence, since, _place_of(node), node.name, is_moving=node.is_moving, verify_time=verify_time)
@@ -181,9 +181,9 @@ def _at(
 
 
 def _pushes_work(sequence: int, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> bool:
-    """Return True if the push worker works, according to its heartbeat or to recent acks of other nodes.
+    """Return True if the push worker works, according to its heartbeat or to recent acks from other nodes.
 
-    An ack shortly after the publication doesn't count, because it can come from before the worker hung.
+    An ack shortly after the publication doesn't count, because the worker may have hung after it.
     """
     if pipeline.push_works is not None:
         return pipeline.push_works

@@ -1,4 +1,4 @@
-"""The conversion of a table's rows to lines of zone-file text. Pure.
+"""Convert the rows of a table to lines of zone-file text. Pure.
 
 Values are read as tables usually have them: TXT without quotes, names without their trailing dot, and the priority of
 MX and SRV in its own column or in the value.
@@ -25,9 +25,9 @@ _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 
 def numbered_rows(lines: Iterable[str], mapping: CsvMapping) -> Iterator[tuple[int, int, list[str] | str]]:
-    """Yield (first line, last line, cells) for each row, or an error text instead of the cells.
+    """Yield (first line, last line, cells) for each row, or an error message instead of the cells.
 
-    The header and the rows above it, empty rows and comments are left out.
+    Skip the header and the rows above it, empty rows and comments.
     """
     rows = _all_rows(lines, mapping.delimiter)
     if mapping.header:
@@ -56,12 +56,12 @@ def _all_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, int, 
 
 
 def source_of(row: list[str], mapping: CsvMapping) -> str:
-    """Return the row approximately as written, for messages, with at most 200 characters."""
+    """Return approximately the row's source text, for error messages, cut to 200 characters."""
     return mapping.delimiter.join(row)[:_MOST_SOURCE]
 
 
 class RowReader:
-    """A reader that converts rows to zone-file lines. A row without a TTL gets `default_ttl`, which can be empty."""
+    """Converter from table rows to zone-file lines. A row without a TTL gets `default_ttl`, which can be empty."""
 
     def __init__(self, mapping: CsvMapping, *, default_ttl: str = DEFAULT_TTL) -> None:
         self._mapping, self._default_ttl = mapping, default_ttl
@@ -71,7 +71,7 @@ class RowReader:
         self._zones = frozenset(map(names.parse, mapping.zones))
 
     def zone_and_line(self, row: list[str]) -> tuple[str, str]:
-        """Return the zone of a row and its zone-file line.
+        """Return the row's zone and its line in a zone file.
 
         Raise ValueError or BadName, with the reason, if the row isn't a valid record.
         """
@@ -89,7 +89,7 @@ class RowReader:
         return zone, line
 
     def noted_line(self, row: list[str]) -> str:
-        """Return the comment line with the row's tags and value comment, or "" if the row has neither.
+        """Return the comment line with the row's tags and value comment, or "" if it has no tags and no comment.
 
         The row must be a record. Raise ValueError, BadName or BadRdata if the tags or the comment are invalid.
         """
@@ -101,7 +101,7 @@ class RowReader:
         return noted_line_of(owner, type, notes)
 
     def _record(self, row: list[str]) -> tuple[str, str, str, str]:
-        """Return zone, owner, type and value of a row. Raise ValueError or BadName if the row is invalid."""
+        """Return a row's zone, owner, type and value. Raise ValueError or BadName if the row is invalid."""
         mapping = self._mapping
         if len(row) < self._width:
             raise ValueError(

@@ -1,6 +1,6 @@
-"""The reader of records from CSV of any dialect, with any order of columns and rows.
+"""Read records from CSV of any dialect, with columns and rows in any order.
 
-Each row becomes one line of zone-file text (see `csv_rows`), and errors name the row's line.
+Each row becomes one line of zone-file text (see `csv_rows`). Errors show the row's line number.
 """
 
 import csv
@@ -34,7 +34,10 @@ __all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:
-    """The beginning of a table. `header` is empty if the table has none, and `rows` are the first ten rows after it."""
+    """The beginning of a table.
+
+    `header` is empty if the table has no header. `rows` has the first ten rows after the header.
+    """
 
     delimiter: str
     header: list[str]
@@ -43,7 +46,7 @@ class CsvSample:
 
 
 def sample(path: Path) -> CsvSample:
-    """Return the beginning of a table and a guess at its columns.
+    """Return the beginning of a table, with guesses for the meaning of its columns.
 
     Raise SourceRefused if the file is not UTF-8 text or not a table.
     """
@@ -61,7 +64,7 @@ def sample(path: Path) -> CsvSample:
 
 
 class CsvSource:
-    """The zones of a table, as a `documents.Source`. `name` is the file's name in faults."""
+    """The zones in a table, as a `documents.Source`. Faults show `name` as the file's name."""
 
     unit = "bytes"
 
@@ -78,9 +81,9 @@ class CsvSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the faults of invalid rows, and then over the zones.
+        """Iterate over the faults of invalid rows, and then over the zones.
 
-        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused for an archive bomb.
+        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused if it is an archive bomb.
         """
         return itertools.islice(self._items(), skip, None)
 
@@ -103,7 +106,7 @@ class CsvSource:
         yield from zones.documents(self._name)
 
     def _rows(self) -> Iterator[tuple[int, list[str] | str]]:
-        """Yield (first line number, cells) for each row, with an error text instead of cells if the row is faulty."""
+        """Yield (first line number, cells) for each row, or an error message instead of the cells for a faulty row."""
         for line, last, row in numbered_rows(self._file.lines(import_limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
                 yield line, gettext("not UTF-8: invalid byte at offset {offset:,}").format(offset=offset)

@@ -1,6 +1,6 @@
-"""The detection of zone files by path and content.
+"""Detect zone files and other kinds of files by path and content.
 
-If the content is clear, the path does not matter: `example.md` can be a zone of Moldova.
+Clear content takes precedence over the path: `example.md` can be a zone of Moldova.
 """
 
 import re
@@ -38,7 +38,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class FileKind(Enum):
-    """The kind of a file, as its path and content suggest."""
+    """The kind of a file, guessed from its path and content."""
 
     ZONE = "zone"
     NOTHING = "nothing of interest"
@@ -53,9 +53,9 @@ class FileKind(Enum):
 
 
 def file_kind(path: str, text: bytes) -> FileKind:
-    """Return the kind of a file by its path and content.
+    """Guess a file's kind from its path and content.
 
-    Nearly all files are zone files, and for these the check is cheap.
+    The check is cheap for zone files, because nearly all files are zone files.
     """
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
         return FileKind.ZONE

@@ -1,9 +1,9 @@
-"""The reader of uploaded zone files: single files, folders or archives, with or without a server's configuration.
+"""Read uploaded zone files: single files, folders or archives, with or without a server's configuration.
 
 An upload is read more than once. Before the first document, the panel must know which files are zones and which are
-parts of other files. A fast search of the bytes shows whether the upload can have a configuration or `$INCLUDE` lines.
-If so, a survey finds them by content, not by name. The last walk yields the documents. Paths in an archive are never
-used to write to disk. These files become documents:
+parts of other files. A fast byte search shows whether the upload can have a configuration or `$INCLUDE` lines. If so, a
+survey finds them by content, not by name. The last pass yields the documents. Paths in an archive are never used to
+write to disk. These files become documents:
 
 - with a configuration: the files of the primary zones that it lists;
 - without: every text with an SOA record, and every other text with records or zone-file directives, because a zone can
@@ -66,7 +66,7 @@ class _Survey:
 
 
 class FileSource:
-    """The documents in the files of an upload, as a `documents.Source`.
+    """The documents in an upload's files, as a `documents.Source`.
 
     `names` are the file names that the uploader gave.
     """
@@ -80,11 +80,11 @@ class FileSource:
 
     @property
     def done(self) -> int:
-        """The number of bytes read so far. The survey and the final walk count half each."""
+        """The number of bytes read so far. The survey and the last pass count half each."""
         return min(self.total, sum(meter.read for meter in self._meters) // 2)
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return the items of the upload. Raise UploadRefused if the upload breaks a limit or is cut off."""
+        """Iterate over the upload's items. Raise UploadRefused if the upload exceeds a limit or is truncated."""
         self._meters = (Meter(self._contents.size), Meter(self._contents.size))
         return itertools.islice(self._items(), skip, None)
 
@@ -101,7 +101,7 @@ class FileSource:
 
 
 class Members:
-    """The files of an upload that `$INCLUDE` lines refer to, kept for repeated lookups."""
+    """The files that an upload's `$INCLUDE` lines refer to, kept for repeated lookups."""
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._contents = Contents(paths, names)
@@ -111,9 +111,9 @@ class Members:
         weakref.finalize(self, self._kept.close)
 
     def document(self, from_path: str, included: str) -> Document | None:
-        """Return the file that `$INCLUDE included` in `from_path` refers to, or None.
+        """Return the file that the line `$INCLUDE included` in `from_path` refers to, or None.
 
-        The file is found as BIND would find it within the upload.
+        Paths are resolved like in BIND, within the upload.
         """
         survey = self._survey = self._survey or self._read()
         path = _included_path(survey, from_path, included)
@@ -151,7 +151,7 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
 
 
 def _collect_files(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tuple[str, str]]]:
-    """Return all paths, the configurations, and the `$INCLUDE` lines as pairs (path, included file)."""
+    """Return all paths, the configurations, and a pair (path, included file) for each `$INCLUDE` line."""
     paths: list[str] = []
     texts: dict[str, bytes] = {}
     includes: list[tuple[str, str]] = []
@@ -179,7 +179,7 @@ def _may_refer(contents: Contents, meter: Meter) -> bool:
 
 
 def _has_block(text: bytes) -> bool:
-    """Return True if the text has a brace that can open a block of a named.conf. Zone files have few braces."""
+    """Return True if a brace in the text can open a named.conf block. Zone files have few braces."""
     at = text.find(b"{")
     while at >= 0:
         if _BLOCK_HEAD.search(text, max(0, at - _LONGEST_HEAD), at):

@@ -1,7 +1,7 @@
-"""The grouping of records by zone, for records in any order.
+"""Group records by zone, regardless of their order in the source.
 
-There can be millions of records, so they are stored in SQLite. A row in SQLite has consecutive lines of one zone. Most
-files are ordered by zone, so most zones are one row.
+The records can number in the millions, so they are stored in SQLite, with consecutive lines of one zone in one row.
+Most files are ordered by zone, so most zones are one row.
 """
 
 import re
@@ -44,7 +44,7 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
     A record without a TTL gets `default_ttl`. If the default is empty, the line has no TTL.
 
-    Raise ValueError, with the reason, if the result would not be one record on one line.
+    Raise ValueError, with the reason, if the fields don't form exactly one record on one line.
     """
     if not _TYPE.fullmatch(type):
         raise ValueError(gettext("“{type}” isn’t a valid record type").format(type=type))
@@ -62,7 +62,7 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
 
 class ZoneCollector:
-    """A collector of zone-file lines in any order, which yields a document for each zone.
+    """Collector of zone-file lines in any order, which are then grouped into one document per zone.
 
     The documents are in the order of the zones' first lines.
     """
@@ -77,7 +77,7 @@ class ZoneCollector:
         self._rows = _private_database(folder)
 
     def add(self, zone: str, text: str, line: int) -> None:
-        """Add a line of a zone's text. `line` is its number in the file."""
+        """Add zone-file text to the zone. `line` is the text's line number in the file."""
         if zone != self._zone or self._size > _MOST_RUN_BYTES:
             self._flush()
             self._zone = zone
@@ -86,7 +86,7 @@ class ZoneCollector:
         self._size += len(text)
 
     def documents(self, path: str) -> Iterator[Document | SourceFault]:
-        """Yield a document for each collected zone, or a fault if the zone is too large. The call can be repeated."""
+        """Yield a document for each collected zone, or a fault if the zone is too large. Can be called repeatedly."""
         self._flush()
         for zone, number in self._numbers.items():
             where = "FROM run WHERE zone = ? ORDER BY run"
@@ -114,7 +114,7 @@ class ZoneCollector:
 
 
 def text_of_txt(value: str) -> str:
-    """Return a TXT value as quoted strings of at most 255 bytes. A value that is already quoted stays unchanged."""
+    """Split a TXT value into quoted strings of at most 255 bytes. Return an already quoted value unchanged."""
     if value.startswith('"') and value.endswith('"') and len(value) > 1 and _COMPLETE_VALUE.fullmatch(value):
         return value
     raw = value.encode("utf-8", "surrogateescape")
@@ -122,7 +122,7 @@ def text_of_txt(value: str) -> str:
 
 
 def absolute_name(text: str, zone: str) -> str:
-    """Return the absolute form of a name in a table.
+    """Return a table's name in absolute form.
 
     Only a name without dots is relative to the zone, because tables usually omit the trailing dot.
     """

@@ -1,4 +1,4 @@
-"""The DNSSEC state of a zone in our own JSON export, read as metadata and keys like those of other sources.
+"""Read a zone's DNSSEC state from the panel's own JSON export, as metadata and keys like those of other sources.
 
 If a private key cannot be used, the key is stored as in the file, under a name that ends with a `sealed_keys.KeyLock`.
 A zone with such a key uses none of the keys in the file, and the import reports the reason.
@@ -78,7 +78,7 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
 
 
 def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
-    """Return a chain's NSEC3 parameters as PowerDNS's metadata. Raise ValueError if they are invalid."""
+    """Convert a chain's NSEC3 parameters to PowerDNS metadata. Raise ValueError if they are invalid."""
     try:
         return powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(read_nsec3param(text, narrow=narrow)))
     except ValueError as exc:
@@ -137,7 +137,7 @@ _MISSING = {
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return a member of a JSON object. Raise ValueError if the member is missing or has another type."""
+    """Return a JSON object's member. Raise ValueError if the member is missing or has another type."""
     found = value.get(name) if isinstance(value, dict) else None
     if type(found) is not kind:
         raise ValueError(gettext(_MISSING[kind]).format(name=name))

@@ -1,11 +1,11 @@
-"""A JSON decoder that works while the text arrives, and yields the members of one large object or array one at a time.
+"""Decode JSON while it arrives, and yield the members of one large object or array one at a time.
 
-So a zone of a million RRsets only needs the memory of one RRset.
+A zone of a million RRsets therefore needs only the memory of one RRset.
 
-Why not `ijson` (3.6, backend yajl2_c): its memory grows with the square of the depth. An answer of 10,000 opening
-brackets takes 250 MiB, and one of 100,000 takes all memory of the machine; this module refuses such input. `ijson`
-replaces a lone surrogate with “?”, refuses integers of more than 64 bits, and finds no elements if the answer is an
-object instead of an array. For answers of the PowerDNS API it took 1.18 times our CPU seconds (median of seven turns,
+Why not `ijson` (3.6, backend yajl2_c): its memory grows with the square of the depth. A response of 10,000 opening
+brackets takes 250 MiB, and one of 100,000 takes all of the machine's memory; this module rejects such input. `ijson`
+replaces a lone surrogate with “?” and rejects integers of more than 64 bits. It finds no elements if the response is an
+object instead of an array. For PowerDNS API responses it took 1.18 times our CPU seconds (median of seven turns,
 300,000 RRsets).
 """
 
@@ -28,8 +28,8 @@ class BadJson(ValueError):
 def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
     """Yield (key, value) for each member of an object, or ("", element) for each element of an array.
 
-    If a member that `split` names is an array, yield one pair for each element. `read` is called with a size, and
-    returns fewer bytes only at the end. Raise BadJson if the text is invalid or a member is too large.
+    If `split` names a member and its value is an array, yield one pair for each element. `read(size)` must return
+    `size` bytes, except at the end. Raise BadJson if the text is invalid or a member is too large.
     """
     text = _Text(read)
     opening = text.take()
@@ -61,7 +61,7 @@ def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
 
 
 class _Text:
-    """The text that has been read but not decoded yet."""
+    """The part of the text that has been read but not decoded."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -85,7 +85,7 @@ class _Text:
                 raise BadJson(gettext("the text is not a JSON array"))
 
     def peek(self) -> str:
-        """Return the next character that is not whitespace, without moving."""
+        """Return the next non-whitespace character, without moving past it."""
         while True:
             while self._at < len(self._buffer):
                 if not self._buffer[self._at].isspace():
@@ -94,7 +94,7 @@ class _Text:
             self._grow(_FIRST_READ)
 
     def take(self) -> str:
-        """Return the next character that is not whitespace, and move past it."""
+        """Return the next non-whitespace character, and move past it."""
         found = self.peek()
         self._at += 1
         return found

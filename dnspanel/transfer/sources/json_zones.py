@@ -1,4 +1,4 @@
-"""The reader of zones in JSON: our own export, zones of the PowerDNS API, or RRsets of deSEC.
+"""Read zones from JSON: the panel's own export, PowerDNS API zones, or deSEC RRsets.
 
     {"zone": NAME, "rrsets": [{"name", "type", "ttl", "records": [{"content", "disabled", "comment"}],
                               "comments": [{"content"}], "tags": […]}], "dnssec": {…}}     our own: see json_dnssec
@@ -41,9 +41,9 @@ _NEAR_END = 10
 
 
 class JsonSource:
-    """The zones of a JSON file, as a `documents.Source`. `name` is the file's name in faults.
+    """The zones of a JSON file, as a `documents.Source`. Faults show `name` as the file's name.
 
-    With a passphrase, sealed keys in the file are opened.
+    A passphrase is used to decrypt sealed keys in the file.
     """
 
     unit = "bytes"
@@ -59,10 +59,9 @@ class JsonSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over zone objects in the order of the file, then over zones whose RRsets are separate
-        objects.
+        """Iterate over zone objects in the file's order, then over zones whose RRsets are separate objects.
 
-        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused for an archive bomb.
+        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused if it is an archive bomb.
         """
         return itertools.islice(self._items(), skip, None)
 
@@ -156,7 +155,7 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return a member of a JSON object. Raise ValueError if the member is missing or has another type."""
+    """Return a JSON object's member. Raise ValueError if the member is missing or has another type."""
     if not isinstance(value, dict):
         raise ValueError(gettext("an RRset must be an object"))
     found = value.get(name)
@@ -171,7 +170,7 @@ def _member(value: Any, name: str, kind: type) -> Any:
 
 
 class _Values:
-    """The JSON values in a text: one value, several in a row, or the elements of a list."""
+    """The JSON values in a text: a single value, consecutive values, or the elements of a list."""
 
     def __init__(self, pieces: Iterator[str], path: str) -> None:
         self._pieces = pieces
@@ -185,8 +184,7 @@ class _Values:
     def values(self) -> Iterator[tuple[int, Any]]:
         """Yield each value with the line on which it begins, or a SourceFault where the text is not JSON.
 
-        After a fault, reading continues at the next line that begins with an object, so one bad line does not affect
-        other lines.
+        After a fault, continue at the next line that begins with an object, so one bad line does not affect the others.
         """
         is_list = self._peek() == "["
         if is_list:
@@ -227,7 +225,7 @@ class _Values:
                 return value
 
     def _peek(self) -> str:
-        """Return the next character that is not whitespace, or "" at the end."""
+        """Return the next non-whitespace character, or "" at the end."""
         while True:
             space = _SPACE.match(self._text, self._at)
             assert space is not None

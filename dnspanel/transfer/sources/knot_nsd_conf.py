@@ -1,8 +1,8 @@
-"""The reader of zones in configurations of NSD and Knot DNS.
+"""Read the zones listed in NSD and Knot DNS configurations.
 
-Both kinds of configurations consist of lines `key: value` in sections. Configurations of Knot are YAML, with entries
-that begin with `- `. Only settings that lead to zone files are read: names, files, their folders, NSD's patterns and
-Knot's templates, and includes.
+Both kinds of configurations consist of lines `key: value` in sections. Knot configurations are YAML, with entries that
+begin with `- `. Only settings that lead to zone files are read: names, files, their folders, NSD's patterns and Knot's
+templates, and includes.
 """
 
 import re
@@ -25,7 +25,7 @@ _FROM_PRIMARY = frozenset({"request-xfr", "master", "primary"})
 
 @dataclass(slots=True)
 class _Entry:
-    """One entry of a section: a zone, a pattern or template that zones refer to, or other settings."""
+    """A section's entry: a zone, a pattern or template that zones refer to, or other settings."""
 
     section: str
     offset: int
@@ -33,12 +33,12 @@ class _Entry:
 
 
 def is_indented_conf(text: bytes) -> bool:
-    """Return True if the text has a line `zone:`. Zone files only have such a line in comments."""
+    """Return True if the text has a `zone:` line. Zone files have such lines only in comments."""
     return b"zone" in text and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_indented_conf(path: str, text: bytes) -> Configuration:
-    """Return the zones and includes in the file. Unknown lines are ignored."""
+    """Return the file's zones and includes. Ignore unknown lines."""
     decoded = text.decode("utf-8", "backslashreplace")
     conf = Configuration(path, Lines(path, decoded))
     entries = list(_entries(decoded))

@@ -1,4 +1,4 @@
-"""The zones that the configurations in an upload list, and the search for these zones' files in the upload."""
+"""Find the zones that an upload's configurations list, and these zones' files in the upload."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _MOST_LISTED = 3
 class Listing:
     """The zones that configurations list.
 
-    `zones` maps each file's path to the canonical names of its zones. `passed_over` are the files of zones that are not
+    `zones` maps each file's path to the canonical names of its zones. `passed_over` has the files of zones that are not
     imported.
     """
 
@@ -38,15 +38,15 @@ class Listing:
 
 
 def is_configuration(text: bytes) -> bool:
-    """Return True if the text is a configuration of BIND, NSD or Knot DNS, and clearly not a zone."""
+    """Return True if the text is a BIND, NSD or Knot DNS configuration, and clearly not a zone."""
     return is_named_conf(text) or is_indented_conf(text)
 
 
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
-    """Return the parsed configurations by their paths.
+    """Return the parsed configurations by path.
 
-    Configurations of NSD and Knot DNS are used only if no BIND configuration lists a zone. An operator who serves the
-    same zones with several programs has several lists of them.
+    NSD and Knot DNS configurations are used only if no BIND configuration lists a zone. Otherwise, zones that an
+    operator serves with several programs would be listed several times.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):
@@ -55,9 +55,9 @@ def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
 
 
 def listing_of(configurations: dict[str, Configuration], index: PathIndex) -> Listing:
-    """Return the combined listing of all configurations of an upload.
+    """Combine all configurations of an upload into one listing.
 
-    Zones are in the order in which they are listed.
+    Zones are in the order in which the configurations list them.
     """
     return _Lister(configurations, index).listing()
 
@@ -108,7 +108,7 @@ class _Lister:
     ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
         """Yield the zones of a configuration and of all files that it includes, in order and with their view.
 
-        Each file is also yielded once with None as the zone, so that the caller sees files without zones.
+        Each file is also yielded once with None as the zone. This shows the caller files without zones.
         """
         yield conf, None, view
         for statement in conf.listed:

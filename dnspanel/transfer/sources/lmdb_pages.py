@@ -1,13 +1,13 @@
-"""The reader of uploaded LMDB files, page by page and without the LMDB library.
+"""Read uploaded LMDB files page by page, without the LMDB library.
 
 The library trusts every offset in a page and maps the file into memory: a truncated or damaged upload would kill the
 process (SIGBUS, SIGSEGV). This module checks each offset against its page and each page number against the file, and
 raises BadBytes for damage. It writes nothing and takes no lock. `check_unchanged` shows whether another process has
 written to the file since it was opened, which can have reused pages that are still needed.
 
-An agent looks for damage in its own files with a child process that uses the library (`replication.agent.probe` says
-why the agent does not use this module). That would not work here: the library must never see an upload. An import also
-needs every zone with sound pages, which a child process that died cannot return.
+An agent checks its own files in a child process that uses the library (`replication.agent.probe` explains why the agent
+does not use this module). That would not work here: the library must never see an upload. An import also needs every
+zone with sound pages, which a child process that died cannot return.
 
     file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, and the newer one counts
     page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
@@ -79,10 +79,10 @@ class _Node:
 
 
 class LmdbFile:
-    """An LMDB environment, in the state that the file had when it was opened."""
+    """The state of an LMDB environment when the file was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file. Raise FileNotFoundError, or BadBytes if the file is too short or not an LMDB file."""
+        """Open the file. Raise FileNotFoundError, or BadBytes if the file is truncated or not an LMDB file."""
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -125,7 +125,7 @@ class LmdbFile:
         return None
 
     def rows(self, table: Table, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and values in the order of the tree, from the first key that is not less than `start`.
+        """Yield keys and values in the tree's order, from the first key that is not less than `start`.
 
         `start` is compared bytewise, so it does not work for tables with integer keys.
         """
@@ -164,7 +164,7 @@ class LmdbFile:
         return (free.pad, transaction, last_page, main) if free.pad in _PAGE_SIZES else None
 
     def _nodes(self, table: Table, start: bytes) -> Iterator[_Node]:
-        """Yield the leaf nodes of a tree that have keys not less than `start`."""
+        """Yield the tree's leaf nodes whose keys are not less than `start`."""
         if table.root == _NO_PAGE:
             return
         if table.depth > _MOST_DEPTH:
@@ -199,7 +199,7 @@ class LmdbFile:
             yield low | high << 16 | top << 32
 
     def _leaf_nodes(self, page: bytes, number: int, start: bytes = b"") -> Iterator[_Node]:
-        """Yield the nodes of a leaf page, or of a page of duplicates inside a value, from the key `start`."""
+        """Yield the nodes of a leaf page, or of a page of duplicates inside a value, starting at the key `start`."""
         if len(page) < _PAGE.size:
             raise self._bad(gettext("page {number} has no header").format(number=number))
         if _PAGE.unpack_from(page)[2] & _LEAF2:
@@ -273,5 +273,5 @@ class LmdbFile:
 
 
 def _key(page: bytes, at: int) -> bytes:
-    """Return the key of the node at an offset. A damaged key can be shorter than its stated size."""
+    """Return the key of the node at an offset. In a damaged page, the key can be shorter than its stated size."""
     return page[at + _NODE.size : at + _NODE.size + _NODE.unpack_from(page, at)[3]]

@@ -1,4 +1,4 @@
-"""The reader of zones in BIND's named.conf, with a parser for its grammar.
+"""Read the zones listed in a BIND named.conf, with a parser for its grammar.
 
 Only `zone`, `view`, `include`, `options { directory … }` and a zone's type and file are read. Everything else is
 skipped, but its quotes, comments and braces must balance.
@@ -35,7 +35,7 @@ PRIMARY_TYPES = frozenset({"master", "primary"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a statement in a configuration file. Line and column count from 1."""
+    """A statement's position in a configuration file. Line and column count from 1."""
 
     path: str
     line: int
@@ -47,7 +47,7 @@ class Place:
 class ListedZone:
     """A `zone` statement, with the zone's name as written and "" for missing options.
 
-    `offset` is the statement's place in the text.
+    `offset` is the statement's offset in the text.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Included:
 
 
 class Lines:
-    """A converter from offsets in a text to lines and columns."""
+    """Converter from offsets in a text to lines and columns."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
@@ -84,10 +84,7 @@ class Lines:
 
 @dataclass(slots=True)
 class Configuration:
-    """One file of a configuration.
-
-    `listed` has its statements in order, and `lines` converts their offsets to places.
-    """
+    """A configuration file. `listed` has its statements in order, and `lines` converts their offsets to places."""
 
     path: str
     lines: Lines
@@ -97,21 +94,18 @@ class Configuration:
 
 
 def is_named_conf(text: bytes) -> bool:
-    """Return True if a line begins with a statement that only a configuration can have."""
+    """Return True if a line begins with a statement that only occurs in configurations."""
     return (b"{" in text or b'include "' in text) and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_named_conf(path: str, text: bytes) -> Configuration:
-    """Return the zones and includes in the file.
-
-    Unreadable parts become faults, and the rest of the file is still used.
-    """
+    """Return the file's zones and includes. Unreadable parts become faults, and the rest of the file is still used."""
     return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 
 
 @dataclass(slots=True)
 class _Block:
-    """A statement with an open brace."""
+    """A statement whose block is still open."""
 
     keyword: str
     tokens: list[str]

@@ -1,8 +1,8 @@
-"""The conversion of PowerDNS's content to zone-file text, shared by all sources that read a PowerDNS.
+"""Convert PowerDNS content to zone-file text, for all sources that read from PowerDNS.
 
 PowerDNS stores and shows names without escaping the special characters of zone files. Its SQL databases omit the
-trailing dot of every name and the priority of MX and SRV, and a SOA can lack its last fields. `owner` and `rdata` write
-such data in zone-file form on one line. The `kept_` functions return data that is kept for later.
+trailing dot of every name and the priority of MX and SRV, and an SOA can lack its last fields. `owner` and `rdata`
+write such data in zone-file form on one line. The `kept_` functions return data that is kept for later.
 """
 
 import re
@@ -29,7 +29,7 @@ _SECONDARY_KINDS = {
 
 
 def owner(name: str) -> str:
-    """Return an owner name or a name in rdata as an absolute name, escaped for zone files."""
+    """Return an owner name, or a name in rdata, as an absolute name that is escaped for zone files."""
     if _PLAIN_NAME(name):
         return name if name.endswith(".") else name + "."
     if name in ("", "."):
@@ -51,7 +51,10 @@ def _escaped_part(match: re.Match[str]) -> str:
 
 
 def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
-    """Return the zone-file text of a record's content. `prio` is the column of that name, if the table has one."""
+    """Return a record's content as zone-file text.
+
+    `prio` is the value of the `prio` column, if the table has that column.
+    """
     writer = _WRITERS.get(type)
     return writer(content, zone, prio) if writer is not None else _on_one_line(content)
 
@@ -63,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Escape semicolons, parentheses and line breaks, which are ordinary characters for PowerDNS."""
+    """Escape semicolons, parentheses and line breaks, which are ordinary characters in PowerDNS."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -80,7 +83,10 @@ def _as_bytes(text: str) -> str:
 
 
 def _text(content: str, zone: str, prio: object) -> str:
-    """Return the zone-file text of a TXT record. Content without quotes is one string, as for `pdnsutil check-zone`."""
+    """Return a TXT record's content as zone-file text.
+
+    Content without quotes becomes one string, like in `pdnsutil check-zone`.
+    """
     if not content.lstrip().startswith('"'):
         content = '"' + content.replace('"', '\\"') + '"'
     return _as_bytes(content)
@@ -122,7 +128,10 @@ def _naptr(content: str, zone: str, prio: object) -> str:
 
 
 def _ipseckey(content: str, zone: str, prio: object) -> str:
-    """Return the zone-file text of an IPSECKEY record. PowerDNS omits a missing gateway, and RFC 4025 needs a dot."""
+    """Return an IPSECKEY record's content as zone-file text.
+
+    PowerDNS omits a missing gateway, but RFC 4025 requires a dot.
+    """
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")
@@ -147,7 +156,7 @@ def _soa(content: str, zone: str, prio: object) -> str:
 
 
 def _mailbox(text: str) -> str:
-    """Return an email address such as `first.last@example.test` as a name in a SOA record."""
+    """Convert an email address such as `first.last@example.test` to a name for an SOA record."""
     local, at, domain = text.rpartition("@")
     if not at or local.endswith("\\"):
         return text
@@ -170,7 +179,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """Return a note that the zone becomes editable here, or None if it was already editable in PowerDNS."""
+    """Return a note that the zone becomes editable in the panel, or None if it was already editable in PowerDNS."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None
@@ -191,7 +200,7 @@ def unusable_name(path: str, name: str, reason: str) -> SourceFault:
 
 
 def variant_zone(name: str, variant: str) -> SourceFault:
-    """Return the fault for a zone variant that PowerDNS 5 serves only in one view."""
+    """Return the fault for a zone variant, which PowerDNS 5 serves in only one view."""
     reason = gettext("this is the zone’s variant “{variant}” for a view, but views can’t be imported").format(
         variant=variant
     )
@@ -199,7 +208,7 @@ def variant_zone(name: str, variant: str) -> SourceFault:
 
 
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
-    """Return one value of a zone's metadata as data to keep.
+    """Return one metadata value of a zone as data to keep.
 
     Lowercase kinds are columns of the zone itself, such as `account`.
     """
@@ -218,7 +227,7 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a TSIG key as data to keep. The data belongs to no zone.
+    """Return a TSIG key as data to keep. The data does not belong to a zone.
 
     The value is `algorithm secret`, with the secret in Base64.
     """

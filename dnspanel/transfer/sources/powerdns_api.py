@@ -1,10 +1,10 @@
-"""The reader of zones from a running PowerDNS through its HTTP API (releases 4.7 to 5.1).
+"""Read zones from a running PowerDNS server through its HTTP API (releases 4.7 to 5.1).
 
 Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more
 request, because the list of keys lacks the private parts.
 
-PowerDNS closes the connection after each answer, so a connection pool has nothing to keep. With urllib3, a thousand
-small zones took 1.6 times the CPU time, and errors are harder to turn into messages.
+PowerDNS closes the connection after each response, so a connection pool is useless. With urllib3, a thousand small
+zones took 1.6 times the CPU time, and errors are harder to turn into messages.
 """
 
 import http.client
@@ -51,12 +51,12 @@ class _Missing(Exception):
 
 
 class _Failed(Exception):
-    """The server could not answer. The text is a message for people."""
+    """The server failed to answer the request. The text is a message for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One zone of the server's list. `fields` has PowerDNS fields that zones in the panel lack."""
+    """A zone in the server's list. `fields` has the PowerDNS fields that zones in the panel don't have."""
 
     name: str
     id: str
@@ -65,7 +65,7 @@ class _Zone:
 
 
 class PowerdnsApiSource:
-    """The zones of a PowerDNS server, either all or those in a list. `total` counts zones."""
+    """A PowerDNS server's zones, either all or those in a list. `total` counts zones."""
 
     unit = "zones"
 
@@ -91,11 +91,11 @@ class PowerdnsApiSource:
         self.done = 0
 
     def cut(self) -> None:
-        """Abort every request."""
+        """Abort all requests."""
         self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the TSIG keys, and then over the zones by name.
+        """Iterate over the TSIG keys, and then over the zones by name.
 
         Each zone yields notes, its document, and data to keep.
         """
@@ -154,7 +154,7 @@ def _fields(entry: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class _Api:
-    """The API of one server. Every request has its own connection, because PowerDNS closes it after each answer."""
+    """One server's API. Every request has its own connection, because PowerDNS closes it after each response."""
 
     scheme: str
     host: str
@@ -240,7 +240,7 @@ class _Api:
         return items
 
     def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
-        """Return the zone's data to keep, or a warning if the server's backend does not support such data."""
+        """Return the zone's data to keep, or a warning if the server doesn't return such data."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
@@ -291,7 +291,7 @@ class _Api:
 
     @contextmanager
     def _members(self, path: str, split: tuple[str, ...] = ()) -> Iterator[Iterator[tuple[str, Any]]]:
-        """Yield an iterator over the members of an answer. Raise _Failed if the answer breaks off or is not JSON."""
+        """Yield an iterator over a response's members. Raise _Failed if the response is truncated or is not JSON."""
         connection = self._connection()
         try:
             response = self._answer(connection, path)
@@ -309,7 +309,7 @@ class _Api:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
-        """Create a connection without connecting it."""
+        """Create a connection object without connecting it."""
         kind = http.client.HTTPConnection if self.scheme == "http" else http.client.HTTPSConnection
         return kind(self.host, self.port, timeout=self.timeout)
 
@@ -325,9 +325,9 @@ class _Api:
         return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """Return a successful answer. Raise SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
+        """Return a successful response. Raise SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
 
-        If the connection breaks before an answer, send the request again. Exceptions of `_check_answer` propagate.
+        If the connection breaks before a response, send the request once more. Errors of `_check_answer` propagate.
         """
         try:
             try:
@@ -363,9 +363,9 @@ class _Api:
 
 
 def _check_answer(response: http.client.HTTPResponse) -> None:
-    """Raise _Missing, _Failed or SourceRefused unless the answer is JSON with status 200.
+    """Raise _Missing, _Failed or SourceRefused unless the response is JSON with status 200.
 
-    The error's text has at most 300 characters of the server's message.
+    The error quotes at most 300 characters of the server's message.
     """
     status = response.status
     if status in (401, 403):
@@ -391,7 +391,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
 
 
 def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
-    """Add an RRset's records to the text. Its comments go to the first record, or to `left` without records."""
+    """Add an RRset's records to the text, with comments at the first record. Without records, add them to `left`."""
     if not isinstance(rrset, dict):
         raise BadJson(gettext("an RRset is not an object"))
     name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()
@@ -417,7 +417,7 @@ def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ER
 
 
 def _quote_id(part: str) -> str:
-    """Quote a zone or key id for a path. PowerDNS has already written unusual bytes as `=2F`."""
+    """Quote a zone or key id for a URL path. PowerDNS has already encoded unusual bytes, for example as `=2F`."""
     return quote(part, safe="=")
 
 

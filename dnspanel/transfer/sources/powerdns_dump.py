@@ -1,7 +1,7 @@
-"""The reader of a PowerDNS SQL database in a text dump, compressed or not, or in an SQLite file.
+"""Read a PowerDNS SQL database from a text dump, compressed or not, or from an SQLite file.
 
-The rows are first loaded into an SQLite file, which `powerdns_sql` then reads like a live database. The file stays
-until everything is read, so that an interrupted import does not have to parse the dump again.
+A dump's rows are first loaded into an SQLite file, which `powerdns_sql` then reads like a live database. The file stays
+until everything is read, so an interrupted import does not have to parse the dump again.
 """
 
 import os
@@ -41,7 +41,7 @@ _TABLES = {
 class PowerdnsDumpSource:
     """The zones of the dump at `path`, as a `documents.Source`.
 
-    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's size, for two reads.
+    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's size, for two passes.
     """
 
     unit = "bytes"
@@ -53,7 +53,7 @@ class PowerdnsDumpSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the faults of the dump's lines, then all items of `PowerdnsSqlSource`.
+        """Iterate over the faults of the dump's lines, and then over all items of `PowerdnsSqlSource`.
 
         Raise SourceRefused if the file is not such a dump, or UploadRefused if it is damaged or an archive bomb.
         """
@@ -124,7 +124,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 
 class _Loader:
-    """A loader that inserts several thousand rows at a time."""
+    """Loader that inserts several thousand rows at a time."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

@@ -1,8 +1,8 @@
-"""The reader of zones in a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
+"""Read zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
 
-The main file has the zones. The files `<main>-0`, `<main>-1` … have the zones' records: zone id modulo the number of
-files gives the file. Objects that are not in the index are ignored, because releases before 4.7.4 left deleted metadata
-and keys behind.
+The main file has the zones. The files `<main>-0`, `<main>-1` … have the zones' records: the file number is the zone id
+modulo the number of files. Objects that are not in the index are ignored, because releases before 4.7.4 left deleted
+metadata and keys behind.
 """
 
 import os
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class PowerdnsLmdbSource:
-    """The zones of a PowerDNS LMDB. `path` is its main file or the main file's directory. `total` counts zones."""
+    """The zones of a PowerDNS LMDB. `path` is the main file or its directory. `total` counts zones."""
 
     unit = "zones"
 
@@ -44,10 +44,10 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the TSIG keys, and then over the zones by name.
+        """Iterate over the TSIG keys, and then over the zones by name.
 
         Each zone yields notes, its document, and data to keep. Raise SourceRefused if a file cannot be read, or if a
-        server writes to it while it is read.
+        server writes to the file during the import.
         """
         return islice(self._items(), skip, None)
 
@@ -69,7 +69,7 @@ class PowerdnsLmdbSource:
 
 
 def _main_file(path: Path) -> Path:
-    """Return `path`, or the main file in this directory. Raise SourceRefused unless it has exactly one main file."""
+    """Return `path`, or the main file in this directory. Raise SourceRefused unless there is exactly one main file."""
     if not path.is_dir():
         return path
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]
@@ -84,7 +84,7 @@ def _main_file(path: Path) -> Path:
 
 @dataclass
 class _Shard:
-    """One file of records. `problem` is the reason why it cannot be read, or ""."""
+    """One file of records. `problem` is the reason why the file cannot be read, or ""."""
 
     file: LmdbFile | None = None
     records: Table | None = None
@@ -94,7 +94,7 @@ class _Shard:
 
 @dataclass
 class _Aside:
-    """Metadata, keys and comments that zones in the panel cannot hold, by zone."""
+    """Metadata, keys and comments that cannot be stored in the panel's zones, by zone."""
 
     by_zone: dict[tuple[str, str], list[Kept]] = field(default_factory=lambda: defaultdict(list))
 
@@ -212,7 +212,7 @@ class _Database:
     def _objects(
         self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
     ) -> Iterator[tuple[int, _T]]:
-        """Yield (id, object) for each row of a table that is listed in the table's index, in the order of ids."""
+        """Yield (id, object) for each row that the table's index lists, sorted by id."""
         table = self._main.table(self._schema.dbi(dbi).name)
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
         if table is None or index is None:
@@ -263,7 +263,7 @@ class _Database:
         return shard
 
     def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and bodies of one zone's rows in a shard's table."""
+        """Yield keys and bodies of a zone's rows in one of the shard's tables."""
         if table is None or shard.file is None:
             return
         prefix = keys.zone_prefix(zone_id)
@@ -274,7 +274,7 @@ class _Database:
                 yield key, self._schema.unwrap(value)
 
     def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records, with the comments of their RRsets. Remove these comments from `remarks`."""
+        """Return the zone's records with their RRsets' comments. Remove these comments from `remarks`."""
         text = ZoneText(zone)
         for key, body in self._rows(shard, shard.records, zone_id):
             _, relative, type = keys.decode_record_key(key)
@@ -302,7 +302,7 @@ class _Database:
 
 
 def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
-    """Yield the zone's PowerDNS fields that zones in the panel lack."""
+    """Yield the zone's PowerDNS fields that zones in the panel don't have."""
     fields = {
         "account": zone.account,
         "primaries": " ".join(map(_address, zone.primaries)),
@@ -317,7 +317,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
 
 
 def _address(primary: Primary) -> str:
-    """Return a primary's address as PowerDNS's other interfaces write it."""
+    """Format a primary's address like PowerDNS's other interfaces."""
     if primary.port == 53:
         return primary.address
     return join_port(primary.address, primary.port)

@@ -1,4 +1,4 @@
-"""The reader of a live PowerDNS generic SQL database: PostgreSQL, MySQL or SQLite (releases 3.4 to 5.x).
+"""Read a live PowerDNS generic SQL database: PostgreSQL, MySQL or SQLite (releases 3.4 to 5.x).
 
 Everything is read in one read-only transaction, so all zones are from the same moment. Records are streamed in batches
 of zones: only the list of zones and one batch are in memory.
@@ -30,7 +30,7 @@ _OPTIONAL = {"prio": "NULL", "disabled": "0", "options": "NULL", "catalog": "NUL
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One row of `domains`. `fields` has columns that zones in the panel lack."""
+    """One row of `domains`. `fields` has the columns that zones in the panel don't have."""
 
     id: int
     name: str
@@ -45,7 +45,7 @@ class PowerdnsSqlSource:
     unit = "zones"
 
     def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
-        """Prepare to read the database. With `addresses`, connections only go to these addresses of the URL's host."""
+        """Prepare to read the database. If `addresses` is set, connect only to these addresses of the URL's host."""
         self._url, self._addresses = url, addresses
         self._connections = Connections()
         self.total = 0
@@ -56,7 +56,7 @@ class PowerdnsSqlSource:
         self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Return an iterator over the TSIG keys, and then over the zones by name.
+        """Iterate over the TSIG keys, and then over the zones by name.
 
         Each zone yields notes, its document, and data to keep.
         """
@@ -106,7 +106,7 @@ _Comments = dict[int, dict[tuple[str, str], str]]
 
 
 class _Tables:
-    """PowerDNS's tables, read in the same way for every release."""
+    """PowerDNS's tables, with differences between releases hidden."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -171,7 +171,7 @@ class _Tables:
         return texts
 
     def comments(self, batch: Sequence[_Zone]) -> _Comments:
-        """Return comments by zone id, owner and type. Several comments of one RRset are joined."""
+        """Return comments by zone id, owner and type. Join the comments of one RRset."""
         by_zone: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._of_zones("comments", "domain_id, name, type, comment", batch, "modified_at, id")
         for id, name, type, comment in rows:
@@ -207,7 +207,7 @@ class _Tables:
         yield from self._select(table, columns, f" WHERE domain_id IN ({ids}) ORDER BY {order}")
 
     def _select(self, table: str, columns: str, rest: str = "") -> Iterator[Row]:
-        """Yield the rows of a table. A column that this release lacks gets its default value."""
+        """Yield a table's rows. A column that this release doesn't have gets its default value."""
         present = self._columns[table]
         chosen = [name if name in present else _OPTIONAL.get(name, "NULL") for name in columns.split(", ")]
         return self._query(f"SELECT {', '.join(chosen)} FROM {table}{rest}")

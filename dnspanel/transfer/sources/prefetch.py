@@ -1,4 +1,4 @@
-"""A parallel map that runs the next few calls and yields results in order, for sources that wait for a network."""
+"""Run the next few calls of a function in parallel and yield results in order, for sources on a network."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +11,10 @@ _R = TypeVar("_R")
 
 
 def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
-    """Yield `work(input)` for each input in order, computed by threads at most `workers` results ahead.
+    """Yield `work(input)` for each input, in order. Threads compute at most `workers` results ahead.
 
-    An error that `work` raises is raised in place of the result. If the iteration ends early, wait for running calls
-    and start no others.
+    An error in `work` is raised in place of the result. If the iteration ends early, wait for running calls and start
+    no others.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

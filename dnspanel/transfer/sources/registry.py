@@ -1,4 +1,4 @@
-"""The sources of imports, which are opened with the parameters stored in the job."""
+"""Open an import's source with the parameters stored in the job."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def open_source(job: ImportJob) -> Source:
     """Open the job's source for reading.
 
     Raise TransferError if it cannot be opened, and Forbidden if the author is no longer allowed to read it. The
-    author's rights and the servers' addresses are checked again, because both can change after the job was created.
+    author's rights and the servers' addresses are checked again, because both can change after the job is created.
     """
     if job.source in allowed_servers.SERVER_SOURCES:
         allowed_servers.refuse_source(job_rights.actor_of_job(job), job.source, job.parameters)
@@ -52,7 +52,7 @@ def include_for(job: ImportJob) -> Include:
 def _includes(job_id: int) -> Include:
     """Return the include function for one upload.
 
-    The function is cached per process, so that a large archive is indexed only once.
+    The function is cached per process, so a large archive is indexed only once.
     """
     members = source_files.Members(*_paths_and_names(ImportJob.objects.get(pk=job_id)))
 
@@ -72,7 +72,7 @@ def _files(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -
 
 
 def _one_file(job: ImportJob) -> upload.Uploaded:
-    """Return the only uploaded file. Raise SourceRefused if there is not exactly one."""
+    """Return the only uploaded file. Raise SourceRefused unless there is exactly one."""
     files = upload.uploaded_files(job)
     if len(files) != 1:
         raise SourceRefused(
@@ -112,7 +112,7 @@ def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, 
 
 
 def database_url(parameters: dict[str, Any], password: str) -> str:
-    """Return the URL of a PowerDNS database, with every part quoted so that special characters are harmless."""
+    """Return the URL of a PowerDNS database, with special characters in every part quoted."""
     database = quote(parameters["database"].lstrip("/") if parameters["kind"] != "sqlite" else parameters["database"])
     if parameters["kind"] == "sqlite":
         return f"sqlite:///{database.lstrip('/')}" if not database.startswith("/") else f"sqlite://{database}"
@@ -127,7 +127,7 @@ def _powerdns_dump(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
 
 
 def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    """Open LMDB files under their original names, which identify shards. Raise SourceRefused without one main file."""
+    """Open LMDB files by original name, which identifies shards. Raise SourceRefused unless one main file exists."""
     directory = import_directory(job.pk) / "lmdb"
     directory.mkdir(parents=True, exist_ok=True)
     files = upload.uploaded_files(job)

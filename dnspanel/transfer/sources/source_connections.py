@@ -1,4 +1,4 @@
-"""A source's open connections, which another thread can abort."""
+"""Track a source's open connections, which another thread can abort."""
 
 import contextlib
 import socket
@@ -11,7 +11,7 @@ from dnspanel.transfer.allowed_servers import MOST_ADDRESSES
 
 
 class Connections:
-    """The open connections of one source, which threads can share."""
+    """One source's open connections. Safe for use by several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -19,7 +19,7 @@ class Connections:
         self._is_cut = False
 
     def add(self, connection: socket.socket) -> None:
-        """Add a connection. It is forgotten when no other code references it.
+        """Add a connection. It is dropped automatically when no other code references it.
 
         If `cut` was called before, abort the connection immediately.
         """
@@ -30,7 +30,7 @@ class Connections:
             _end(connection)
 
     def cut(self) -> None:
-        """Make every current and later read from the source fail immediately."""
+        """Abort the open connections, and every connection that is added later."""
         with self._lock:
             self._is_cut = True
             found = list(self._open)
@@ -39,7 +39,7 @@ class Connections:
 
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
-    """Connect to the first of at most MOST_ADDRESSES addresses that accepts. If none does, raise the last OSError."""
+    """Connect to the first address that accepts, of at most MOST_ADDRESSES. If none does, raise the last OSError."""
     failure = OSError(gettext("no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:

@@ -1,4 +1,4 @@
-r"""The reader of certain tables in a text dump from pg_dump, mysqldump, phpMyAdmin or sqlite3's `.dump`.
+r"""Read certain tables from a text dump by pg_dump, mysqldump, phpMyAdmin or sqlite3's `.dump`.
 
 Nothing is executed. The dump is read as a stream, with only one row in memory, even for a long statement. Other
 statements are skipped, with the quotes and comments in them.
@@ -44,11 +44,11 @@ class BadLine:
 
 
 class _Unreadable(Exception):
-    """The text is not a row. The error's message is for people."""
+    """The text is not a row. The error's message is for the user."""
 
 
 def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[TableRow | BadLine]:
-    """Yield every row of these tables, or a BadLine for an unreadable place, in the order of the dump.
+    """Yield every row of these tables, or a BadLine for an unreadable place, in the dump's order.
 
     Raise SourceRefused if the file is not such a dump.
     """
@@ -56,7 +56,7 @@ def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[Tabl
 
 
 class _Text:
-    """The buffered part of the dump, with the current position and its line number."""
+    """The dump's buffered part, with the current position and its line number."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -107,7 +107,7 @@ class _Text:
             self.fill(len(self.buffer) - self.at + _AHEAD_BYTES)
 
     def source_line(self) -> str:
-        """Return the text from the current position to the line's end, cut to at most 200 bytes, for messages."""
+        """Return the rest of the current line, cut to 200 bytes, for messages."""
         self.fill(_MOST_SOURCE)
         return self.buffer[self.at : self.at + _MOST_SOURCE].split(b"\n", 1)[0].decode("utf-8", "replace")
 
@@ -178,7 +178,7 @@ class _Dump:
         return False
 
     def _skip_statement(self) -> bytes:
-        """Move past the statement's semicolon. Return the start of its text, up to about MOST_HEAD_BYTES."""
+        """Move past the statement's semicolon. Return the beginning of the statement, up to about MOST_HEAD_BYTES."""
         text = self._text
         out = bytearray()
         while text.fill():
@@ -268,7 +268,7 @@ class _Dump:
                 return
 
     def _row(self) -> list[Value]:
-        """Return the next row of an INSERT and move past it. Raise _Unreadable, without moving, if it is invalid."""
+        """Return the next row of an INSERT and move past it. If it is invalid, raise _Unreadable and don't move."""
         text, size = self._text, _AHEAD_BYTES
         while text.fill(size):
             found = self._reader.row(text.buffer, text.at)

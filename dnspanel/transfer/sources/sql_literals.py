@@ -1,4 +1,4 @@
-"""The parser of values in SQL dumps of MySQL, PostgreSQL and SQLite: literals of INSERT and fields of COPY. Pure."""
+"""Parse values in SQL dumps of MySQL, PostgreSQL and SQLite: literals of INSERT and fields of COPY. Pure."""
 
 import re
 
@@ -13,9 +13,9 @@ _MOST_DEPTH = 8
 
 
 class RowReader:
-    """A reader for rows of INSERT, which are values in parentheses.
+    """Parser for rows of INSERT, which are values in parentheses.
 
-    With `backslashes`, strings have MySQL's escapes.
+    `backslashes` means that strings have MySQL's escapes.
     """
 
     def __init__(self, *, backslashes: bool) -> None:
@@ -37,7 +37,7 @@ class RowReader:
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Parse a row with calls, as sqlite3 writes them: `replace('a\nb', '\n', char(10))`. Return like `row`."""
+        r"""Parse a row with function calls like SQLite's `replace('a\nb', '\n', char(10))`. Return like `row`."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 
@@ -110,7 +110,7 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
 
 
 def _call_function(function: bytes, arguments: list[Value]) -> Value:
-    """Return the result of a function that SQLite uses in its dumps. Return None for any other function."""
+    """Compute a function that occurs in SQLite's dumps. Return None for any other function."""
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) != len(arguments):
         return None
@@ -133,7 +133,7 @@ _COPY_ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
 
 def parse_copy_field(field: bytes) -> Value:
-    r"""Return the value of a field in COPY's text format, or None for `\N`."""
+    r"""Parse a field in COPY's text format. Return None for `\N`."""
     if b"\\" not in field:
         return text_or_bytes(field)
     return None if field == rb"\N" else text_or_bytes(_COPY_ESCAPE.sub(_copy_unescaped, field))
@@ -149,7 +149,7 @@ def _copy_unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def text_or_bytes(text: bytes) -> str | bytes:
-    """Return the text if it is UTF-8, and otherwise the unchanged bytes."""
+    """Decode UTF-8 text. Return the unchanged bytes if they are not UTF-8."""
     try:
         return text.decode()
     except UnicodeDecodeError:

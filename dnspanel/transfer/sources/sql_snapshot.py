@@ -1,11 +1,11 @@
-"""Read-only access to another program's SQL database (PostgreSQL, MySQL or SQLite), as of one moment.
+"""Read another program's SQL database (PostgreSQL, MySQL or SQLite) as of one moment.
 
     postgresql://user:password@host:port/database?sslmode=verify-full
     mysql://user:password@host:port/database?tls=verify        also ?unix_socket=/path
     sqlite:///absolute/path
 
-Values are unchanged: text is str or bytes (`text` converts both), so that no byte is lost by guessing an encoding. No
-error contains the password, neither in its text nor in its cause.
+Values are passed on as the driver returns them. Text can be str or bytes, because guessing an encoding could lose
+bytes; `text` converts both. Errors never contain the password, not even in their cause.
 """
 
 import os
@@ -34,10 +34,10 @@ Row = tuple[Any, ...]
 
 
 class Snapshot(Protocol):
-    """A read-only transaction that sees one state of the database from start to end."""
+    """A read-only transaction that sees the same state of the database from start to end."""
 
     def columns(self, table: str) -> frozenset[str]:
-        """Return the lowercase names of a table's columns. The set is empty if the table does not exist."""
+        """Return the lowercase names of a table's columns, or an empty set if the table does not exist."""
 
     def rows(self, query: str) -> Iterator[Row]:
         """Yield the rows of a query, fetched several thousand at a time. Only one query can be open at a time."""
@@ -47,11 +47,11 @@ class Snapshot(Protocol):
 def open_snapshot(
     url: str, addresses: Addresses | None = None, connections: Connections | None = None
 ) -> Iterator[Snapshot]:
-    """Open the database of a URL. Raise SourceAway if it does not answer, or SourceRefused if it cannot be read.
+    """Open the database at a URL. Raise SourceAway if it does not respond, or SourceRefused if it cannot be read.
 
-    With `addresses`, the database must be on a server, and the connection only goes to these addresses of its host.
-    Without `addresses`, the database can also be in a file or behind a Unix socket. A connection to a server is added
-    to `connections`, so that it can be aborted.
+    With `addresses`, the database must be on a server, and only these addresses of the URL's host are used. Without
+    `addresses`, the database can also be in a file or behind a Unix socket. Connections to a server are added to
+    `connections`, so another thread can abort them.
     """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
@@ -67,7 +67,10 @@ def open_snapshot(
 
 
 def text(value: Any) -> str:
-    """Return a text column's value. Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes ""."""
+    """Return a text column's value as str.
+
+    Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes "".
+    """
     if isinstance(value, str):
         return value
     if value is None:
@@ -76,7 +79,7 @@ def text(value: Any) -> str:
 
 
 def flag(value: Any, *, default: bool = False) -> bool:
-    """Parse a boolean column in any form that databases and dumps use. Return `default` for an SQL null."""
+    """Parse a boolean column in any form used by databases and dumps. Return `default` for an SQL null."""
     if value is None:
         return default
     return value not in (0, False) and text(value).strip().lower() not in ("0", "f", "false", "n", "no", "\0", "")
@@ -274,7 +277,10 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
 
 
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Open a database read-only. A database in WAL mode in a directory that is not writable is opened as immutable."""
+    """Open a database read-only.
+
+    If the database is in WAL mode and its directory is not writable, open it as immutable.
+    """
     immutable = not path.with_name(path.name + "-wal").exists()
     for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:
         connection = sqlite3.connect(
@@ -307,7 +313,7 @@ def _closing(connection: Any) -> Iterator[None]:
 
 @contextmanager
 def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: SplitResult) -> Iterator[None]:
-    """Convert a driver's errors to SourceAway if the connection is lost, and otherwise to SourceRefused."""
+    """Convert a driver's errors to SourceAway if the connection is lost, otherwise to SourceRefused."""
     try:
         yield
     except errors as exc:

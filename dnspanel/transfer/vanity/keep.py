@@ -1,4 +1,4 @@
-"""The addresses of vanity names: name servers in a zone of the panel that have the addresses of nodes. Verbs.
+"""Keep the addresses of vanity names, which are name servers in the panel's zones, equal to the nodes'. Verbs.
 
     set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
 
@@ -43,14 +43,14 @@ RRsets = Mapping[Key, RRset]
 
 
 class _StoppedMeanwhile(Exception):
-    """The error raised when a person stopped or changed the updates after the addresses were read."""
+    """Raised if a person stops or changes the updates after the addresses were read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """A zone that contains names from a set of name servers, with the addresses that these names should have.
 
-    `kept` is None if the addresses are not kept up to date.
+    `kept` is None if the addresses are not updated automatically.
     """
 
     zone: Zone
@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones that have this set's names with nodes, sorted. Zones hidden from the person are left out."""
+    """Return the zones that contain this set's names with nodes, sorted. Omit zones that the person can't see."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -124,7 +124,7 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 
 
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
-    """Stop keeping the addresses up to date. The current addresses stay. A second call changes nothing.
+    """Stop updating the addresses. The current addresses stay. A second call changes nothing.
 
     Raise Forbidden for a person who is not allowed to edit the zone. Raise RightMissing or Locked for a person who is
     not allowed to write addresses in the zone.
@@ -141,11 +141,11 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Update the kept zones whose addresses differ from the nodes'. Return the number of changed zones.
+    """Update the zones whose kept addresses differ from the nodes'. Return the number of changed zones.
 
     Each zone is published separately. If a zone fails, the reason is stored, and the zone is tried again after
-    TRIED_AGAIN_AFTER. A name that no longer has a node keeps its addresses. While publishing is held, all zones wait.
-    The number of queries is fixed, plus several for each zone that differs.
+    TRIED_AGAIN_AFTER. A name without nodes keeps its addresses. While publishing is held, all zones wait. The number of
+    queries is fixed, plus several for each zone that differs.
     """
     due = (
         _select_kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
@@ -180,7 +180,7 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Publish these addresses in the zone, or store the reason for a refusal. Return True if anything changed."""
+    """Publish these addresses in the zone, or store why they were refused. Return True if anything changed."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
@@ -211,7 +211,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
 
 
 def _author_of(kept: KeptAddresses) -> Actor:
-    """Return the author with current rights. Raise TemplateRefused if the account or token is no longer valid."""
+    """Return the updates' author with current rights. Raise TemplateRefused if the account or token is not valid."""
     actor = None
     if kept.token is not None and kept.token.revoked_at is None:
         actor = actor_of_token(kept.token)
@@ -246,7 +246,7 @@ def _addresses(host: Host, known: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]:
-    """Return the current RRsets at these names, by zone id. This takes one query, or none without zones."""
+    """Return the current RRsets at these names, by zone id. Takes one query, or none if there are no zones."""
     if not expected:
         return {}
     found = rrsets_at_names({zone.pk: (zone.name, set(of_zone)) for zone, of_zone in expected.items()})

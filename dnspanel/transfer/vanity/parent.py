@@ -1,4 +1,4 @@
-"""The check of a zone's name servers and glue at its parent over DNS, when a person requests it. Verbs."""
+"""Check a zone's name servers and glue at its parent over DNS, on request. Verbs."""
 
 from datetime import datetime
 
@@ -19,8 +19,8 @@ from replication.wire.protocol import split_resolver
 def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
     """Check the delegation and the glue at the parent, store the results and return them.
 
-    This can take several seconds. Only the parent's own servers are asked, at addresses that the panel is allowed to
-    contact. Raise Forbidden for a person who is not allowed to edit the zone, and `turns.Busy` if too many checks run.
+    This can take several seconds. Queries go only to the parent's own servers, at addresses that the panel is allowed
+    to contact. Raise Forbidden if the person is not allowed to edit the zone, and `turns.Busy` if too many checks run.
     """
     zone = kept.zone
     access.require_editor(by, zone)

@@ -1,9 +1,9 @@
-"""The rights to see, create and change templates.
+"""Rights to see, create and change templates.
 
 A panel-wide template is visible to everyone who sees zones. A team's template is visible to people who see all zones or
-some zones of that team. People with the right TEMPLATES for all zones can change every template. People with it for a
-team's zones can change the team's templates. Everyone who sees a template can use it in zones whose records they are
-allowed to change.
+some zones of that team. People with the right TEMPLATES for all zones can change every template. People with the right
+for a team's zones can change the team's templates. Everyone who sees a template can use it in zones whose records they
+are allowed to change.
 """
 
 from django.db.models import Q, QuerySet
@@ -37,7 +37,10 @@ def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 
 
 def template_for(person: Person, template_id: int) -> ZoneTemplate:
-    """Return the template with this id. Raise TemplateUnknown if it does not exist or the person must not see it."""
+    """Return the template with this id.
+
+    Raise TemplateUnknown if it does not exist or the person isn't allowed to see it.
+    """
     return first_or(templates_visible_to(person).filter(pk=template_id), TemplateUnknown)
 
 
@@ -49,7 +52,7 @@ def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 def set_for(person: Person, set_id: int) -> ZoneTemplate:
     """Return the set of name servers with this id.
 
-    Raise TemplateUnknown if the person must not see it, or for a template of another kind.
+    Raise TemplateUnknown if the person isn't allowed to see it, or for a template of another kind.
     """
     return first_or(sets_visible_to(person).filter(pk=set_id), TemplateUnknown)
 
@@ -67,9 +70,9 @@ def may_change_in(person: Person, team_id: int | None) -> bool:
 
 
 def require_change_in(author: Author, team: Team | None) -> None:
-    """Raise Forbidden unless the author is allowed to create and change templates of this team.
+    """Raise Forbidden unless the author is allowed to create and change this team's templates.
 
-    None as the team means panel-wide templates. The panel itself (author None) is always allowed.
+    If the team is None, check panel-wide templates. The panel itself (author None) is always allowed.
     """
     if author is not None and not may_change_in(author, None if team is None else team.pk):
         message = (

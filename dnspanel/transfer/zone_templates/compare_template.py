@@ -1,4 +1,4 @@
-"""The steps that make a zone match a template without losing edits by hand. Pure."""
+"""Compute the steps that make a zone match a template without losing manual edits. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class Act(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The result of a run for one zone."""
+    """A run's result for one zone."""
 
     CHANGE = "change"
     CONFLICT = "conflict"  # edited by hand, and kept unless a person chooses to overwrite it
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The template's effect on one RRset. `change.after` is the template's RRset, even for a conflict."""
+    """The template's effect on one RRset. `change.after` is the template's RRset, even in a conflict."""
 
     act: Act
     change: Change
@@ -45,14 +45,14 @@ class Step:
 
 
 def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) -> list[Step]:
-    """Return the steps that make a zone match the template, in the order of names and types.
+    """Return the steps that make a zone match the template, sorted by name and type.
 
     `now` has the zone's RRsets at the keys of `wanted` and `bases`. Each base has the RRsets that one version of the
-    template put into the zone. If the zone's RRset is the same as in a base, or both lack it, it was not edited by hand
-    and follows the template.
+    template put into the zone. If the zone's RRset is the same as in a base, or both lack it, it was not edited
+    manually and follows the template.
 
     Any other RRset that differs is a conflict. The NS of the apex are never removed, because a zone needs NS records.
-    Comments and tags are not differences, and stay if the template has none.
+    Differences in comments and tags are ignored, and they stay if the template has none.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
     return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]
@@ -84,10 +84,10 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
 
 
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
-    """Return the steps that add a snippet's records to the existing ones, in the order of names and types.
+    """Return the steps that add a snippet's records to the existing ones, sorted by name and type.
 
-    An existing RRset keeps its TTL. If the name can only have one record, or a DNS answer cannot hold all records, the
-    step is a conflict whose change replaces the existing records.
+    An existing RRset keeps its TTL. If the name can have only one record, or a DNS response cannot hold all of them,
+    the step is a conflict. Its change replaces the existing records.
     """
     return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
 

@@ -1,4 +1,4 @@
-"""The actions on templates: create, change, publish a version, set the default, delete. Verbs.
+"""Create, change and delete templates, publish versions of them, and set defaults. Verbs.
 
 This module does not change any zone. A run (`runs`) updates linked zones. Other zones are never updated.
 """
@@ -32,7 +32,7 @@ MOST_TOLD = 50  # the most faults of a text that are reported
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The content of a template version: its text, variables and note, and the servers of a set of name servers."""
+    """A template version's content: its text, variables and note, and the servers in a set of name servers."""
 
     text: str
     variables: Sequence[Variable] = ()
@@ -42,7 +42,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The name and description of a template, and the team that owns it (None: panel-wide)."""
+    """A template's name, description and owner team (None: panel-wide)."""
 
     name: str
     team: Team | None = None
@@ -88,10 +88,10 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
 
 
 def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
-    """Change the name, team and description of the template. Its versions stay.
+    """Change the template's name, team and description. The template's versions stay.
 
-    Raise Forbidden if the author must not change templates of the old or the new team, TemplateRefused for bad fields,
-    or TemplateUnknown if the template was deleted.
+    Raise Forbidden if the author isn't allowed to change templates of the old or the new team. Raise TemplateRefused
+    for invalid fields, or TemplateUnknown if the template was deleted.
     """
     head = _checked_head(head)
     try:
@@ -128,7 +128,7 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
     """Publish a version of the template, for new uses. Existing zones do not change.
 
     If the newest version has the same content, return that version instead. Raise TemplateRefused for invalid content,
-    TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown as `change_template` does.
+    TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown like `change_template`.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -158,10 +158,10 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for new zones of its team, or end that default.
+    """Make this set of name servers the default for its team's new zones, or end that default.
 
     A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused for another
-    kind of template, and Forbidden or TemplateUnknown as `change_template` does.
+    kind of template, and Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
         # Lock all sets in the same order, so that concurrent choices wait for each other.
@@ -191,7 +191,7 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
 def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
     """Delete the template with its versions, and return the number of linked zones.
 
-    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown as `change_template` does.
+    These zones stay unchanged and are no longer linked. Raise Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
         locked = _lock_template(template)
@@ -260,7 +260,7 @@ def _checked_line(field: str, text: str) -> str:
 def check_text(content: Text) -> Text:
     """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused if no zone could use the content. Faults in the text are under the key `text`, and faults of a
+    Raise TemplateRefused if no zone can use the content. Errors in the text are under the key `text`, and errors in a
     variable under `variables/NAME`.
     """
     note = _checked_line("note", content.note)

@@ -1,4 +1,4 @@
-"""The zones that are linked to a template, the templates of a zone, and the differences between versions."""
+"""Find a template's linked zones, a zone's templates, and the differences between template versions."""
 
 import difflib
 from collections.abc import Iterator
@@ -33,10 +33,7 @@ class LinkedZone:
 
 
 def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
-    """Return a page of the zones that are linked to the template and visible to this person, sorted by name.
-
-    This takes two queries.
-    """
+    """Return a page of the template's linked zones that this person can see, sorted by name. This takes two queries."""
     links = TemplateLink.objects.filter(template=template, zone__in=access.zones_visible_to(user))
     links = links.annotate(zone_name=F("zone__name")).order_by("zone_name")
     if after:
@@ -50,7 +47,7 @@ def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit:
 
 
 def linked_count(template: ZoneTemplate) -> int:
-    """Return the number of zones that are linked to the template, including zones that the person must not see.
+    """Count the zones that are linked to the template, including zones that the person isn't allowed to see.
 
     Zones in the trash are not counted.
     """
@@ -58,14 +55,14 @@ def linked_count(template: ZoneTemplate) -> int:
 
 
 def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
-    """Return the zone's links to templates that this person is allowed to see, sorted by the templates' names."""
+    """Return the zone's links to templates that this person is allowed to see, sorted by template name."""
     links = TemplateLink.objects.filter(zone=zone, template__in=templates_visible_to(person).order_by())
     return list(links.select_related("template").order_by("template__name", "pk"))
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedSet:
-    """The set of name servers that a zone is linked to, and the differences between the zone's apex and the set."""
+    """A zone's linked set of name servers, and the differences between the set and the zone's apex."""
 
     link: TemplateLink
     more: tuple[str, ...] = ()  # name servers of the zone that the set lacks
@@ -78,7 +75,7 @@ class FollowedSet:
 
 
 def set_of(zone: Zone, person: Person) -> FollowedSet | None:
-    """Return the set of name servers that the zone is linked to, or None if there is no set that this person sees.
+    """Return the zone's linked set of name servers, or None if the zone has none that this person can see.
 
     This takes three queries.
     """
@@ -98,7 +95,7 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
 
 
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
-    """Return the differences between two versions, as pairs (kind, line) with kind "is-delete", "is-add" or "is-same".
+    """Compare two versions. Return pairs (kind, line) with kind "is-delete", "is-add" or "is-same".
 
     Each variable is a line after the text.
     """

@@ -1,7 +1,7 @@
-"""Runs that update zones to a version of a template, in batches: first a dry run, then a real run. Verbs.
+"""Update zones to a template version, in batches: first a dry run, then a real run. Verbs.
 
 A run covers the zones that are linked to the template, or the zones that a search finds. Each batch is one publication,
-which can be undone like any other. RRsets that were edited by hand stay unless the run overwrites them.
+which can be undone like any other. RRsets that were edited manually stay unless the run overwrites them.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ _ADDED, _CHANGED, _REMOVED = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The result of a run for one zone: the outcome, and the changes to publish."""
+    """A run's result for one zone: the outcome, and the changes to publish."""
 
     outcome: Outcome
     message: str = ""
@@ -95,14 +95,14 @@ def create_run(  # noqa: PLR0913  # the fields of a run
     keep: bool = False,
     form_id: UUID | None = None,
 ) -> TemplateRun:
-    """Create a dry run of the template's newest version, which waits for a worker.
+    """Create a dry run of the template's newest version, for a worker to process.
 
     By default, the run covers the linked zones, with the values stored in their links. With a `search` (as in the list
     of zones; "" finds all) or `names`, the run covers these zones and uses the given values, and `keep` links the zones
     to the template.
 
-    Raise Forbidden if the author is not allowed to change any zone, TemplateUnknown if the template was deleted,
-    TemplateRefused for a snippet or wrong values, and RunRefused if the author has several unfinished runs.
+    Raise Forbidden if the author isn't allowed to change any zone, or TemplateUnknown if the template was deleted.
+    Raise TemplateRefused for a snippet or wrong values, or RunRefused if the author has several unfinished runs.
     """
     _require_editor(by)
     if by is not None:
@@ -127,10 +127,10 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 def start_run(
     *, dry_run: TemplateRun, by: Author, now: datetime, overwrite: bool = False, form_id: UUID | None = None
 ) -> TemplateRun:
-    """Create a real run that publishes the results of this dry run, and waits for a worker.
+    """Create a real run that publishes this dry run's results, for a worker to process.
 
-    With `overwrite`, RRsets that were edited by hand are replaced with the template's. Raise RunRefused if the dry run
-    has not ended, TemplateUnknown if the template was deleted, or Forbidden if the author must not change any zone.
+    `overwrite` replaces RRsets that were edited manually with the template's. Raise RunRefused if the dry run has not
+    ended, TemplateUnknown if the template was deleted, or Forbidden if the author isn't allowed to change any zone.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)
@@ -168,7 +168,7 @@ def cancel_run(*, run: TemplateRun, by: Author, now: datetime) -> None:
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Return True if this person has the permission to edit records, which a run requires."""
+    """Return True if this person has the permission to edit records, which runs require."""
     return can(person, Permission.EDIT)
 
 
@@ -178,7 +178,7 @@ def _require_editor(by: Author) -> None:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
-    """Return the person's own template runs, newest first, without runs of templates that the person no longer sees.
+    """Return the person's own runs, newest first, without runs of templates that the person can no longer see.
 
     A token sees only the runs that it created.
     """
@@ -191,7 +191,7 @@ def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
 
 
 def run_for(person: Person, run_id: int) -> TemplateRun:
-    """Return the run with this id. Raise TemplateRunUnknown if the person must not see the run."""
+    """Return the run with this id. Raise TemplateRunUnknown if the person isn't allowed to see it."""
     return first_or(runs_visible_to(person).filter(pk=run_id), TemplateRunUnknown)
 
 
@@ -241,7 +241,7 @@ def _zones_of_run(run: TemplateRun, author: Author) -> "QuerySet[Zone]":
 
 
 class _Batch:
-    """The work on one batch of zones. Each kind of data is read with one query for the whole batch."""
+    """One batch of zones in a run. Each kind of data is read with one query for the whole batch."""
 
     def __init__(self, run: TemplateRun, zones: Sequence[Zone], author: Author, now: datetime) -> None:
         self._run, self._zones, self._author, self._now = run, zones, author, now
@@ -285,9 +285,9 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """True if the run applies a set of name servers. The guard then asks for no confirmation.
+        """True if the run applies a set of name servers. The guard then requires no confirmation.
 
-        The person who started the run has already seen the result of the dry run.
+        The person who started the run has already seen the dry run's result.
         """
         return self._run.template.kind == TemplateKind.SERVERS
 
@@ -298,7 +298,7 @@ class _Batch:
         )
 
     def _find_changes(self) -> dict[int, Found]:
-        """Return the outcome and the changes for each zone, by zone id."""
+        """Return each zone's outcome and changes, by zone id."""
         wanted = {zone.pk: self._make_version(self._run.version, self._values(zone), zone) for zone in self._zones}
         bases = {zone.pk: self._bases(zone) for zone in self._zones}
         keys = {zone.pk: keys_of(wanted[zone.pk], *bases[zone.pk], apex=zone.name) for zone in self._zones}
@@ -342,7 +342,7 @@ class _Batch:
         return sees is None or all(sees(*step.change.key) for step in steps)
 
     def _refuse_changes(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
-        """Return {zone id: result with the reason} for zones that rights, rules or the guard forbid to change."""
+        """Return {zone id: result with the reason} for zones that the author's rights, rules or the guard protect."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
             if changes := found[zone.pk].changes:
@@ -394,7 +394,7 @@ class _Batch:
         return make_version(self._versions[number], values, zone=zone.name)
 
     def _advance(self, found: Mapping[int, Found]) -> None:
-        """Record the results of these zones, and update their links. Raise Stopped if the row has changed."""
+        """Record these zones' results, and update their links. Raise Stopped if the run's row has changed."""
         run = self._run
         noted = ((zone, found[zone.pk].outcome, found[zone.pk].message) for zone in self._zones)
         listed = run_turns.advance(run, self._zones, noted, MOST_LISTED)
@@ -426,7 +426,7 @@ class _Batch:
 
 
 def _names(steps: Sequence[Step], zone: Zone) -> str:
-    """Return the names and types of the first steps as text, such as `A www, MX @`."""
+    """Return the first steps' names and types as text, such as `A www, MX @`."""
     listed = [
         f"{rdata.type_to_text(s.change.type)} {owner_names.owner_text(s.change.name, zone.name)}" for s in steps[:5]
     ]

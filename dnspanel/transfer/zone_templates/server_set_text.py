@@ -1,4 +1,4 @@
-"""The text form of sets of name servers, with names, addresses and nodes: its parser, checks and writer.
+"""Parse, check and write the text form of a set of name servers, with names, addresses and nodes.
 
     ns1.example.net. 192.0.2.1 2001:db8::1
     ns2.example.net. node:fra1
@@ -25,7 +25,7 @@ NODE = "node:"
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """Parse name servers, one per line. Raise TemplateRefused with the field `hosts` if a line is invalid."""
+    """Parse name servers, one per line. Raise TemplateRefused for the field `hosts` if a line is invalid."""
     lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
     hosts, faults = [], []
     for words in lines:
@@ -41,12 +41,12 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
 
 
 def format_hosts(hosts: Iterable[Host]) -> str:
-    """Return the name servers in the form that `parse_hosts` reads."""
+    """Format name servers as text for `parse_hosts`."""
     return "\n".join(map(str, hosts))
 
 
 def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host:
-    """Return the name server in canonical form. Raise ValueError, with a message for people, if it is invalid."""
+    """Parse a name server into canonical form. Raise ValueError, with a message for the user, if it is invalid."""
     found = read_name(name)
     if len(addresses) + len(nodes) > MOST_ADDRESSES:
         raise ValueError(
@@ -60,9 +60,9 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
 
 
 def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return IPv4 and IPv6 addresses in canonical form, sorted and without duplicates.
+    """Parse IPv4 and IPv6 addresses. Return them in canonical form, sorted and without duplicates.
 
-    Raise ValueError, with a message for people, if an address is invalid.
+    Raise ValueError, with a message for the user, if an address is invalid.
     """
     found = set()
     for text in texts:
@@ -77,7 +77,7 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_name(text: str) -> str:
-    """Return a name in canonical form. Raise ValueError, with a message for people, if it is invalid."""
+    """Parse a name into canonical form. Raise ValueError, with a message for the user, if it is invalid."""
     try:
         name = names.parse(text)
     except BadName as exc:
@@ -88,7 +88,7 @@ def read_name(text: str) -> str:
 
 
 def content_of(servers: Servers, note: str = "") -> Text:
-    """Return the set as a version's content, for `edit_template`. Raise TemplateRefused if a field is invalid."""
+    """Return the set as a version's content for `edit_template`. Raise TemplateRefused if a field is invalid."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
         faults["hosts"] = [gettext("Enter at least one name server.")]

@@ -1,4 +1,4 @@
-"""The RRsets that a template version makes for one zone, with every fault and its place.
+"""Compute the RRsets that a template version creates in one zone, and find every error with its position.
 
     text ─► expand ─► Reader ─► Content ─► rules about the records by themselves ─► Made
       (template_text)  (the one parser of zone files)
@@ -46,9 +46,9 @@ _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The RRsets that a template makes. Use them only if `faults` is empty.
+    """The RRsets from a template. Use them only if `faults` is empty.
 
-    `servers` is set if the template also names servers in a zone's SOA.
+    `servers` is set if the template also sets name servers in a zone's SOA.
     """
 
     rrsets: tuple[RRset, ...]
@@ -65,7 +65,7 @@ class Made:
         return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
 
     def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
-        """Return the template's RRsets by key, together with the zone's SOA if the template sets names in the SOA."""
+        """Return the template's RRsets by key, plus the zone's SOA if the template sets names in the SOA."""
         made = self.by_key
         if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
             made[apex, rdtypes.SOA] = self.servers.named_in(soa)
@@ -73,7 +73,7 @@ class Made:
 
 
 def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
-    """Return the variables that a template version declares."""
+    """Return the template version's declared variables."""
     return tuple(map(Variable.from_json, version.variables))
 
 
@@ -92,7 +92,7 @@ def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: s
 
 
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
-    """Return the RRsets of the text with these values. Each fault has its place in the text, or its variable."""
+    """Return the text's RRsets with these values. Each fault has its position in the text, or its variable."""
     try:
         expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
     except BadText as exc:
@@ -146,7 +146,7 @@ def _fault_at_place(fault: SourceFault, expanded: Expanded) -> Fault:
 def _directives(expanded: Expanded) -> tuple[Fault, ...]:
     """Return a fault for each line with a forbidden directive.
 
-    Such directives would read other files or make any number of records.
+    Such directives can read other files or create any number of records.
     """
     found = []
     for number, line in enumerate(expanded.text.split("\n"), 1):

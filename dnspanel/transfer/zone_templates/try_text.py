@@ -1,4 +1,4 @@
-"""The check of a template before a zone uses it, with sample values and the kinds that fit its variables. Pure."""
+"""Check a template before its first use, with sample values, and infer the kinds of its variables. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ _ORDER = (VariableKind.TEXT, VariableKind.HOSTNAME, VariableKind.IPV4, VariableK
 
 
 def try_text(text: str, variables: Sequence[Variable]) -> Made:
-    """Return the RRsets of the text with default and sample values.
+    """Return the text's RRsets with default or sample values for the variables.
 
     Undeclared or unused variables are faults. A variable whose kind doesn't fit its record is a fault that names the
     right kind, because the sample value would mean nothing to the author.
@@ -53,9 +53,9 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
 
 
 def infer_kinds(text: str, declared: Mapping[str, Variable]) -> dict[str, VariableKind]:
-    """Return the kind of each variable in the text: the declared kind, or the kind that fits its first line.
+    """Return each variable's kind: the declared kind, or the kind that fits the first line with the variable.
 
-    A variable that fits nowhere is a text. Raise BadText for invalid variables.
+    A variable that doesn't fit any other kind is a text. Raise BadText for invalid variables.
     """
     found = dict(declared)
     used = variables_of(text)
@@ -66,7 +66,7 @@ def infer_kinds(text: str, declared: Mapping[str, Variable]) -> dict[str, Variab
 
 
 def fitting_kind(text: str, name: str, declared: Mapping[str, Variable]) -> VariableKind | None:
-    """Return the first kind that fits the variable's first line, or None. Variables before it in the line matter."""
+    """Return the first kind that fits the variable's first line, or None. Kinds of variables before it matter."""
     line = next((line for line in text.split("\n") if OPEN in line and name in _names_in(line)), "")
     if not line or len(line) > _LONGEST_LINE:
         return None
@@ -87,7 +87,7 @@ def fitting_kind(text: str, name: str, declared: Mapping[str, Variable]) -> Vari
 
 
 def _without_sample(fault: Fault, text: str, declared: Mapping[str, Variable]) -> Fault:
-    """Return the fault with a message about the variable, if a sample value is at fault."""
+    """Return the fault, with a message about the variable if a sample value causes the fault."""
     names = [fault.variable] if fault.variable else _names_in(text.split("\n")[fault.line - 1]) if fault.line else []
     for variable in (declared[name] for name in names if name in declared and not declared[name].default):
         kind = fitting_kind(text, variable.name, declared)

@@ -1,4 +1,4 @@
-"""The use of templates for new zones and in drafts of existing zones, and the links of zones to templates. Verbs."""
+"""Use templates for new zones and in drafts, and link zones to templates. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ MOST_NEW_ZONES = 100  # that one form creates from a template, because each zone
 
 @dataclass(frozen=True, slots=True)
 class Using:
-    """A version of a template with values for its variables."""
+    """A template version with values for its variables."""
 
     template: ZoneTemplate
     version: TemplateVersion
@@ -46,13 +46,13 @@ class Using:
         return self.template.kind == TemplateKind.SNIPPET
 
     def make_content(self, zone_name: str, name: str = "") -> Made:
-        """Return the RRsets for a zone. For a snippet, `name` is a name inside the zone."""
+        """Return the RRsets for a zone. A snippet is placed at `name`, which is inside the zone."""
         return make_version(self.version, self.values, zone=zone_name, name=name)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The changes that a template would make to a zone, compared with the author's draft of the zone.
+    """A template's changes to a zone, compared with the author's draft of the zone.
 
     If the template has faults, `steps` is empty.
     """
@@ -64,8 +64,8 @@ class Proposal:
 def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
     """Return a version of the template, by default the newest, with the values of its variables.
 
-    Values without a variable are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused if a
-    value is too long.
+    Values for unknown variables are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused
+    if a value is too long.
     """
     try:
         version = version_of(template, number)
@@ -85,10 +85,10 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 
 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
-    """Return the template's changes to a zone, and write nothing. For a snippet, `name` is the records' name.
+    """Return the template's changes to a zone without writing them. A snippet's records are at `name`.
 
     The zone is compared as in the author's draft, or as published if `drafted` is False. Raise RightMissing if the
-    author is a token that must not see one of the RRsets.
+    author is a token that isn't allowed to see one of the RRsets.
     """
     made = use.make_content(zone.name, name)
     if made.faults:
@@ -110,7 +110,7 @@ def draft_steps(
     """Add these steps to the author's draft, and return the number of operations.
 
     `keep` links the zone to the template (True), removes the link (False), or only updates an existing link (None).
-    Raise Forbidden for a person who is not allowed to change the zone. Exceptions of `draft.change_rrsets` propagate.
+    Raise Forbidden if the author is not allowed to change the zone. Exceptions of `draft.change_rrsets` propagate.
     """
     access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
@@ -134,8 +134,8 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
 ) -> zone_patches.Outcome:
     """Publish these steps in a separate publication. The steps must have been proposed for the zone's current revision.
 
-    `keep` is as for `draft_steps`, and the link changes in the same transaction. Raise Forbidden for a person who is
-    not allowed to change the zone. Exceptions of `zone_patches.publish_patches` propagate.
+    `keep` is as in `draft_steps`, and the link changes in the same transaction. Raise Forbidden if the author is not
+    allowed to change the zone. Exceptions of `zone_patches.publish_patches` propagate.
     """
     author, now = acting.author, acting.now
     access.require_editor(author, zone)
@@ -177,7 +177,7 @@ def create_zones_from(
     team: Team | None = None,
     server_set: ServerSet | None = None,
 ) -> Publication:
-    """Create zones whose RRsets come from `with_template`. With `keep`, link the zones to the template.
+    """Create zones with the template's RRsets (see `with_template`). `keep` links the zones to the template.
 
     Exceptions of `edit.create_zones` propagate.
     """
@@ -210,7 +210,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """Return the new zone with the template's RRsets, and its faults. They replace any RRsets at the same keys."""
+    """Add the template's RRsets to a new zone, replacing RRsets with the same keys. Return the zone and the faults."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet adds records at a name and can’t create zones.")),)
     made = use.make_content(zone.name)
@@ -219,9 +219,9 @@ def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]
 
 
 def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:
-    """Remove the link between a zone and the template. The records of the zone stay. A second call changes nothing.
+    """Remove the link between a zone and the template. The zone's records stay. A second call changes nothing.
 
-    Raise Forbidden for a person who is not allowed to change the zone.
+    Raise Forbidden if the author is not allowed to change the zone.
     """
     access.require_editor(by, zone)
     with transaction.atomic():
@@ -235,13 +235,13 @@ def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the keys of all RRsets that these templates make, and of the SOA if a template sets names in it."""
+    """Return the keys of all RRsets from these templates, and of the SOA if a template sets names in it."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 
 
 def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: str) -> list[Step]:
-    """Return the steps that make a zone match the template, like `compare`, including the servers in the zone's SOA."""
+    """Like `compare`, return the steps that make a zone match the template, including the servers in the zone's SOA."""
     soa = apex, rdtypes.SOA
     wanted, left = made.over(current, apex), [base.over(current, apex) for base in bases]
     for base in left:
@@ -256,7 +256,7 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
     """Return the RRsets that each linked version, current or earlier, put into a zone. Without a link, return [].
 
-    `make` expands a version. If an old version breaks current rules, none of its RRsets count as the template's.
+    `make` expands a version. If an old version violates current rules, none of its RRsets count as the template's.
     """
     if link is None:
         return []
@@ -303,7 +303,7 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
-    """Return the drafted or published RRsets at these keys. Raise RightMissing if the author must not see a key."""
+    """Return the drafted or published RRsets at these keys. Raise RightMissing if the author can't see one of them."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):

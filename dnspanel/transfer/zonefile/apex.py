@@ -1,4 +1,4 @@
-"""The detection of a file's zone from its source, its SOA, its $ORIGIN or its file name."""
+"""Detect a file's zone from its source, its SOA, its $ORIGIN or its file name."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 
 
 class Found(NamedTuple):
-    """The zone of a file, or "" with the reason and the number (from 0) of the line that should name the zone.
+    """A file's zone, or "" with the reason and the number (from 0) of the line that should name the zone.
 
     `is_dotless` is True if the zone's name in the file lacks the trailing dot. Then other names probably lack the dot,
     too.
@@ -77,7 +77,7 @@ def find(sheet: Sheet, include: Include) -> Found:
 
 
 def _stated_at_once(lines: list[str]) -> str:
-    """Return the zone of a file that begins with `$ORIGIN`, `$TTL` and SOA, as most files do, else ""."""
+    """Return the zone if the file begins with `$ORIGIN`, `$TTL` and SOA, as most files do, otherwise ""."""
     origin = ""
     for line in lines:
         fields = line.split(None, 4)
@@ -96,7 +96,7 @@ def _stated_at_once(lines: list[str]) -> str:
 
 
 def _read_stated(sheet: Sheet, include: Include) -> _Stated:
-    """Return the zone as the file itself names it."""
+    """Return the zone that the file itself names."""
     base = sheet.document.zone or guess(sheet.document.path)
     origin = last = first_origin = ""
     is_dotless = False
@@ -148,7 +148,7 @@ def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not empty, with the lines of an included file in place of its `$INCLUDE`."""
+    """Yield non-empty lines, with an included file's lines in place of its `$INCLUDE`."""
     for line, text in enumerate(sheet.lines):
         if text[:8].upper() == "$INCLUDE" and depth < _MOST_DEPTH:
             fields = text.partition(";")[0].split()
@@ -166,7 +166,7 @@ def _argument_of_origin(text: str) -> str:
 
 
 def _parse_name(word: str, origin: str) -> str:
-    """Return the canonical name, or "" if the word is not a name or is relative without an origin."""
+    """Return the canonical name, or "" if the token is not a name or is relative without an origin."""
     absolute = word.endswith(".") and not word.endswith("\\.")
     if not absolute and not origin:
         return ""
@@ -177,7 +177,7 @@ def _parse_name(word: str, origin: str) -> str:
 
 
 def _propose_soa_line(line: str) -> str:
-    """Return the SOA's line with a trailing dot added to its owner, or "" if the owner is missing, invalid or @."""
+    """Return the SOA line with a trailing dot after its owner, or "" if the owner is missing, invalid or @."""
     owner = _SOA_LINE.match(line)
     if owner is None or not owner[1] or not _parse_name(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
         return ""
@@ -187,8 +187,8 @@ def _propose_soa_line(line: str) -> str:
 def guess(path: str) -> str:
     """Return the zone that a file's name suggests, or "".
 
-    `db.example.test`, `example.test.zone`, `pri.example.test` and `example.test/db` mean `example.test.`, and
-    `db.192.0.2` means `2.0.192.in-addr.arpa.`.
+    `db.example.test`, `example.test.zone`, `pri.example.test` and `example.test/db` suggest `example.test.`, and
+    `db.192.0.2` suggests `2.0.192.in-addr.arpa.`.
     """
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for part in reversed(parts[-2:]):

@@ -1,4 +1,4 @@
-"""The check of zone rules after a zone file is read: a quick scan of all RRsets, then the rules for the suspects.
+"""Check the zone rules after a zone file is read: scan all RRsets quickly, then run the rules on the suspects.
 
 `suspects` finds every RRset that can have an error or a warning from `rules.check_zone`, and takes little time for a
 zone without suspects. `violations` runs the rules on the suspects. A test checks that both functions together find
@@ -51,9 +51,9 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 
 
 class Suspects:
-    """The record keys of RRsets to check with the rules: `grave` can be errors, and `slight` can only be warnings.
+    """The record keys of RRsets to check with the rules: `grave` for possible errors, `slight` for possible warnings.
 
-    `aliases` has CNAMEs to names that `_suspect_by_type` returned, and CNAMEs that a DNAME can send in circles.
+    `aliases` has CNAMEs to names that `_suspect_by_type` returned, and CNAMEs that a DNAME can turn into loops.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Suspects:
 
 
 def suspects(content: Content, ordered: list[bytes]) -> Suspects:
-    """Return every RRset that can break a rule. `ordered` are the sorted record keys."""
+    """Return all RRsets that can violate a rule. `ordered` are the sorted record keys."""
     found = Suspects()
     misplaced, has_cuts = _suspect_by_type(content, ordered, found)
     odd_hosts = [key for key in ordered if key.endswith(_HOST_ENDS) and _ODD_LABEL.search(key, 0, len(key) - 3)]
@@ -80,9 +80,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 
 
 def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
-    """Add doubtful RRsets of the types that have their own rules to the suspects.
+    """Add doubtful RRsets whose types have specific rules to the suspects.
 
-    Return the names of services that clients would not find, and True if there are delegations or DNAMEs.
+    Return the names of services that clients can't find, and True if there are delegations or DNAMEs.
     """
     sets, stops = content.sets, _STOPS
     has_cuts = False
@@ -205,7 +205,7 @@ def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
 
 
 def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Add records below delegations and DNAMEs, delegations without glue, and misplaced DS to the suspects."""
+    """Add records below delegations and DNAMEs, delegations without glue, and misplaced DS records to the suspects."""
     sets = content.sets
     dname = APEX if APEX + _TAIL_DNAME in sets else b""
     cut, glue = b"", frozenset[str]()
@@ -231,7 +231,7 @@ def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 
 def _has_glue(content: Content, servers: ReadyRRset) -> bool:
-    """Return True if every server below the delegation has an address. Return False for a wildcard delegation."""
+    """Return True if every name server below the delegation has an address. Return False for a wildcard delegation."""
     for target in map(str.lower, servers.texts):
         if target == servers.name or target.endswith("." + servers.name):
             key = relative_key(target, content.zone)
@@ -241,7 +241,7 @@ def _has_glue(content: Content, servers: ReadyRRset) -> bool:
 
 
 def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Add RRsets to the suspects if a target in the zone does not exist, has no address, or leads in a circle."""
+    """Add RRsets to the suspects if a target in the zone is missing, doubled, in a loop or without an address."""
     sets = content.sets
     doubled = content.zone_key
     suspicious = {
@@ -266,7 +266,7 @@ def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) ->
 
 
 def below(ordered: list[bytes], key: bytes) -> Iterator[bytes]:
-    """Yield the record keys of a name and of the names below it. They all begin with `key`."""
+    """Yield the record keys of a name and of all names below it. These keys begin with `key`."""
     for record in islice(ordered, bisect_left(ordered, key), None):
         if not record.startswith(key):
             return
@@ -279,7 +279,10 @@ def _exists(key: bytes, ordered: list[bytes]) -> bool:
 
 
 def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
-    """Return True if the CNAME chain from this key never ends. Results for the keys on the way are added to `known`."""
+    """Return True if the CNAME chain from this key is a loop or leads to one.
+
+    The result is added to `known` for every key in the chain.
+    """
     passed: dict[bytes, bool] = {}
     found = False
     while key not in known:
@@ -298,7 +301,7 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
 def violations(
     content: Content, ordered: list[bytes], found: Suspects, unanswered: Mapping[int, str]
 ) -> Iterator[Violation]:
-    """Yield the errors and warnings that the rules find for the suspects. Errors of all suspects come first."""
+    """Yield the suspects' errors, then warnings, found by the rules. Warnings cover at most _MOST_SLIGHT suspects."""
     if not found.grave and not found.slight:
         return
     told: set[Violation] = set()
@@ -318,9 +321,9 @@ def _ask(
     unanswered: Mapping[int, str],
     aliases: Mapping[Key, RRset],
 ) -> list[Violation]:
-    """Return the violations of these RRsets and of the other RRsets at their names.
+    """Return the violations of these RRsets and of other RRsets at the same names.
 
-    All RRsets of a name matter, because a record at the same name as a CNAME breaks a rule.
+    All RRsets at a name matter, because a record at the same name as a CNAME violates a rule.
     """
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)

@@ -1,11 +1,10 @@
-"""The fast path of the zone-file parser: plain lines of common types, in a few microseconds each.
+"""The fast path of the zone-file parser, for plain lines of common types, in a few microseconds each.
 
 A line is plain if it is `[owner] [ttl] [IN] TYPE rdata` in printable ASCII, without parentheses, escapes and comments.
-`Reader.read_slowly` reads all remaining lines, including faulty ones. A test checks that both paths give the same
-results.
+`Reader.read_slowly` reads all other lines, including faulty ones. A test checks that both paths give the same results.
 
-Repeated owner labels, TTLs and rdata are computed once per process. The results are in dicts that compute missing
-values with `__missing__` and that are emptied when they grow too large.
+Repeated owner labels, TTLs and rdata are parsed once per process. The results are in dicts that compute missing values
+with `__missing__` and that are emptied when they grow too large.
 """
 
 import re
@@ -21,10 +20,10 @@ from replication.dns import names
 
 
 class FastReader:
-    """A reader for plain lines, which tracks the current origin, last owner and TTLs.
+    """Reader for plain lines, which tracks the current origin, last owner and TTLs.
 
     `suffix` is the origin relative to the zone (`.sub`), "" at the zone's apex, and None if names need the slow path.
-    With `is_dotless`, names that end in the zone's name are absolute without a trailing dot.
+    `is_dotless` means that names ending in the zone's name are absolute even without a trailing dot.
     """
 
     def __init__(self, zone: str, *, is_dotless: bool = False) -> None:
@@ -42,7 +41,7 @@ class FastReader:
         self.last_ttl: int | None = None
 
     def read_slowly(self, place: int, line: str) -> int:
-        """Read the entry that begins at this line. Return the number of additional lines that the entry has."""
+        """Read the entry that begins at this line. Return the number of the entry's additional lines."""
         raise NotImplementedError
 
     def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:  # noqa: C901
@@ -137,13 +136,13 @@ class FastReader:
         raise KeyError(owner)
 
     def _below_origin(self, word: str) -> str:
-        """Return a word below the origin as a name relative to the zone. Raise KeyError if it needs the slow path."""
+        """Return a name below the origin, relative to the zone. Raise KeyError if the name needs the slow path."""
         if not self.suffix:
             raise KeyError(word)
         return self.suffix[1:] if word == "@" else word + self.suffix
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """Return a name in rdata, its wire form, and its relative key, which is b"" for a name outside the zone."""
+        """Parse a name in rdata. Return the name, its wire form, and its relative key (b"" outside the zone)."""
         try:
             if word[-1] != ".":
                 relative = word if self.suffix == "" else self._below_origin(word)
@@ -171,7 +170,7 @@ class FastReader:
 def _head(
     line: str, last_owner: str, default_ttl: int | None, last_ttl: int | None
 ) -> tuple[str, int, int | None, str, str]:
-    """Return (owner, TTL, TTL for the following lines, type, rdata) of a plain line.
+    """Split a plain line into (owner, TTL, TTL for the following lines, type, rdata).
 
     The fields can be in any allowed order. Raise KeyError if the line needs the slow path.
     """

@@ -1,4 +1,4 @@
-"""The conversion of plain rdata of common types to canonical text and wire form.
+"""Convert plain rdata of common types to canonical text and wire form.
 
 Each conversion returns both forms, or raises KeyError for rdata that needs the slow path.
 """
@@ -18,12 +18,12 @@ _LONGEST_TEXT = 4_000
 
 
 class PlainReader(Protocol):
-    """The interface of the zone file's reader that conversions use."""
+    """The part of the zone-file reader's interface that conversions use."""
 
     content: Content
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """Return a name in rdata, its wire form, and its relative key, which is b"" for a name outside the zone."""
+        """Parse a name in rdata. Return the name, its wire form, and its relative key (b"" outside the zone)."""
 
 
 def _keep(cache: dict[str, Pair], value: str, pair: Pair) -> Pair:

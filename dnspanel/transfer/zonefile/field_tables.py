@@ -1,4 +1,4 @@
-"""The parsers of fields in plain lines, which parse each different text only once per process. Pure."""
+"""Parse fields in plain lines, each different text only once per process. Pure."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ LONGEST_ZONE, LONGEST_LABELS = 120, 120
 
 
 class Table(dict[str, V], Generic[V]):
-    """A dict that computes missing values, and raises KeyError for words that are not plain."""
+    """A dict that computes missing values, and raises KeyError for text that isn't plain."""
 
     def __init__(self, make: Callable[[str], V]) -> None:
         self._make = make
@@ -40,7 +40,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(word: str) -> int | None:
-    """Return a TTL such as `300`, `1h30m` or `2W` in seconds, or None if the word is not a TTL.
+    """Parse a TTL such as `300`, `1h30m` or `2W` into seconds. Return None if the token is not a TTL.
 
     The result can be out of range.
     """
@@ -70,7 +70,7 @@ def _labels(word: str) -> tuple[str, bytes, bytes]:
 
 
 def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
-    """Return the same values as `_labels` for a name in rdata. Capitals are kept, except in the key."""
+    """Parse a name in rdata like `_labels`, but preserve capitals, except in the key."""
     below, key, wire = _labels(word)
     if below in ("", word + "."):
         return below, key, wire
@@ -94,7 +94,7 @@ def _u16(word: str) -> Pair:
 
 
 def _timers(fields: str) -> Pair:
-    """Return the four times at the end of a SOA, as text and in wire form."""
+    """Return an SOA's last four fields (its times), as text and in wire form."""
     times = [ttl_of(word) for word in fields.split(" ")]
     return " ".join(map(str, times)), b"".join([time.to_bytes(4, "big") for time in times])
 

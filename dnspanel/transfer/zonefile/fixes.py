@@ -1,4 +1,4 @@
-"""The faults of unreadable entries: the faulty token, a reason for people, and the line that was probably meant.
+"""Describe faults of unreadable entries: the faulty token, a reason for the user, and the line probably intended.
 
 A fix is only offered for an entry of one line, and only if the parser can read the fixed line.
 """
@@ -31,7 +31,7 @@ Line = str | None
 
 
 def replace_token(line: Line, token: Token, text: str) -> str:
-    """Return the line with a token replaced by another text, or "" if the entry has several lines."""
+    """Return the line with other text in place of the token, or "" if the entry has several lines."""
     return "" if line is None else line[: token.column - 1] + text + line[token.end - 1 :]
 
 
@@ -82,9 +82,9 @@ def unknown_type(
 
 
 def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
-    """Return the type that was probably meant and can read the value, or "" if no type or more than one fits.
+    """Return the type that was probably intended and can read the value, or "" unless exactly one type fits.
 
-    If the word is another provider's name for a type, only that type is considered: ANAME is similar to DNAME, which
+    If the token is another provider's name for a type, only that type is considered: ANAME is similar to DNAME, which
     would redirect all names below its owner.
     """
     word, value = tokens[at].text.upper(), join_tokens(tokens[at + 1 :])
@@ -102,7 +102,7 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
 
 
 def missing_type(tokens: list[Token], line: Line) -> Unreadable:
-    """Return the fault for an entry that has no type."""
+    """Return the fault for an entry without a type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
     reason = gettext("record type missing, for example: www 300 A 192.0.2.1")
@@ -122,7 +122,7 @@ def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
 
 
 def target_fix(line: str, token: Token) -> str:
-    """Return the line that was probably meant for a target outside the zone, or ""."""
+    """Return the line that was probably intended for a URL, or a name with an @ or without its trailing dot, or ""."""
     if match := _URL.fullmatch(token.text):
         return replace_token(line, token, match[1].rstrip(".") + ".")
     if "@" in token.text:
@@ -133,7 +133,7 @@ def target_fix(line: str, token: Token) -> str:
 
 
 def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
-    """Return the line that was probably meant for a name with an @ inside, or "".
+    """Return the line that was probably intended for a name with an @ inside, or "".
 
     People write @ as a label when they mean the zone, but relative names are below the zone anyway.
     """
@@ -147,7 +147,7 @@ def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
 
 
 def soa_name_fix(line: Line, token: Token, zone: str, *, is_mailbox: bool) -> str:
-    """Return the line that was probably meant for a primary or mailbox of a SOA, or "" if that is not clear."""
+    """Return the line that was probably intended for an SOA's primary or mailbox, or "" if that is unclear."""
     url = _URL.fullmatch(token.text)
     text = url[1] if url else token.text
     if "@" in text and is_mailbox:
@@ -176,7 +176,7 @@ def _is_type(text: str) -> bool:
 
 
 def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
-    """Return the fault for rdata that is not valid for its type.
+    """Return the fault for rdata that is invalid for its type.
 
     The rdata begins at token `at`, and the token before it is the type.
     """
@@ -237,7 +237,7 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
 def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Iterator[Guess]:
     """Yield fixed lines for a faulty address.
 
-    It can be an address of the other family, have a port, a prefix length or a comma, or be a host name.
+    It can be of the other family, have a port, a prefix length, a comma or leading zeros, or be a URL or a host name.
     """
     url = _URL.fullmatch(value.text)
     bare = (url[1] if url else value.text).strip(",").strip("[]").partition("/")[0]

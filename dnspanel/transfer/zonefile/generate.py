@@ -1,4 +1,4 @@
-"""The reader of `$GENERATE range owner [ttl] [class] type rdata`, which works as in BIND."""
+"""Read `$GENERATE range owner [ttl] [class] type rdata`, which works as in BIND."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _MODIFIERS = re.compile(r"(-?[0-9]{1,10})(?:,([0-9]{1,3})(?:,([doxXnN]))?)?", re
 
 
 def numbers(token: Token) -> range:
-    """Return the numbers of a range such as `1-10` or `0-100/5`. Raise Unreadable if the range is invalid."""
+    """Parse a range such as `1-10` or `0-100/5`. Raise Unreadable if the range is invalid."""
     match = _RANGE.fullmatch(token.text)
     start, stop, step = (int(match[1]), int(match[2]), int(match[3] or 1)) if match else (1, 0, 1)
     if start > stop or step == 0 or max(stop, step) > _LARGEST:
@@ -26,7 +26,7 @@ def numbers(token: Token) -> range:
 
 
 def template(tokens: list[Token]) -> str:
-    """Return the rdata, in which `$` is still a placeholder. A single quoted string loses its quotes, as in BIND."""
+    """Return the rdata, with `$` still in it as a placeholder. As in BIND, a single quoted string loses its quotes."""
     if len(tokens) == 1 and tokens[0].quoted:
         return tokens[0].text.replace('\\"', '"')
     return join_tokens(tokens)
@@ -40,7 +40,7 @@ def expand(text: str, numbers: range, token: Token) -> Iterator[str]:
 
 
 def _pieces(text: str, token: Token) -> Iterator[str | tuple[int, int, str]]:
-    """Yield literal text, or (offset, width, base) for each `$`. Raise Unreadable for unknown modifiers."""
+    """Yield literal text, and (offset, width, base) for each `$`. Raise Unreadable for unknown modifiers."""
     end = 0
     for match in _PLACE.finditer(text):
         yield text[end : match.start()]
@@ -77,7 +77,7 @@ def _number(number: int, offset: int, width: int, base: str, token: Token) -> st
 
 
 def _nibbles(value: int, width: int, base: str) -> str:
-    """Return hexadecimal digits separated by dots, the last digit first. The width includes the dots."""
+    """Format a number as hexadecimal digits separated by dots, last digit first. The width includes the dots."""
     found = ""
     while True:
         found += format(value & 15, "x" if base == "n" else "X")

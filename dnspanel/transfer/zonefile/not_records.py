@@ -1,4 +1,4 @@
-"""The recognition of lines in zone files that are not records, such as providers' aliases and redirects. Pure.
+"""Recognize lines in zone files that are not records, such as providers' aliases and redirects. Pure.
 
 Providers store some data with a zone that only their own servers know. Their exporters write such data in the form of
 records: cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes WINS
@@ -37,8 +37,8 @@ _CLASSES_OF_MESSAGES = frozenset(("ANY", "CLASS255", "NONE", "CLASS254"))
 def fault_of_line(tokens: list[Token], at: int, line: str | None, unanswered: Collection[int]) -> Unreadable | None:
     """Return the fault for a line that is not a record, or None for other lines.
 
-    `tokens[at]` is the first word after the owner, the TTL and the class IN. `unanswered` are types that not every node
-    supports.
+    `tokens[at]` is the first token after the owner, the TTL and the class IN. `unanswered` are types that not every
+    node supports.
     """
     token = tokens[at]
     word = token.text.upper()
@@ -65,9 +65,9 @@ def _left_out(token: Token, what: str, fix: str) -> Unreadable:
 
 
 def _as_alias(tokens: list[Token], at: int, line: str) -> str:
-    """Return the line as an ALIAS with the same target, or "" if the target is not a name.
+    """Rewrite the line as an ALIAS with the same target. Return "" if the target is not a name.
 
-    After the word ALIAS, cli53 writes the type and the target, and Azure writes the type and a resource's path.
+    After the token ALIAS, cli53 writes the type and the target, and Azure writes the type and a resource's path.
     """
     if at + 3 >= len(tokens):
         return ""

@@ -1,11 +1,11 @@
-"""The only parser of zone files. Every source of an import provides zone-file text for it (RFC 1035 5).
+"""The only parser of zone files. Every import source provides zone-file text for it (RFC 1035 5).
 
     document ─► Sheet ─► zone's name ─► Reader ─► Content ─► options ─► rules ─► ParsedZone
                 lines       apex        (fast and slow path)            check_zone
 
-If a zone file can be read in several ways, the parser reads it like `named-checkzone`; tests/oracle/test_zonefiles.py
-lists the exceptions. Records outside the zone and records of DNSSEC's own types are left out with a warning. An RRset
-whose records have different TTLs gets the first record's TTL.
+If a zone file is ambiguous, the parser reads it like `named-checkzone`; tests/oracle/test_zonefiles.py lists the
+exceptions. Records outside the zone and records of DNSSEC's own types are left out with a warning. If an RRset's
+records have different TTLs, the RRset gets the first record's TTL.
 """
 
 from collections.abc import Callable, Mapping
@@ -47,10 +47,10 @@ def read_zone(  # noqa: PLR0913  # a document, and what is known about its zone
     first_serial: Serial = ONE,
     ours: Servers | None = None,
 ) -> ParsedZone:
-    """Return the zone in a document, with all its faults. No content of a document raises an error.
+    """Parse a document into a zone, with all its faults. Invalid content never raises an error.
 
     `include` returns another file of the upload by its path in a `$INCLUDE`. `unanswered` maps types that not every
-    node supports to the reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors. A SOA that the
+    node supports to the reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors. An SOA that the
     panel creates gets the serial `first_serial`. `ours` are the name servers for the option value `ours`, by default
     those in the settings.
     """
@@ -118,7 +118,7 @@ def _serial(content: Content) -> int:
 
 
 def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
-    """Add or replace SOA and NS with ours, as the options ask. Return the types that were missing and were created."""
+    """Add or replace SOA and NS according to the options. Return the missing types that were created."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
         made.add(rdtypes.SOA)
@@ -132,7 +132,7 @@ def _complete(content: Content, options: Options, first_serial: Serial, ours: Se
 
 
 def _finish(reader: Reader, options: Options) -> list[bytes]:
-    """Check the content, set the TTLs that the options ask for, and return the sorted record keys."""
+    """Set the TTLs according to the options, check the content, and return the sorted record keys."""
     content = reader.content
     ordered = content.finish()
     if options.ttl is not None or options.ttl_least is not None or options.ttl_most is not None:
@@ -154,7 +154,7 @@ def _take_our_nameservers(content: Content, ours: Servers | None) -> None:
 
 
 def _replace(content: Content, record: bytes, rrset: RRset) -> None:
-    """Replace an RRset at the apex, and keep its place in the file."""
+    """Replace an RRset at the apex, and keep its position in the file."""
     place = content.places.get(record, 0)
     content.remove(record)
     for text in rrset.rdata:

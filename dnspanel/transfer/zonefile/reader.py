@@ -1,4 +1,4 @@
-"""The reader of a zone file's entries: single lines, several lines, included files or `$GENERATE`."""
+"""Read a zone file's entries: single lines, several lines, included files or `$GENERATE`."""
 
 import difflib
 import re
@@ -36,11 +36,11 @@ _SOA = re.compile(r"\sSOA\s", re.IGNORECASE)
 
 
 class _NotSimple(Exception):
-    """The error raised for an entry that the fast path cannot read."""
+    """Raised for an entry that the fast path cannot read."""
 
 
 class _MadeWrong(Exception):
-    """A line that a `$GENERATE` made cannot be read."""
+    """Raised for an unreadable line from a `$GENERATE`."""
 
     def __init__(self, line: str, fault: Unreadable) -> None:
         super().__init__(line)
@@ -49,7 +49,7 @@ class _MadeWrong(Exception):
 
 
 class Lines(Enum):
-    """The kind of the lines being read: lines of a file, a simplified entry, or lines that a `$GENERATE` made."""
+    """The kind of the current lines: lines of a file, a simplified entry, or lines from a `$GENERATE`."""
 
     OF_FILE = 1
     SIMPLE = 2
@@ -60,7 +60,7 @@ _NO_SHEET = Sheet(Document("", b""), 0)
 
 
 class Reader(RecordReader):
-    """A reader for all files of one zone."""
+    """Reader for all files of one zone."""
 
     def __init__(
         self,
@@ -99,9 +99,9 @@ class Reader(RecordReader):
     # Entries
 
     def read_slowly(self, place: int, line: str) -> int:
-        """Read the entry that begins at this place of the current file.
+        """Read the entry that begins at this place in the current file.
 
-        Return the number of additional lines that the entry has. Raise _NotSimple if only the fast path is allowed.
+        Return the number of the entry's additional lines. Raise _NotSimple if only the fast path is allowed.
         """
         if self._lines_of is Lines.OF_FILE:
             return self._read_of_file(place, line)
@@ -135,7 +135,7 @@ class Reader(RecordReader):
         return more
 
     def _read_disabled(self, place: int, line: str) -> None:
-        """Read a record that is not served.
+        """Read a disabled record.
 
         The line is a comment for later lines, which do not take their owner or TTL from it.
         """
@@ -157,7 +157,7 @@ class Reader(RecordReader):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
 
     def _read_made(self, place: int, line: str) -> None:
-        """Read a line that a `$GENERATE` made. Raise _MadeWrong if the line is faulty."""
+        """Read a line from a `$GENERATE`. Raise _MadeWrong if the line is faulty."""
         try:
             self._read_entry(place, [line])
         except Unreadable as fault:
@@ -171,7 +171,7 @@ class Reader(RecordReader):
             self._lines_of = before
 
     def _read_simply(self, place: int, block: list[str]) -> bool:
-        """Read an entry that is plain except for a comment or parentheses. Return False for any other entry."""
+        """Read an entry with a comment or parentheses that is otherwise plain. Return False for any other entry."""
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
@@ -254,7 +254,7 @@ class Reader(RecordReader):
         self.set_origin(name or self.name_of(token, line))
 
     def _report_dotless(self, place: int, token: Token, line: str | None) -> None:
-        """Warn, only once, that the file names its zone without the trailing dot."""
+        """Warn, only once, that the zone's name in the file lacks the trailing dot."""
         if self._dotless_reported:
             return
         self._dotless_reported = True

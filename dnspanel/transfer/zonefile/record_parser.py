@@ -1,4 +1,4 @@
-"""The slow path of the zone-file parser, which reads records of every type from tokens and reports faults."""
+"""The slow path of the zone-file parser, which reads records of any type from tokens and reports faults."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,12 +45,12 @@ _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 
 class Enough(Exception):
-    """The error raised at the limit of errors. The rest of the zone is not read."""
+    """Raised at the limit of errors. The rest of the zone is not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The part of an entry before the rdata. `owner` is absolute, and `at` is the index of the first rdata token."""
+    """An entry's fields before the rdata. `owner` is absolute, and `at` is the index of the first rdata token."""
 
     owner: str
     ttl: int | None
@@ -60,7 +60,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The settings for reading a zone file: comments, LUA records, signatures, and unsupported types.
+    """Settings for reading a zone file: comments, LUA records, signatures, and unsupported types.
 
     `unanswered` maps types that not every node supports to the reason. RRsets of these types are errors.
     """
@@ -72,7 +72,7 @@ class Scope:
 
 
 class RecordReader(FastReader):
-    """A reader of records from tokens, which collects records in `content` and faults in `faults`."""
+    """Reader that parses records from tokens and collects them in `content`, and faults in `faults`."""
 
     def __init__(self, zone: str, scope: Scope, *, is_dotless: bool = False) -> None:
         super().__init__(zone, is_dotless=is_dotless)
@@ -89,7 +89,7 @@ class RecordReader(FastReader):
     # Faults
 
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
-        """Store a fault for the entry at a place (None: for the zone). Raise Enough at the limit of errors."""
+        """Store a fault for the entry at a place, or for the zone (None). Raise Enough at the limit of errors."""
         if place is None:
             path = self.sheets[0].document.path
             self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
@@ -156,7 +156,7 @@ class RecordReader(FastReader):
         raise missing_type(tokens, line)
 
     def _type_number(self, tokens: list[Token], at: int, line: str | None, *, blank: bool) -> int:
-        """Return the record type that the token at `at` names. Raise Unreadable if a zone cannot have this type."""
+        """Return the record type in the token at `at`. Raise Unreadable if a zone cannot have this type."""
         token = tokens[at]
         try:
             number = rdata.type_from_text(token.text)
@@ -177,13 +177,13 @@ class RecordReader(FastReader):
             raise bad_owner(token, exc, line) from exc
 
     def name_without_dot(self, token: Token) -> str:
-        """Return the word as an absolute name if the file omits trailing dots and the name is in the zone, else ""."""
+        """Return the token as an absolute name if the file omits trailing dots and the name is in the zone, else ""."""
         if not self.is_dotless or token.quoted or token.text == "@" or token.text.endswith("."):
             return ""
         return self.absolute_within(token.text)
 
     def absolute_within(self, word: str) -> str:
-        """Return a word as an absolute name, or "" if that name is not in the zone."""
+        """Return the text as an absolute name, or "" if that name is not in the zone."""
         try:
             name = names.parse(word + ".")
         except BadName:
@@ -223,7 +223,7 @@ class RecordReader(FastReader):
         self._note_doubts(record, head, text, disabled=disabled)
 
     def _note_doubts(self, record: bytes, head: Head, text: str, *, disabled: bool) -> None:
-        """Mark the record's RRset if the rules have to check it when the zone is complete."""
+        """Mark the record's RRset if the rules must check it after the whole zone is read."""
         is_special = head.type in _SPECIAL or kind_of(head.type, text) is not None
         if is_special or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)
@@ -240,7 +240,7 @@ class RecordReader(FastReader):
         return is_of_signers(head.type, head.owner, self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
-        """Return True for a record of an NSEC or NSEC3 chain, and store it for the comparison with PowerDNS's chain."""
+        """Return True for an NSEC or NSEC3 chain record, and store it for the comparison with PowerDNS's chain."""
         if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             return False
         words = [token.text for token in tokens[head.at :]]
@@ -279,9 +279,9 @@ class RecordReader(FastReader):
             raise bad_rdata(head.type, tokens, head.at, self.origin, line, exc) from exc
 
     def _ttl(self, place: int, head: Head, text: str) -> int:
-        """Return the TTL of a record that states none: $TTL (RFC 2308 4) or the previous record's (RFC 1035 5.1).
+        """Return the TTL for a record without one: $TTL (RFC 2308 4) or the previous record's (RFC 1035 5.1).
 
-        With neither, warn and use the SOA's minimum for a SOA, or raise Unreadable for any other record.
+        Without both, warn and use the SOA's minimum for an SOA, or raise Unreadable for any other record.
         """
         if self.default_ttl is not None:
             return self.default_ttl
@@ -306,7 +306,7 @@ class RecordReader(FastReader):
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
-    """Return True for RRsets that only signers create, and those that nodes compute from a zone's keys.
+    """Return True for RRsets that only signers create, or that nodes compute from a zone's keys.
 
     Such RRsets are not read from files.
     """
@@ -314,9 +314,9 @@ def is_of_signers(type: int, owner: str, zone: str) -> bool:
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
-    """Return the words of rdata that is written in the form of RFC 3597.
+    """Convert rdata in the generic form of RFC 3597 to a list of fields.
 
-    Return no words for invalid rdata, because such a record is left out anyway.
+    Return an empty list for invalid rdata, because such a record is left out anyway.
     """
     try:
         return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()

@@ -1,4 +1,4 @@
-"""The faults and notes about a zone as a whole: data that was left out or changed, and broken rules."""
+"""Report faults and notes about a zone as a whole: data that was left out or changed, and violated rules."""
 
 from bisect import bisect_left
 from itertools import islice
@@ -25,7 +25,7 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 
 
 def text_of_unsigned() -> str:
-    """Return the text that warns people that a zone signed elsewhere becomes unsigned."""
+    """Return the warning that a zone signed elsewhere becomes unsigned."""
     return gettext(
         "The zone will be served unsigned. If the parent has a DS record, remove it first and wait until "
         "its TTL has passed. Otherwise validating resolvers won’t be able to resolve the zone."
@@ -88,12 +88,12 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """Return True if the line is a SOA record. A zone transfer begins and ends with the same SOA."""
+    """Return True if the line is an SOA record. A zone transfer begins and ends with the same SOA."""
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 
 def report_violations(reader: Reader, ordered: list[bytes]) -> None:
-    """Report the rules that the zone breaks, each at the line of a record that is at fault."""
+    """Report the rules that the zone violates, each at the line of a faulty record."""
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
@@ -174,7 +174,7 @@ def _place_of(reader: Reader, violation: Violation) -> int | None:
 
 
 def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unreadable:
-    """Return the violation as a fault, with the column of the word at fault and the line that was probably meant."""
+    """Return the violation as a fault, with the column of the faulty token and the line that was probably intended."""
     column, fix = 1, ""
     tokens = [] if place is None else _tokens(reader, place)
     if place is not None and tokens:
@@ -197,7 +197,7 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
 
 
 def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tuple[Token, str]:
-    """Return the primary (`field` 0) or mailbox (1) in a SOA's line, and the line that was probably meant, or ""."""
+    """Return an SOA line's primary (`field` 0) or mailbox (1), and the line that was probably intended, or ""."""
     at = next((at for at, token in enumerate(tokens) if token.text.upper() == "SOA"), len(tokens)) + 1 + field
     if at >= len(tokens):
         return tokens[0], ""
@@ -208,7 +208,7 @@ def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tup
 
 
 def _server_with_address(reader: Reader, address: str) -> str:
-    """Return the zone's name server with this address in the zone, or ""."""
+    """Return the zone's name server that has this address in the zone, or ""."""
     sets = reader.content.sets
     servers = sets[check_zone.APEX_NS].texts if check_zone.APEX_NS in sets else ()
     for server in map(str.lower, servers):
@@ -220,7 +220,7 @@ def _server_with_address(reader: Reader, address: str) -> str:
 
 
 def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> tuple[Token, str]:
-    """Return the word with an @ inside (else the first word), and the line that was probably meant, or ""."""
+    """Return the token with an @ inside (else the first token), and the line that was probably intended, or ""."""
     is_owner = violation.name in violation.message
     of_record = tokens[:1] if is_owner else tokens[1:]
     inside = (token for token in of_record if not token.quoted and "@" in token.text and token.text != "@")
@@ -231,7 +231,7 @@ def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> 
 
 
 def _tokens(reader: Reader, place: int) -> list[Token]:
-    """Return the tokens of the line at a place. Return no tokens if the line is only part of an entry."""
+    """Return the tokens of the line at a place, or no tokens if the line is only part of an entry."""
     try:
         return read_entry([reader.line_at(place)]).tokens
     except Unreadable:

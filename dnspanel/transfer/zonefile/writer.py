@@ -1,4 +1,4 @@
-"""The writer of a zone's text, record by record, for sources that are not zone files. The parser reads this text.
+"""Write a zone's text record by record, for sources that are not zone files. The parser reads this text.
 
 Each record is a line `name. ttl IN TYPE rdata`. A disabled record is a line `;!disabled name. ttl IN TYPE rdata`. An
 RRset's comment is at the end of its first line.
@@ -14,7 +14,7 @@ _CHUNK_LINES = 4096
 
 
 class ZoneText:
-    """A collector of one zone's lines. It stops collecting at the size limit, so that memory use is bounded."""
+    """Collector of one zone's lines, which stops at the size limit to limit memory use."""
 
     def __init__(self, zone: str) -> None:
         self.zone = zone
@@ -25,7 +25,7 @@ class ZoneText:
     def add(
         self, name: str, ttl: int | str, type: str, rdata: str, *, disabled: bool = False, comment: str = ""
     ) -> None:
-        """Add one record. `name` and the names in `rdata` must be absolute, and nothing can contain a line break."""
+        """Add one record. `name` and names in `rdata` must be absolute. The arguments must not contain line breaks."""
         self.records += 1
         self._lines.append(
             f"{';!disabled ' if disabled else ''}{name} {ttl} IN {type} {rdata}{' ; ' + comment if comment else ''}\n"
@@ -61,7 +61,7 @@ class ZoneText:
 
 
 def wire_text(type: int, wire: bytes) -> str:
-    """Return rdata as text. Invalid rdata is written as bytes, and the parser then refuses its line."""
+    """Return rdata as text. Invalid rdata is written as bytes, and the parser then rejects its line."""
     try:
         return rdata.from_wire(type, wire)
     except BadRdata:
@@ -69,6 +69,6 @@ def wire_text(type: int, wire: bytes) -> str:
 
 
 def comment_text(comments: list[str]) -> str:
-    """Return all comments of one RRset as one line, without duplicates."""
+    """Join all comments of one RRset in one line, without duplicates."""
     flat = (" ".join(comment.split()) for comment in comments)
     return "; ".join(dict.fromkeys(comment for comment in flat if comment))

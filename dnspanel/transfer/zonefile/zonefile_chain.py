@@ -1,7 +1,7 @@
-"""The comparison of a signed zone's NSEC or NSEC3 chain with the chain that PowerDNS will make. Pure.
+"""Compare a signed zone's NSEC or NSEC3 chain with the chain that PowerDNS will create. Pure.
 
-PowerDNS serves a zone with the signatures of its source, but makes the chain itself from the zone's rows. The
-signatures are only valid for identical records: with the same owner, next name, types and flags.
+PowerDNS serves a zone with the source's signatures, but creates the chain itself from the zone's rows. The signatures
+are only valid for identical records: with the same owner, next name, types and flags.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ _OTHER_NEXT = gettext_noop("the record at {name} has a different next name")
 class SourceLink(NamedTuple):
     """One record of a source's chain: the relative key of the next name, and the listed types.
 
-    `has_capitals` is True if the next name has capitals, which its signature covers. `flags` are the record's NSEC3
+    `has_capitals` is True if the next name has capitals, which the signature covers. `flags` are the record's NSEC3
     flags.
     """
 
@@ -58,7 +58,7 @@ class SourceChain:
     parameters: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, zone: str, owner: str, type: int, words: Sequence[str], origin: str | None) -> None:
-        """Add a record, with its rdata split into words. Invalid records are ignored."""
+        """Add a record, with its rdata split into fields. Ignore invalid records."""
         if type == rdtypes.NSEC3PARAM:
             if len(words) == 4 and words[0] == "1":
                 self.parameters.append((words[2], words[3].lower()))
@@ -78,7 +78,7 @@ class SourceChain:
             return
 
     def candidates(self) -> Iterator[tuple[str, str, bool] | None]:
-        """Yield the chains that the zone can be served with, the most likely first.
+        """Yield the chains that the zone can be served with, most likely first.
 
         An NSEC3 chain is (iterations, salt, opt-out). None means NSEC.
         """
@@ -89,7 +89,7 @@ class SourceChain:
             yield None
 
     def of(self, nsec3: Nsec3 | None) -> dict[bytes, SourceLink]:
-        """Return the records of the chain with these parameters (None: NSEC)."""
+        """Return the records in the chain with these parameters (None: NSEC)."""
         if nsec3 is None:
             return self.nsec
         return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})
@@ -102,11 +102,11 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Return "" if the signatures cover exactly the chain records that PowerDNS will make, and otherwise a reason.
+    """Return "" if the signatures cover exactly the chain records that PowerDNS will create, otherwise the reason.
 
-    The chain records are NSEC or NSEC3. PowerDNS makes the chain when it answers, so its databases have no chain
-    records. For such a source, only the names with a signature over a chain record are compared, except names that only
-    chains in `others` have. These are the zone's other chains.
+    The chain records are NSEC or NSEC3. PowerDNS computes the chain when it answers, so its databases have no chain
+    records. For such a source, only names with a signature over a chain record are compared. Names that occur only in
+    `others`, the zone's other chains, are not compared.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _chain_of(zone, rrsets, nsec3)
@@ -138,10 +138,7 @@ def chain_fault(
 
 
 def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
-    """Return the chain that PowerDNS makes from these RRsets, by owner.
-
-    The RRsets must be in the order of their owners.
-    """
+    """Return the chain that PowerDNS creates from these RRsets, by owner. The RRsets must be sorted by owner."""
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:
         if len(rrset.disabled) < len(rrset.texts):
@@ -152,7 +149,7 @@ def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> d
 def _differences(
     zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
 ) -> Iterator[_Difference]:
-    """Yield (rank, owner, function that returns the reason) for each owner at which the two chains differ."""
+    """Yield (rank, owner, function that returns the reason) for each owner where the two chains differ."""
     type = "NSEC" if nsec3 is None else "NSEC3"
     for owner, link in made.items():
         theirs = found.get(owner)
@@ -188,7 +185,7 @@ def _lacks(zone: str, name: bytes, type: str) -> str:
 
 
 def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
-    """Return a hint if opt-out chains differ at empty non-terminals, which few signers hash. Otherwise return ""."""
+    """Return a hint if opt-out chains differ at empty non-terminals, which few signers hash. Otherwise, return ""."""
     if nsec3 is None or not nsec3.opt_out:
         return ""
     if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:
@@ -200,7 +197,7 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
 
 
 def _keys_signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
-    """Return the relative keys with a signature that covers this type."""
+    """Return the relative keys that have a signature over this type."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
 

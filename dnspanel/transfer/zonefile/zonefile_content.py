@@ -1,4 +1,4 @@
-"""The RRsets of a zone file by record key, with the place of each RRset in the file.
+"""Store a zone file's RRsets by record key, with each RRset's place in the file.
 
 A record key is the owner's relative key, a zero byte and the type. Sorted record keys are in the order in which RRsets
 are stored. A *place* is a number that `Sheet` and `Reader` convert to a path and a line.
@@ -22,7 +22,7 @@ _ready = tuple.__new__
 
 
 def type_tail(type: int) -> bytes:
-    """Return the end of a record key, which follows the owner's key."""
+    """Return the part of a record key after the owner's key."""
     return b"\0" + type.to_bytes(2, "big")
 
 
@@ -33,9 +33,9 @@ APEX = b"\0"
 
 
 class Content:
-    """The RRsets of one zone while its file is read.
+    """One zone's RRsets while its file is read.
 
-    `sets` has each RRset with only its first record. The remaining records are in `more`, by wire form, until `finish`.
+    `sets` has each RRset with only its first record. Other records are in `more`, by wire form, until `finish`.
     """
 
     __slots__ = (
@@ -159,7 +159,7 @@ class Content:
         return sorted(sets)
 
     def _unite_capitals(self, key: bytes, known: dict[bytes, tuple[str, int]]) -> None:
-        """Remove records that differ from an earlier one only in capitals of names. DNS treats them as duplicates."""
+        """Remove records that differ from earlier ones only in the case of names. DNS treats them as duplicates."""
         type_ = self.sets[key].type
         if type_ not in rdata.WITH_NAMES:
             return
@@ -179,7 +179,7 @@ class Content:
             off.discard(wire)
 
     def misplaced_notes(self) -> list[int]:
-        """Return the places of notes on RRsets and values that do not exist. Call it after `finish`."""
+        """Return the places of notes on RRsets or values that do not exist. Call it after `finish`."""
         found = []
         for key, (notes, place) in self.notes.items():
             rrset = self.sets.get(key)

@@ -1,7 +1,7 @@
-"""The signatures in a zone file: the check that they belong to the zone, and the search for the chain that they cover.
+"""Check that a zone file's signatures belong to the zone, and find the chain that they cover.
 
 RRSIGs are kept at their owners, and RRSIGs over NSEC3 at the hashed labels. NSEC and NSEC3 records are left out,
-because PowerDNS makes them from the file's parameters. The signatures remain valid for these records.
+because PowerDNS creates them from the file's parameters. The signatures remain valid for these records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,8 +60,8 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
 def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
     """Return the signatures with the parameters of the chain that they cover.
 
-    Report an error unless the chain that PowerDNS makes equals one of the file's chains. NSEC3 with parameters outside
-    the file is not checked.
+    Report an error unless the chain that PowerDNS creates equals one of the file's chains. NSEC3 is not checked if the
+    file has no NSEC3 parameters and no NSEC records.
     """
     fault: Unreadable | None = None
     if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):
@@ -83,7 +83,7 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
 
 
 def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
-    """Return the other NSEC3 chains of the zone that can also be served."""
+    """Return the zone's other NSEC3 chains that can be served."""
     found = []
     for candidate in filter(None, reader.chain.candidates()):
         with suppress(ValueError, DnssecRefused):
@@ -92,7 +92,7 @@ def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
 
 
 def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
-    """Return the parameters of a chain. Raise ValueError or DnssecRefused if the chain cannot be served."""
+    """Return a chain's parameters. Raise ValueError or DnssecRefused if the chain cannot be served."""
     iterations, salt, opt_out = candidate
     found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)
     refuse_nsec3(found)
@@ -100,7 +100,7 @@ def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
 
 
 def _covers_nsec3(rrsets: Sequence[ReadyRRset]) -> bool:
-    """Return True if a signature covers an NSEC3."""
+    """Return True if a signature covers an NSEC3 record."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return any(text.startswith("NSEC3 ") for rrset in signatures for text in rrset.texts)
 
@@ -110,7 +110,7 @@ def _records(reader: Reader) -> list[bytes]:
 
 
 def _texts(reader: Reader, record: bytes) -> Iterator[str]:
-    """Yield the rdata of an RRset while its file is read."""
+    """Yield an RRset's rdata while its file is read."""
     known = reader.content.more.get(record)
     if known is not None:
         yield from (text for text, _ in known.values())
@@ -119,7 +119,7 @@ def _texts(reader: Reader, record: bytes) -> Iterator[str]:
 
 
 def _take_least_ttls(reader: Reader) -> None:
-    """Set the TTL of each owner's RRSIGs to their lowest TTL, because the RRSIGs are one RRset here and in answers.
+    """Set each owner's RRSIGs to the lowest of their TTLs, because they are one RRset here and in answers.
 
     An RRSIG normally has the TTL of the RRset that it covers (RFC 4034 section 3). `SignedTtls` restores that TTL when
     the zone is transferred or exported.

@@ -1,4 +1,4 @@
-"""The tokenizer of zone files, which splits text into lines, entries and tokens with their places (RFC 1035 5.1).
+"""Split zone files into lines, entries and tokens with their places (RFC 1035 5.1).
 
 An *entry* is one directive or record: a line, or several while a parenthesis is open. Tokens keep their escapes. Quoted
 tokens are stored without their quotes.
@@ -53,7 +53,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of an entry, or one quoted string. `line` counts from 0 within the entry, and `column` from 1."""
+    """One unquoted token or quoted string of an entry. `line` counts from 0 within the entry, and `column` from 1."""
 
     text: str
     quoted: bool
@@ -73,7 +73,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One directive or record. `blank` is True if the entry begins with white space and so has the previous owner."""
+    """One directive or record. `blank` is True if the entry begins with white space and has the previous owner."""
 
     blank: bool
     tokens: list[Token]
@@ -83,10 +83,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Sheet:
-    """One file of a zone, as lines. Each file has a different `base`, so that places in different files differ.
+    """One file of a zone, as lines. Each file has a different `base`, so places in different files differ.
 
     A file with a `fault` cannot be read, because it is in UTF-16 or has a line that is too long. Only the beginning of
-    such a file is kept.
+    a line that is too long is kept.
     """
 
     document: Document
@@ -125,7 +125,7 @@ class Sheet:
         return enumerate(self.lines, self.base)
 
     def offset(self, line: int, column: int) -> int:
-        """Return the byte offset in the file of a line (from 0) and column (from 1)."""
+        """Return the byte offset of a line (from 0) and column (from 1) in the file."""
         raw = self.document.text
         start = len(_UTF8_MARK) if raw.startswith(_UTF8_MARK) else 0
         for _, end in zip(range(line), _LINE_ENDS.finditer(raw), strict=False):
@@ -170,7 +170,7 @@ def _first_open(line: str) -> int:
 
 
 def read_entry(lines: list[str]) -> Entry:
-    """Return the entry in these lines, with its tokens. Raise Unreadable if a token is invalid."""
+    """Tokenize the entry in these lines. Raise Unreadable if a token is invalid."""
     tokens: list[Token] = []
     depth, comment = 0, ""
     for number, line in enumerate(lines):
@@ -201,7 +201,7 @@ def read_entry(lines: list[str]) -> Entry:
 
 
 def join_tokens(tokens: list[Token]) -> str:
-    """Return the tokens as one text, with spaces only where the file has spaces: `alpn="h2"` is one word."""
+    """Join the tokens, with spaces only where the file has spaces: `alpn="h2"` is one word."""
     text = ""
     for before, token in zip([None, *tokens], tokens, strict=False):
         apart = before is not None and (before.line != token.line or before.end != token.column)
@@ -220,9 +220,9 @@ def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
 
 
 def printable(text: str) -> str:
-    """Return text that can be stored and displayed.
+    """Replace lone surrogates, which represent bytes that are not UTF-8.
 
-    Lone surrogates, which represent bytes that are not UTF-8, are replaced.
+    The resulting text can be stored and displayed.
     """
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
@@ -237,7 +237,7 @@ _COMMENTED = re.compile(r'((?:[^;"\\]|\\.|"(?:[^"\\]|\\.)*")*);(.*)')
 
 
 def part_comment(line: str) -> tuple[str, str] | None:
-    """Return a line's text before its comment, and the comment. Return None if the line has no comment."""
+    """Split a line into the text before its comment, and the comment. Return None if the line has no comment."""
     match = _COMMENTED.fullmatch(line)
     return None if match is None else (match[1], clean_comment(match[2]))
 
@@ -249,7 +249,7 @@ def comment_of(line: str) -> str:
 
 
 def flatten(lines: list[str]) -> str | None:
-    """Return an entry of several lines as one line without comments.
+    """Join an entry of several lines into one line without comments.
 
     Return None if the entry doesn't have exactly one pair of parentheses.
     """

@@ -1,4 +1,4 @@
-"""Views of the audit log: the list of acts, one act, file exports, and the check of the hash chain."""
+"""Views of the audit log: the list of actions, one action, file exports, and the check of the hash chain."""
 
 import csv
 import json
@@ -64,7 +64,7 @@ CHIPS = (
 
 @dataclass(frozen=True, slots=True)
 class DisplayAct:
-    """An act in the audit log, with its details as (name, text) pairs for display."""
+    """An action in the audit log, with its details as (name, text) pairs for display."""
 
     act: Act
     details: tuple[tuple[str, str], ...]
@@ -72,9 +72,9 @@ class DisplayAct:
 
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
-    """List the acts in the audit log that match the search, newest first.
+    """List the audit log's actions that match the search, newest first.
 
-    People who aren't allowed to read the whole log see only their own acts.
+    Users who aren't allowed to read the whole log see only their own actions.
     """
     actor, search = _reader(request), _search(request)
     with searching_for(search):
@@ -103,7 +103,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
-    """Show one act of the audit log: its author, time, origin and changes, and its link in the hash chain."""
+    """Show one action in the audit log: its author, time, origin and changes, and its link in the hash chain."""
     actor = _reader(request)
     act = act_of(actor, kind=kind, id=id)
     if act is None:
@@ -124,7 +124,7 @@ def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
 
 @require_safe
 def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
-    """Download the acts that match the search as CSV or JSON, newest first, at most MOST_EXPORTED."""
+    """Download the actions that match the search as CSV or JSON, newest first, at most MOST_EXPORTED."""
     if file_format not in _WRITERS:
         raise Http404
     write, content_type = _WRITERS[file_format]
@@ -140,7 +140,7 @@ def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
 
 @require_POST
 def audit_check(request: PanelRequest) -> HttpResponse:
-    """Request a check of the whole hash chain, from its first link."""
+    """Request a check of the whole hash chain."""
     audit_links.ask_for_check(by=request.user, now=timezone.now())
     say_done(request, gettext("Checking the chain. The result will be shown on this page."))
     return redirect("audit-log")
@@ -157,7 +157,7 @@ def _search(request: PanelRequest) -> str:
 
 
 def filters_of(search: str) -> Filters:
-    """Return the filters in a search, such as `who:` and `from:`. Other words match the action, target or reason."""
+    """Parse a search into filters, such as `who:` and `from:`. Other words match the action, target or reason."""
     named: dict[str, str] = {}
     texts = []
     for word in split_search(search.replace("\0", " ")):
@@ -181,7 +181,7 @@ def _cursor(place: Place) -> str:
 
 
 def _details(act: Act) -> tuple[tuple[str, str], ...]:
-    """Return the details of an act as (name, text) pairs, without empty details."""
+    """Return an action's details as (name, text) pairs, without empty details."""
     pairs = ((name.replace("_", " "), _text(value)) for name, value in act.details.items())
     return tuple((name, text) for name, text in pairs if text)
 
@@ -205,7 +205,7 @@ def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
 
 
 def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
-    """Write the acts as one JSON array, one act at a time."""
+    """Write the actions as one JSON array, one action at a time."""
     separator = "[\n"
     for act in acts:
         file.write(separator + json.dumps(document_of(act), ensure_ascii=False, sort_keys=True))

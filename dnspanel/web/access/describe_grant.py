@@ -1,4 +1,4 @@
-"""Descriptions of grants for lists of tokens and grants: the rights, their zones, and their limits."""
+"""Describe grants for lists of tokens and grants: the rights, their zones, and their limits."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """A converter of grants to text, with the names of their zones and teams. Create one for a whole list of grants."""
+    """Converter from grants to text, with the names of their zones and teams. Create one for a whole list of grants."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -70,7 +70,7 @@ class GrantDescriber:
 
 
 def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescriber:
-    """Return a describer for these grants, in at most two queries. It omits names of zones hidden from the person."""
+    """Return a describer for these grants, in at most two queries. It omits zone names that the person can't see."""
     listed = list(grants)
     zone_ids = {pk for grant in listed for pk in grant.zones}
     team_ids = {pk for grant in listed for pk in grant.teams}
@@ -98,7 +98,7 @@ def what_of(rights: Collection[Right]) -> str:
 
 
 def limits_of(grant: Grant) -> str:
-    """Return the names and types that the grant is limited to, as text. Return an empty text if it has no limits."""
+    """Return the names and types that the grant is limited to, as text, or "" without limits."""
     parts = []
     if grant.names:
         parts.append(gettext("names: {names}").format(names=shorten_list(grant.names)))
@@ -110,7 +110,7 @@ def limits_of(grant: Grant) -> str:
 
 
 def shorten_list(texts: Collection[str]) -> str:
-    """Join the first MOST_NAMED texts with commas. If there are more texts, append their number."""
+    """Join the first MOST_NAMED texts with commas, and append the number of remaining texts."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
     names = ", ".join(first)

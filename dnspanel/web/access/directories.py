@@ -29,7 +29,7 @@ from dnspanel.zones.rights import access
 
 
 class DirectoryForm(PanelForm):
-    """The form for a directory: the rights that its groups give, and the people that the directory can manage."""
+    """The form for a directory: the rights that its groups grant, and whether it can take over existing accounts."""
 
     name = text_field(None, verbs.LONGEST_NAME, required=True, autocomplete="off", placeholder="Okta")
     rules = RulesField()
@@ -162,7 +162,7 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
 
 @require_POST
 def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Delete the directory after a confirmation. The accounts of its people remain."""
+    """Delete the directory after a confirmation. The accounts in the directory remain."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(

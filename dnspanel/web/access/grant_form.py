@@ -1,4 +1,4 @@
-"""The form for grants to tokens, people and teams: rights over zones, limited to names and types."""
+"""The form for grants to tokens, users and teams: rights over zones, optionally limited to names and types."""
 
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ LONGEST_LIST = 20_000
 
 
 class GrantForm(AllOrSomeForm):
-    """The form for a grant: rights, zones, tags, teams, names and types. `person` can enter only visible zones."""
+    """The form for a grant: rights, zones, tags, teams, names and types. It accepts only zones visible to `person`."""
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]] = (
         AllOrSome(("zones", "tags", "teams"), default=SOME),
@@ -120,7 +120,7 @@ class GrantForm(AllOrSomeForm):
 
 
 def teams_known_to(person: access.Person) -> list[Team]:
-    """Return the teams that this person can choose: all teams if they have the permission `people`, else their own."""
+    """Return the teams to choose from: all teams if the person has the permission `people`, otherwise their own."""
     teams = Team.objects.order_by("name")
     if can(person, Permission.PEOPLE):
         return list(teams)
@@ -129,7 +129,7 @@ def teams_known_to(person: access.Person) -> list[Team]:
 
 
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
-    """Return the ids of the zones named in a text.
+    """Parse a list of zone names, and return the zones' ids.
 
     Raise ValidationError if a name is invalid, or isn't a zone that the person is allowed to see.
     """

@@ -1,4 +1,4 @@
-"""Text form of group rules, one rule per line, for sign-in providers and directories."""
+"""Convert group rules of sign-in providers and directories to text and back, one rule per line."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 
 class RulesField(forms.CharField):
-    """A field for the rules that turn groups into roles and teams. Its cleaned value is a tuple of `Rule`."""
+    """A field for the rules that map groups to roles and teams. Its cleaned value is a tuple of `Rule`."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,7 +32,7 @@ class RulesField(forms.CharField):
 
 
 def rules_in(text: str) -> tuple[Rule, ...]:
-    """Parse group rules. Team and role names become ids. Raise ValidationError with at most five invalid lines."""
+    """Parse group rules. Team and role names become ids. Raise ValidationError listing at most five invalid lines."""
     teams = {ascii_lower(team.name): team.pk for team in Team.objects.all()}
     own = {ascii_lower(role.name): role.pk for role in OwnRole.objects.all()}
     found, faults = [], []
@@ -53,7 +53,7 @@ def rules_in(text: str) -> tuple[Rule, ...]:
 
 
 def rules_text(rules: Sequence[Rule]) -> str:
-    """Return the rules as editable text. Rules whose team or custom role was deleted are left out."""
+    """Return the rules as editable text. Omit rules whose team or custom role was deleted."""
     ids = {rule.team for rule in rules if rule.team is not None}
     teams = dict(Team.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
     roles = {rule.own_role for rule in rules if rule.own_role is not None}

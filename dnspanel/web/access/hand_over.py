@@ -1,4 +1,4 @@
-"""Views of service accounts, and of the handover of a leaving person's tokens, webhooks, drafts and publish hooks."""
+"""Views of service accounts, and of the handover of tokens, webhooks, drafts and publish hooks when someone leaves."""
 
 from django import forms
 from django.contrib import messages
@@ -53,7 +53,7 @@ def service_account(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Hand over the selected tokens, webhooks, drafts and publish hooks of a person to another account."""
+    """Hand over a person's selected tokens, webhooks, drafts and publish hooks to another account."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     to_id = id_in(request.POST.get("to", ""))

@@ -1,4 +1,4 @@
-"""Views of people, for administrators: the list, invitations, roles, and actions on accounts and their sign-in."""
+"""Views of users, for administrators: the list, invitations, roles, and actions on accounts and their sign-in."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ from dnspanel.zones.rights import access
 
 @require_safe
 def people_list(request: PanelRequest) -> HttpResponse:
-    """List people and show the invitation form."""
+    """List all users and show the invitation form."""
     access.require(request.user, Permission.PEOPLE)
     people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team", "own_role")
     context = {
@@ -111,7 +111,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Close the person's account after a confirmation, or reopen it (`active` is no or yes)."""
+    """Close the person's account after a confirmation, or reopen it without one (`active` is no or yes)."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if request.POST.get("active") == "yes":
@@ -173,7 +173,7 @@ def reset_second_factor(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
-    """End all sessions of the person, after a confirmation."""
+    """End all of the person's sessions, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     question = Question(
@@ -195,7 +195,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Create and show once a link that sets the person's password. First ask for the administrator's own password."""
+    """Create and show once a link that sets the person's password. First, ask for the administrator's own password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])
@@ -261,7 +261,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
 
 
 def _powers(person: User) -> list[str]:
-    """Return descriptions of the permissions of the person's role and, for a custom role, its rights over all zones."""
+    """Return descriptions of the permissions that the person's role grants and, for a custom role, of its rights."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
     listed = [gettext(each.value) for each in Permission if each in permissions]
     if person.own_role is not None:  # the permissions of built-in roles already describe their rights over zones
@@ -297,7 +297,7 @@ def _about_closing(person: User) -> Question:
 
 
 def _answer(request: PanelRequest, *, done: str = "", refusal: str = "") -> HttpResponse:
-    """Redirect to the list of people with a message."""
+    """Redirect to the user list with a message."""
     if done:
         say_done(request, done)
     else:

@@ -1,4 +1,4 @@
-"""The forms for sign-in providers, one for each kind, and for a name to look up on an LDAP server."""
+"""Forms for each kind of sign-in provider, and for a name to look up on an LDAP server."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ def _mono(
     widget: type[forms.Widget] = forms.TextInput,
     **attrs: str,
 ) -> forms.CharField:
-    """Return a form field for a name, an address or a secret. Other keyword arguments are HTML attributes."""
+    """Create a form field for a name, an address or a secret. Other keyword arguments are HTML attributes."""
     return forms.CharField(
         label=label,
         max_length=max_length,
@@ -52,7 +52,7 @@ def _mono(
 
 
 class CommonForm(AllOrSomeForm):
-    """The base class of the forms for sign-in providers, with the fields that every kind of provider has."""
+    """The base class of forms for sign-in providers, with the fields common to all kinds of providers."""
 
     kind: ClassVar[Kind]
     template: ClassVar[str]
@@ -123,7 +123,7 @@ class CommonForm(AllOrSomeForm):
         return {**values, **attributes, **lists}
 
     def save(self, provider: SignInProvider | None, *, by: User, now: datetime) -> SignInProvider:
-        """Create a provider from the form, or change this one. Raise ProviderRefused if the values are invalid."""
+        """Create a provider from the form, or change the given one. Raise ProviderRefused for invalid values."""
         given = self.cleaned_data
         terms = {name: given[name] for name in self.kind.settings if name != "attributes"}
         if self.kind.attributes:

@@ -1,4 +1,4 @@
-"""Views of sign-in providers and linked accounts, for administrators: list, add, change, try, switch off, delete."""
+"""Views of sign-in providers and linked accounts, for administrators: list, add, change, test, switch off, delete."""
 
 from functools import partial
 

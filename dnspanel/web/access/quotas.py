@@ -1,4 +1,4 @@
-"""Views of quotas: a person's own quotas, and the quotas that administrators set for people and teams."""
+"""Views of quotas: a user's own quotas, and the quotas that administrators set for users and teams."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +63,7 @@ class QuotasForm(PanelForm):
 
 @require_safe
 def own_quotas(request: PanelRequest) -> HttpResponse:
-    """Show the usage and limits of the signed-in person and of their teams."""
+    """Show the usage and limits of the signed-in user and of the user's teams."""
     memberships = Membership.objects.filter(user=request.user).select_related("team").order_by("team__name")
     context = {
         "quotas": display_usage(request.user),
@@ -89,7 +89,7 @@ def team_quotas(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | None:
-    """Set the quotas from the form. Return the page with the errors if the form is invalid, else None."""
+    """Set the quotas from the form. If the form is invalid, return the page with its errors, else None."""
     form = QuotasForm(request.POST, of=of)
     if not form.is_valid():
         return render(

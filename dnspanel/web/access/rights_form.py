@@ -1,4 +1,4 @@
-"""Forms that show the rights of a person or a token over an RRset, and the reasons."""
+"""Forms that show the rights of a user or token over an RRset, with the reasons."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A right over an RRset: its description, whether the person or token has the right, and the reasons."""
+    """A right over an RRset: its description, whether the user or token has the right, and the reasons."""
 
     description: str
     may: bool
@@ -43,14 +43,14 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """The base class of forms that check rights over an RRset, existing or not. A subclass chooses the zone."""
+    """The base class of forms that check rights over an RRset, which need not exist. Subclasses choose the zone."""
 
     without_type: int | None = rdtypes.A  # the type if the field is empty
     name = mono_field(None, 1100, placeholder="www")
     type = mono_field(gettext_lazy("Type"), 20, placeholder="A")
 
     def zone_meant(self) -> Zone | None:
-        """Return the zone that the form asks about, or None if the input names no zone."""
+        """Return the zone to check, or None if the input doesn't name a zone."""
         raise NotImplementedError
 
     def clean_name(self) -> str:
@@ -69,12 +69,12 @@ class AboutRRsetForm(PanelForm):
             return rdtypes.type_from_text(text) if text else self.without_type
 
     def subject(self, zone: Zone) -> Subject:
-        """Return the subject of the check: an RRset, or the zone if the name is empty. The form must be valid."""
+        """Return the object of the check: an RRset, or the zone if the name is empty. The form must be valid."""
         return subject_of(zone, self.cleaned_data["name"], self.cleaned_data["type"])
 
 
 class ExplainRightsForm(AboutRRsetForm):
-    """The form for a zone, a name and a type, to show a person's rights over them and the reasons."""
+    """The form for a zone, a name and a type. Its page shows a person's rights over them and the reasons."""
 
     zone = mono_field(None, 1100, required=True)
     field_order = ("zone", "name", "type")
@@ -96,7 +96,7 @@ class ExplainRightsForm(AboutRRsetForm):
 
 
 class WhoMayForm(AboutRRsetForm):
-    """A form for a person or token, and an RRset in one zone. An empty `who` means the signed-in person."""
+    """A form for a person or token, and an RRset in one zone. An empty `who` means the signed-in user."""
 
     who = mono_field(
         gettext_lazy("Person or token"),
@@ -162,7 +162,7 @@ def person_or_token(text: str, reader: Actor) -> User | Token:
 
 
 def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[Verdict, ...]:
-    """Return a verdict for every right over the subject. `reasons` are all reasons why the person has rights."""
+    """Return a verdict for every right over the subject. `reasons` has every reason why the person has a right."""
     found = ((right, reasons_for(reasons, right, subject)) for right in _RIGHTS)
     return tuple(
         Verdict(RIGHT_DESCRIPTIONS[right], bool(given_by), tuple(each.description for each in given_by))
@@ -171,7 +171,7 @@ def verdicts_of_person(reasons: Collection[Reason], subject: Subject) -> tuple[V
 
 
 def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime) -> tuple[Verdict, ...]:
-    """Return a verdict for every right of a token: its owner's rights, limited by the token's scope.
+    """Return a verdict for every right: the owner's rights, limited by the token's scope and, for some keys, the zone.
 
     A revoked or expired token has no rights.
     """

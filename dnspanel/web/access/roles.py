@@ -97,7 +97,7 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
 
 @require_POST
 def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
-    """Delete a custom role, after a confirmation. A role that someone still has is not deleted."""
+    """Delete a custom role, after a confirmation. A role that is in use is not deleted."""
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     question = Question(

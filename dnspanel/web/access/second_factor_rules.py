@@ -1,4 +1,4 @@
-"""The view of second-factor rules for roles and teams, for people with the permission `people`."""
+"""The view of second-factor rules for roles and teams, for users with the permission `people`."""
 
 from django import forms
 from django.http import HttpResponse
@@ -18,7 +18,7 @@ from dnspanel.zones.rights import access
 
 
 class RulesForm(PanelForm):
-    """The form for the roles and teams that need a second factor, and for the number of days to set it up."""
+    """The form for the roles and teams that require a second factor, and for the number of days to set it up."""
 
     roles = forms.MultipleChoiceField(
         label=gettext_lazy("Required for roles"),
@@ -47,7 +47,7 @@ class RulesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor_rules(request: PanelRequest) -> HttpResponse:
-    """Show the rules, and the people who need a second factor and don't have one. A POST changes the rules."""
+    """Show the rules, and the users without a required second factor. A POST changes the rules."""
     access.require(request.user, Permission.PEOPLE)
     found, now = rules(), timezone.now()
     initial = {

@@ -1,4 +1,4 @@
-"""The policies of a team's zones: signing, initial name servers and records, and rules for publishing."""
+"""Collect the policies for a team's zones: signing, initial name servers and records, and rules for publishing."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,7 @@ _EVERY_ZONE = Q(zone=None, tag="", team=None)
 
 @dataclass(frozen=True, slots=True)
 class TeamPolicies:
-    """The policies of a team, with the panel-wide policies that also apply to it."""
+    """A team's policies, and the panel-wide policies that also apply to the team."""
 
     signing: DnssecPolicy | None
     is_signing_own: bool  # False: the default policy of all zones
@@ -39,7 +39,7 @@ class TeamPolicies:
 
 
 def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
-    """Return the policies of the team, in seven queries. Rules for single zones and tags are not included."""
+    """Return the team's policies, in seven queries. Rules for single zones and tags are not included."""
     attached = PolicyAttachment.objects.filter(team=team).select_related("policy").first()
     default = None if attached else DnssecPolicy.objects.filter(is_default=True).first()
     templates = templates_visible_to(reader).filter(
@@ -62,7 +62,7 @@ def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
 
 
 def _sets(found: list[ZoneTemplate]) -> tuple[ZoneTemplate, ...]:
-    """Return the team's sets of name servers. The panel-wide default is included only if the team has no default."""
+    """Return the team's sets of name servers. Include the panel-wide default only if the team has no default."""
     has_own = any(each.is_default and each.team_id is not None for each in found)
     return tuple(each for each in found if each.team_id is not None or not has_own)
 

@@ -1,4 +1,4 @@
-"""Views of teams, of grants to people and teams, and of one person's rights and the reasons for them."""
+"""Views of teams, of grants to users and teams, and of one user's rights and the reasons for them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -129,7 +129,7 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Add a person to the team, change their role in it, or remove them (`role` is empty)."""
+    """Add a person to the team, change their role in it, or remove them if `role` is empty."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     person = _person(request.POST.get("person", ""))
@@ -152,7 +152,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _confirm_member(request: PanelRequest, team: Team, person: User, role: str) -> None:
-    """Ask to confirm a member's new role or removal."""
+    """Ask for confirmation of a member's new role or removal."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
@@ -177,7 +177,7 @@ _IN_TEAM = frozenset(("editor", "reader"))
 
 
 def _effect(role: str, zones: int) -> str:
-    """Return a description of a member's rights in this role, with placeholders for username and number of zones."""
+    """Describe the rights of a member in this role, with placeholders for the username and the number of zones."""
     if role == "editor":
         return ngettext(
             "{username} will be able to change the team’s {zones:,} zone.",
@@ -210,7 +210,7 @@ def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_safe
 def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Show a person: teams, grants, rights and their reasons, tokens, and recent audit log entries."""
+    """Show a person: teams, grants, rights with their reasons, tokens, and recent audit log entries."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     return _person_page(request, person, GrantForm(person=request.user))

@@ -128,7 +128,7 @@ class TokenForm(AllOrSomeForm):
         return tuple(dict.fromkeys(split_list(self.cleaned_data["networks"])))
 
     def terms(self, now: datetime) -> TokenTerms:
-        """Return the new token's terms: the preset's terms with the form's values. The form must be valid."""
+        """Return the new token's terms: the preset's terms plus the form's values. The form must be valid."""
         cleaned = self.cleaned_data
         begun = self._initial_terms(now)
         days = cleaned["expires"]
@@ -152,7 +152,7 @@ class TokenForm(AllOrSomeForm):
 
 
 class _HostForm(TokenForm):
-    """The form for a token that is limited to one owner name, in the closest zone that contains the name."""
+    """The form for a token limited to one owner name, in the closest zone that contains the name."""
 
     own = ("name",)
 
@@ -234,7 +234,7 @@ class MonitoringForm(TokenForm):
 
 
 class CustomForm(TokenForm, GrantForm):
-    """The form for a custom token. All rights and limits can be chosen."""
+    """The form for a custom token, with all rights and limits."""
 
     preset = Preset.CUSTOM
     all_or_some = (*TokenForm.all_or_some, *GrantForm.all_or_some)
@@ -325,7 +325,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """Return the most specific zone that contains this name and that the person can see. Return None if none does."""
+    """Return the most specific zone that contains this name, of those that the person can see, or None."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

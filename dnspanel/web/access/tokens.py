@@ -50,7 +50,7 @@ _OVERLAPS = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a token: a word, its color and icon, and the reason."""
+    """A token's state: a word with its color and icon, and the reason."""
 
     word: str
     tone: str
@@ -64,7 +64,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class DisplayToken:
-    """A token with its state and described grants, for display in a list."""
+    """A token with its state and the descriptions of its grants, for display in a list."""
 
     token: Token
     state: State
@@ -73,9 +73,9 @@ class DisplayToken:
 
 @require_safe
 def token_list(request: PanelRequest) -> HttpResponse:
-    """List the person's own tokens. `dead=yes` includes tokens that no longer work.
+    """List the user's own tokens. `dead=yes` includes tokens that no longer work.
 
-    `whose=all` lists the tokens of all people, for people with the permission `people`.
+    `whose=all` lists everyone's tokens, for users with the permission `people`.
     """
     actor = _actor(request)
     everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)
@@ -121,7 +121,7 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
 
 
 def _owner(request: PanelRequest) -> User:
-    """Return the owner of a new token: the signed-in person, or the service account in the URL."""
+    """Return the owner of a new token: the signed-in user, or the service account in the URL."""
     if "owner" not in request.GET:
         return request.user
     access.require(request.user, Permission.PEOPLE)
@@ -163,7 +163,7 @@ def _page_with_secret(
 
 
 def _about_powers(terms: token_terms.TokenTerms, *, is_key: bool) -> Question | None:
-    """Return the question that asks for the password before a powerful token or TSIG key is created, or None."""
+    """Return the password confirmation for a powerful token or any TSIG key, or None if none is required."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything in all zones"))
@@ -197,7 +197,7 @@ def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tup
 
 
 def _place_of(form: TokenForm) -> tuple[str, str]:
-    """Return the zone and name that a token was created for, or empty texts."""
+    """Return the zone and name that the new token is for, or empty texts."""
     zone: Zone | str | None = form.cleaned_data.get("zone")
     name = form.cleaned_data.get("name") or ""
     found = closest_zone(form.person, name) if name else zone
@@ -206,7 +206,7 @@ def _place_of(form: TokenForm) -> tuple[str, str]:
 
 @require_safe
 def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Show a token: its rights, where it was used, and its history."""
+    """Show a token: its rights, recent uses, and history."""
     actor, now = _actor(request), timezone.now()
     token = verbs.token_for(actor, token_id)
     predecessor = Token.objects.filter(rotated_to=token).first()
@@ -224,7 +224,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Create a successor of the token and show its secret once. The old token works until the overlap ends."""
+    """Create a successor to the token and show its secret once. The old token works until the overlap ends."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     days = request.POST.get("overlap", "1")
@@ -282,7 +282,7 @@ def _about_revoking(token: Token, now: datetime) -> Question:
 
 
 def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[DisplayToken]:
-    """Return the tokens with their states and described grants, in at most two queries for all tokens."""
+    """Return the tokens with their states and grant descriptions, in at most two queries for all tokens."""
     describer: GrantDescriber = describer_for(
         actor, (Grant.from_json(each) for token in tokens for each in token.scope)
     )
@@ -290,7 +290,7 @@ def display_tokens(actor: Actor, tokens: list[Token], now: datetime) -> list[Dis
 
 
 def state_of(token: Token, now: datetime) -> State:
-    """Return the state of the token: whether it works, and until when."""
+    """Return the token's state: whether it works, and until when."""
     try:
         verbs.refuse_dead(token, now)
     except TokenDead as exc:

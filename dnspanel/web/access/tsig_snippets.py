@@ -1,4 +1,4 @@
-"""Configuration snippets for a TSIG key, for programs that send DNS updates. Pure."""
+"""Generate configuration snippets with a TSIG key, for programs that send DNS updates. Pure."""
 
 from dnspanel.accounts.tokens.presets import Preset, acme_name
 from dnspanel.accounts.tokens.snippets import Snippet

@@ -1,4 +1,4 @@
-"""URLs of pages about people, teams, providers, tokens, webhooks and the audit log, included by `web.urls`."""
+"""URLs of pages about users, teams, providers, tokens, webhooks and the audit log, included by `web.urls`."""
 
 from django.urls import path
 

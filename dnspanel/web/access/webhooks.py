@@ -112,7 +112,7 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
         self._person = person
 
     def clean_zones(self) -> list[str]:
-        """Return canonical zone names. Raise ValidationError with at most five lines that aren't valid names."""
+        """Return canonical zone names. Raise ValidationError that lists at most five invalid lines."""
         found, faults = [], []
         for line in filter(None, map(str.strip, self.cleaned_data["zones"].splitlines())):
             try:
@@ -137,14 +137,14 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
         return [known[name] for name in wanted]
 
     def terms(self) -> dict[str, Any]:
-        """Return the form's values for the fields of `hooks.WebhookTerms`."""
+        """Return the form's values as fields of `hooks.WebhookTerms`."""
         terms = hooks.WebhookTerms.__dataclass_fields__
         return {name: value for name, value in self.cleaned_data.items() if name in terms}
 
 
 @require_safe
 def webhook_list(request: PanelRequest) -> HttpResponse:
-    """List the person's own webhooks, or all webhooks for people with the permission `people`."""
+    """List the user's own webhooks, or all webhooks if the user has the permission `people`."""
     actor = actor_of(request.user)
     before = _cursor(request)
     rows = webhook_rows(request.user, before=before, limit=MOST_WEBHOOKS + 1)
@@ -197,7 +197,7 @@ def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_change(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Change a webhook to the form's values, or show the form's errors."""
+    """Save the form's values to the webhook, or show the form's errors."""
     webhook = webhook_for(request.user, webhook_id)
     form = WebhookForm(request.POST, person=request.user, webhook=webhook)
     if form.is_valid():
@@ -234,7 +234,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new secret once. The old one also signs requests for one more day."""
+    """Replace the signing secret and show the new secret once. For one more day, the old one also signs requests."""
     webhook = webhook_for(request.user, webhook_id)
     ask(request, _ABOUT_SECRET)
     secret = hooks.rotate_secret(webhook=webhook, by=request.user, now=timezone.now())
@@ -253,7 +253,7 @@ def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, r
 @csrf_exempt  # the key in the URL is the authority, and mail programs send no token (RFC 8058, section 3.1)
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_mails(request: HttpRequest, key: str) -> HttpResponse:
-    """Show the page that stops the emails of a webhook. A POST, from the page or a mail program, stops them."""
+    """Show the page that unsubscribes from a webhook's emails. A POST, also from a mail program, unsubscribes."""
     try:
         webhook = hooks.webhook_of_stop_key(key)
     except WebhookUnknown:
@@ -266,7 +266,7 @@ def stop_mails(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_POST
 def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Delete the webhook and the log of its deliveries."""
+    """Delete the webhook and its delivery log."""
     webhook = webhook_for(request.user, webhook_id)
     hooks.delete_webhook(webhook=webhook, by=request.user, now=timezone.now())
     say_done(request, gettext("Webhook to {receiver} deleted."), receiver=webhook.receiver)
@@ -275,7 +275,7 @@ def webhook_delete(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
-    """Send the event of a delivery again."""
+    """Send a past delivery's event again."""
     delivery = delivery_for(request.user, delivery_id)
     with reporting(request, WebhookRefused, text=gettext("{exc} Nothing was sent.")):
         hooks.replay_delivery(delivery=delivery, by=request.user, now=timezone.now())
@@ -284,7 +284,7 @@ def webhook_replay(request: PanelRequest, delivery_id: int) -> HttpResponse:
 
 
 def _cursor(request: PanelRequest) -> int | None:
-    """Return the cursor from the request, or None for the first page. The page lists only rows with a lower id."""
+    """Return the cursor from the request, or None for the first page. The page lists only rows with lower ids."""
     return id_in(request.GET.get("before", ""))
 
 

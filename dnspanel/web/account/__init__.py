@@ -1,1 +1,1 @@
-"""The pages of a person's own account: signing in, second factors, language and time zone."""
+"""Pages of a user's own account: signing in, second factors, language and time zone."""

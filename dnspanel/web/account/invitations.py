@@ -28,7 +28,7 @@ from dnspanel.web.frame.people_forms import WelcomeForm
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, secret: str) -> HttpResponse:
-    """Show the form that accepts an invitation. A POST creates the account, once, and leads to the dashboard."""
+    """Show the form that accepts an invitation. A POST creates the account, once, and redirects to the dashboard."""
     now = timezone.now()
     form = WelcomeForm(request.POST or None)
     try:
@@ -47,9 +47,9 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_safe
 def who_is_here(request: PanelRequest) -> HttpResponse:
-    """Return the username of the signed-in person as JSON for scripts, or a page for people.
+    """Return the signed-in user's name as JSON for scripts, or otherwise a page.
 
-    The page is for a person who signed in again in a second tab and can return to the first tab.
+    The page is for a user who signed in again in a second tab and can return to the first tab.
     """
     if get_adapter().is_ajax(request):
         return JsonResponse({"user": request.user.username})
@@ -58,7 +58,7 @@ def who_is_here(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Sign out after a confirmation. A person who signed in through a provider also gets a link to sign out there."""
+    """Sign out after a confirmation. A user who signed in through a provider also gets a link to sign out there."""
     came_by = request.session.get(CAME_BY, {})
     response: HttpResponse = logout_view(request)
     url = sign_out_url(came_by, settings.PANEL_URL + reverse("account_login"))
@@ -71,7 +71,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Redirect people without a password to their providers page. They sign in only through a provider."""
+        """Redirect users without a password to their providers page, because they sign in only through a provider."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You don’t have a password because you sign in with a provider."))
             return redirect("account-providers")

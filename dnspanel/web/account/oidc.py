@@ -48,7 +48,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Handle the OpenID Connect callback: sign the person in, or link their account."""
+    """Handle the OpenID Connect callback: sign the user in, or link the user's account."""
     try:
         if comes_too_often(request):
             return refusal_page(request, providers.provider_in_use(provider_id, ProviderKind.OIDC), TOO_OFTEN)
@@ -63,7 +63,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 @no_store
 @require_POST
 def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """End the panel sessions that the provider's logout token names (OpenID Connect Back-Channel Logout 1.0, 2.5)."""
+    """End the panel sessions named in the provider's logout token (OpenID Connect Back-Channel Logout 1.0, 2.5)."""
     try:
         row = providers.provider_in_use(provider_id, ProviderKind.OIDC)
     except ProviderUnknown as exc:
@@ -86,7 +86,7 @@ def back_channel_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def own_providers(request: PanelRequest) -> HttpResponse:
-    """Show the providers linked to the account, and the other providers that can be linked."""
+    """Show the providers linked to the user's account, and the other providers that can be linked."""
     mine = {link.provider_id: link for link in links.links_of(request.user)}
     rows: list[tuple[SignInProvider, ProviderLink | None]] = [(link.provider, link) for link in mine.values()]
     rows += [(provider, None) for provider in providers.linkable() if provider.pk not in mine]
@@ -95,7 +95,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider's sign-in, which links the provider account to this account."""
+    """Ask for the password, then lead to the provider's sign-in, which links the provider's account to this one."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown
@@ -121,7 +121,7 @@ _ABOUT_LINK = Question(
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show the form for the person's LDAP name and password. A POST links their LDAP account to this one."""
+    """Show the form for the user's LDAP name and password. A POST links the LDAP account to this one."""
     provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
     if not provider.active:
         raise ProviderUnknown

@@ -1,4 +1,4 @@
-"""The language of pages: the middleware that chooses it, and the form to change it, also before signing in."""
+"""Middleware that sets the language of pages, and the form that changes it, even before signing in."""
 
 from collections.abc import Callable
 
@@ -19,9 +19,9 @@ View = Callable[..., HttpResponse]
 
 
 class LanguageMiddleware:
-    """Middleware that sets a page's language: the person's choice, else that of the cookie or browser, else English.
+    """Middleware that sets a page's language: the user's choice, otherwise the cookie's or browser's, or English.
 
-    API answers are always English, because programs read them.
+    API responses are always English, because programs read them.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -48,7 +48,7 @@ class LanguageMiddleware:
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """Save the language for this browser and for the signed-in person, then redirect to the page in `next`.
+    """Save the language for this browser and for the signed-in user, then redirect to the page in `next`.
 
     An empty choice means the browser's language. An unknown language changes nothing.
     """

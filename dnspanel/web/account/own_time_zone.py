@@ -1,4 +1,4 @@
-"""The page where a person chooses their time zone."""
+"""The page where users choose their time zone."""
 
 from django import forms
 from django.http import HttpResponse
@@ -26,7 +26,7 @@ class TimeZoneForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_time_zone(request: PanelRequest) -> HttpResponse:
-    """Show the time zone form. A POST saves the time zone for all sessions of the person."""
+    """Show the time zone form. A POST saves the time zone for all of the user's sessions."""
     form = TimeZoneForm(request.POST or None, initial={"time_zone": request.user.time_zone})
     if form.is_valid():
         set_time_zone(person=request.user, name=form.cleaned_data["time_zone"])

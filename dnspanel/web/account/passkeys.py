@@ -1,4 +1,4 @@
-"""Views of passkeys: add and remove a person's own passkeys, and sign in with only a passkey."""
+"""Views of passkeys: add and remove a user's own passkeys, and sign in with only a passkey."""
 
 import json
 from typing import Any
@@ -84,7 +84,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
-    """Remove one of the person's own passkeys, after a confirmation with the password."""
+    """Remove one of the user's own passkeys, after a confirmation with the password."""
     ask(request, _BEFORE_REMOVAL)
     verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
     say_done(request, gettext("Passkey removed."))
@@ -96,7 +96,7 @@ def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Return the WebAuthn options as JSON. A POST with the browser's response signs in the passkey's owner.
 
-    The sign-in dialog on an open page sends the username of that page as `login`, and gets JSON.
+    The sign-in dialog on an open page sends that page's username as `login`, and receives JSON.
     """
     if not are_possible():
         raise Http404
@@ -127,7 +127,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
-    """Return a redirect to the next page of a sign-in, or its path as JSON for the sign-in dialog on an open page."""
+    """Redirect to the next page of a sign-in, or return its path as JSON for the sign-in dialog on an open page."""
     if get_adapter().is_ajax(request):
         return JsonResponse({"location": path, **more}, encoder=DjangoJSONEncoder)
     return redirect(path)

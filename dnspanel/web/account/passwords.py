@@ -26,7 +26,7 @@ _MAIL_LIFETIME = 600.0  # seconds until a worker must have taken the task; nobod
 
 
 class ForgottenForm(PanelForm):
-    """The form that asks for an account's email address, to send a password link."""
+    """The form for the email address of an account, to which a password link is sent."""
 
     email = forms.EmailField(
         label=gettext_lazy("Email address"), widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True})
@@ -34,7 +34,7 @@ class ForgottenForm(PanelForm):
 
 
 class NewPasswordForm(PanelForm):
-    """The form for a new password, typed only once. The person can view the password, or request another link."""
+    """The form for a new password, typed only once. The user can view the password, or request another link."""
 
     password = forms.CharField(
         label=gettext_lazy("New password"),

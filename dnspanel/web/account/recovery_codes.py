@@ -9,6 +9,6 @@ from dnspanel.web.frame.one_time_page import show_once
 
 
 def page_with_codes(request: PanelRequest, codes: list[str]) -> HttpResponse:
-    """Return a redirect to a page that shows these recovery codes once."""
+    """Redirect to a page that shows these recovery codes once."""
     page = render(request, "account/recovery_codes.html", {"codes": "\n".join(codes)})
     return show_once(request, page, after=reverse("account-signing-in"))

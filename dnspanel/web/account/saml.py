@@ -1,4 +1,4 @@
-"""Views of SAML sign-in: the provider's response, the sign-in that follows, and the panel's own metadata."""
+"""Views of SAML sign-in: receive the provider's response, finish the sign-in, and publish the panel's metadata."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -36,7 +36,7 @@ def acs(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in or link the person named in the SAML response, in the session that started the sign-in."""
+    """Sign in or link the user named in the SAML response, in the session that started the sign-in."""
     row = _row(provider_id)
     if comes_too_often(request):
         return refusal_page(request, row, TOO_OFTEN)

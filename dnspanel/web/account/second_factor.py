@@ -1,4 +1,4 @@
-"""The page that asks for the second factor, and the pages where people set up their sign-in methods."""
+"""The page that asks for the second factor, and the pages where users set up their sign-in methods."""
 
 import base64
 from typing import Any
@@ -46,9 +46,9 @@ class CodeForm(PanelForm):
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Ask for the second factor after a correct password, and sign the person in. `leave` cancels the sign-in.
+    """Ask for the second factor after a correct password, and sign the user in. `leave` cancels the sign-in.
 
-    The sign-in dialog on an open page gets JSON like allauth's, with the next location or the form's errors.
+    For the sign-in dialog on an open page, return JSON like allauth's, with the next location or the form's errors.
     """
     stage = stage_of(request)
     has = SecondFactors() if stage is None else second_factors_of(stage.user)
@@ -78,7 +78,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Check a passkey, or use up a code. Return True if it was valid, else add an error to the form."""
+    """Check a passkey, or use up a code. Return True if it was valid, otherwise add an error to the form."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -101,7 +101,7 @@ def _signed_in(request: HttpRequest, stage: SecondFactorStage) -> HttpResponse:
 
 @require_safe
 def signing_in(request: PanelRequest) -> HttpResponse:
-    """Show the person's sign-in methods, the methods that they can still set up, and their sessions."""
+    """Show the user's sign-in methods, the methods that can still be set up, and the user's sessions."""
     context = {
         "second_factors": second_factors_of(request.user),
         "passkeys_are_possible": are_possible(),
@@ -153,7 +153,7 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
 
 
 def _set_up_context(user: User, secret: str) -> dict[str, Any]:
-    """Return the template context with the secret: as a QR code and as text in groups of four."""
+    """Return the template context with the secret, as a QR code and as text in groups of four."""
     adapter = get_adapter()
     url = adapter.build_totp_url(user, secret)
     picture = base64.b64encode(adapter.build_totp_svg(url).encode()).decode()

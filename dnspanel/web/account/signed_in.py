@@ -116,7 +116,7 @@ class SignedInMiddleware:
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def _is_active(self, request: HttpRequest) -> bool:
-        """Return False, and sign the person out, if the session has ended or was idle for too long. Else return True.
+        """Return True if the session is active. If it has ended or was idle for too long, sign the user out.
 
         Requests that an open page sends automatically don't count as activity.
         """
@@ -159,7 +159,7 @@ def _is_of_an_api(request: HttpRequest) -> bool:
 
 
 def _sign_in_again(request: HttpRequest) -> HttpResponse:
-    """Return the refusal of a script's request: a message, and a link to sign in and come back to the open page."""
+    """Refuse a script's request with a message and a link, which leads to the sign-in and back to the open page."""
     page = urlsplit(request.headers.get("HX-Current-URL") or request.headers.get("Referer", ""))
     url = f"{reverse('account_login')}?{urlencode({'next': page.path or reverse('home')})}"
     message = format_html(
@@ -169,7 +169,7 @@ def _sign_in_again(request: HttpRequest) -> HttpResponse:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Mark the session if a second factor must be set up now, else unmark it. Return the due time, or None."""
+    """Mark the session if a second factor must be set up now, otherwise unmark it. Return the due time, or None."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:
@@ -180,7 +180,7 @@ def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | N
 
 
 def _may_go_on(request: HttpRequest) -> bool:
-    """Return False if the person must set up a second factor before using this view.
+    """Return False if the user must set up a second factor before using this view.
 
     A new rule, or the end of the grace period, takes effect within a minute.
     """
@@ -194,7 +194,7 @@ def _may_go_on(request: HttpRequest) -> bool:
 
 
 def _to_set_up(request: HttpRequest) -> HttpResponse:
-    """Return a redirect to the page where a second factor is set up."""
+    """Redirect to the page where a second factor is set up."""
     page = reverse("account-signing-in")
     if request.headers.get("HX-Request"):
         return HttpResponse(gettext("Set up a second factor first."), status=403, headers={"HX-Redirect": page})
@@ -202,7 +202,7 @@ def _to_set_up(request: HttpRequest) -> HttpResponse:
 
 
 def _is_by_the_person(request: HttpRequest) -> bool:
-    """Return True if a person clicked or typed. Requests that an open page sends automatically don't count."""
+    """Return True if the user clicked or typed. Requests that an open page sends automatically don't count."""
     if request.method not in {"GET", "HEAD"}:
         return True
     by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")
@@ -212,14 +212,14 @@ def _is_by_the_person(request: HttpRequest) -> bool:
 def _refusal_response(
     request: HttpRequest, status: int, template: str, message: str, **context: object
 ) -> HttpResponse:
-    """Return the message as an error page, or for htmx as plain text, so that the form on the page keeps its input."""
+    """Return the message as an error page, or as plain text for htmx, which keeps the input in the page's form."""
     if request.headers.get("HX-Request"):  # `panel.js` shows plain text unchanged
         return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
     return render(request, template, {"message": message, **context}, status=status)
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Return the URL to show after signing in: the requested page, or the page whose form was sent."""
+    """Return the URL to show after signing in: the requested page, or the page with the submitted form."""
     if request.method in {"GET", "HEAD"}:
         return request.get_full_path()
     return urlsplit(request.headers.get("Referer", "")).path or reverse("home")

@@ -1,4 +1,4 @@
-"""Rows of alerts on pages: each with the pages of its objects, and the acts that the person can do."""
+"""Prepare alerts for display, with links to their objects and the actions that the user is allowed to do."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ _FIXES: Mapping[str, tuple[Permission, str, str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link to the page of an object, or the button of an act."""
+    """A link to an object's page, or the button for an action."""
 
     text: str
     url: str
@@ -58,7 +58,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """A line of alerts for one person. The members of an opened line are rows, too."""
+    """A line of alerts, as one user sees it. The members of an expanded line are rows, too."""
 
     line: AlertLine
     links: Sequence[Link]
@@ -84,12 +84,12 @@ class AlertRow:
 
     @property
     def key(self) -> str:
-        """A name for the elements of the row, which stay when the row is loaded again."""
+        """A name for the row's HTML elements, which is the same when the row is loaded again."""
         return str(self.line.alert.pk) if self.is_member else self.line.key
 
 
 def alert_rows(lines: Iterable[AlertLine], person: User, *, opened: str, after: int = 0) -> Iterator[AlertRow]:
-    """Yield a row for each line. The line with the key `opened` is followed by a page of its members after this id."""
+    """Yield a row for each line. After the line with the key `opened`, yield a page of its members after this id."""
     for line in lines:
         is_one, is_opened = len(line.alerts) == 1, line.key == opened
         links = [link for alert in line.alerts[: MOST_LINKS + 1] for link in links_of(alert, person)]
@@ -107,7 +107,7 @@ def alert_rows(lines: Iterable[AlertLine], person: User, *, opened: str, after: 
 
 
 def links_of(alert: Alert, person: User) -> list[Link]:
-    """Return links to the objects of an alert, or to the page of the panel's part."""
+    """Return links to the alert's objects, or to the page about the affected part of the panel."""
     if alert.node is not None:
         return [Link(alert.node.name, reverse("node-detail", args=[alert.node.slug]))]
     links = []
@@ -120,7 +120,7 @@ def links_of(alert: Alert, person: User) -> list[Link]:
 
 
 def _fix_of(alert: Alert, person: User) -> Link | None:
-    """Return the act that can fix an alert, if there is one and the person is allowed to do it."""
+    """Return the action that can fix an open alert, or None if none exists or the person isn't allowed to do it."""
     permission, text, name, more = _FIXES.get(alert.kind, (Permission.NODES, "", "", ()))
     if not name or alert.over_at or not can(person, permission):
         return None

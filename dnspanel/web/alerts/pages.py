@@ -26,7 +26,7 @@ MOST_PAST = 100
 
 @require_safe
 def alert_list(request: PanelRequest) -> HttpResponse:
-    """List open alerts, with equal ones as one line. Every five seconds, htmx fetches only the list."""
+    """List open alerts, with equal ones on one line. Every five seconds, htmx fetches only the list."""
     access.require(request.user, Permission.FLEET)
     context = {
         "rows": _rows(request, open_lines(now=timezone.now())),
@@ -39,7 +39,7 @@ def alert_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def alert_mark(request: PanelRequest, act: str) -> HttpResponse:
-    """Mark the alerts of a line as read, mute them, or unmute them."""
+    """Mark a line's alerts as read, mute them, or unmute them."""
     sent, now = request.POST, timezone.now()
     first, last = id_in(sent.get("first", "")) or 0, id_in(sent.get("last", "")) or 0
     alerts = equal_alerts(kind=sent.get("kind", ""), severity=sent.get("severity", ""), first=first, last=last)
@@ -55,7 +55,7 @@ def alert_mark(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_safe
 def alert_history(request: PanelRequest) -> HttpResponse:
-    """List past alerts, newest first, with equal ones of a page as one line."""
+    """List past alerts, newest first, with equal ones on the page merged into one line."""
     access.require(request.user, Permission.FLEET)
     before = id_in(request.GET.get("before", ""))
     found = past_alerts(before=before, limit=MOST_PAST + 1)

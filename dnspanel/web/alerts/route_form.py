@@ -1,4 +1,4 @@
-"""The form for an alert route. The form checks only the format of its fields; `alerts.routes` checks the rest."""
+"""The form for an alert route. It checks only the format of its fields; `alerts.routes` checks the rest."""
 
 from typing import Any
 

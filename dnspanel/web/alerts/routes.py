@@ -74,7 +74,7 @@ def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Change the address, severity or quiet hours of a route."""
+    """Change a route's address, severity or quiet hours."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     form = RouteForm(request.POST, route=route)
@@ -91,7 +91,7 @@ def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Send a test message now. The page then shows the receiver's answer."""
+    """Send a test message now. The page then shows the receiver's response."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.send_test(route=route, by=request.user, now=timezone.now())
@@ -140,7 +140,7 @@ def _page_with_secret(request: PanelRequest, route: Route, secret: str, *, rotat
 
 @require_POST
 def route_delete(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Delete the route and the log of its messages."""
+    """Delete the route and its message log."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     routes.delete_route(route=route, by=request.user, now=timezone.now())

@@ -1,6 +1,6 @@
-"""Groups of dashboard lines about things that need attention, each with a link.
+"""Collect the dashboard's lines about things that need attention, in groups, each line with a link.
 
-A line is shown only to people who are allowed to see its object.
+A line is shown only to users who are allowed to see its object.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,9 +44,9 @@ REVERTED_SINCE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One or several equal things that need attention. `tone` is bad, warn or info.
+    """A thing that needs attention, or several equal ones. `tone` is bad, warn or info.
 
-    `act` is the text of the link if it isn't "View details". The thing began at `since`, or happens at `ends`.
+    `act` is the link's text if it isn't "View details". The thing began at `since`, or happens at `ends`.
     """
 
     tone: str
@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lines of one purpose, most urgent first."""
+    """Lines about one topic, most urgent first."""
 
     key: str
     title: str
@@ -70,7 +70,7 @@ class Group:
 
     @property
     def count(self) -> int:
-        """The number of all things."""
+        """The number of things in all lines."""
         return sum(line.count for line in self.lines)
 
     @property
@@ -79,7 +79,7 @@ class Group:
 
     @property
     def behind(self) -> Sequence[Line]:
-        """The lines that are listed on request."""
+        """The lines that are shown only on request."""
         return self.lines[MOST_AT_ONCE:MOST_LISTED]
 
     @property
@@ -123,7 +123,7 @@ def attention_groups(
 
 
 def _by_urgency(lines: Iterable[Line]) -> list[Line]:
-    """Sort lines: the bad ones first, then by time, those without a time last. Merge lines with the same text."""
+    """Sort lines: bad ones first, then by time, with lines without a time last. Merge lines with the same text."""
     last = datetime.max.replace(tzinfo=UTC)
     equal: dict[str, list[Line]] = {}
     for line in sorted(lines, key=lambda line: (line.tone != "bad", line.ends or line.since or last)):
@@ -145,7 +145,7 @@ def _of_hold(person: User) -> Iterator[Line]:
 
 
 def _of_fleet(person: User, statuses: Sequence[NodeStatus], now: datetime) -> Iterator[Line]:
-    """Yield lines about open alerts, and about unhealthy nodes that have no alert yet."""
+    """Yield lines about open alerts, and about unhealthy nodes without an alert."""
     if not can(person, Permission.FLEET):
         return
     lines = open_lines(now=now)
@@ -165,7 +165,7 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus], now: datetime) -> It
 
 
 def _of_publications(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about the person's own reverted publications, which the alerts above leave out."""
+    """Yield lines about the person's own recently reverted publications, which the alerts above don't include."""
     reverted = Publication.objects.filter(author=person, failed_at__gte=now - REVERTED_SINCE)
     for each in reverted.order_by("-failed_at")[:MOST_READ]:
         text = gettext("Your publication was reverted: {reason}").format(reason=each.failed_reason)
@@ -181,7 +181,7 @@ def _of_rollovers(person: User) -> Iterator[Line]:
 
 
 def _of_moving_rollovers(person: User) -> Iterator[Line]:
-    """Yield a line about key rollovers that aren't stuck: the next step of a single rollover, or their number."""
+    """Yield a line about key rollovers that aren't stuck: for a single one its next step, otherwise their number."""
     rollovers, has_more = under_way(person, limit=MOST_READ)
     moving = [each for each in rollovers if not each.is_stuck]
     if len(moving) == 1:

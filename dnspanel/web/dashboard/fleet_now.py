@@ -1,4 +1,4 @@
-"""The current state of the fleet: totals, answers by rcode, and a short summary of each node."""
+"""Summarize the current state of the fleet: totals, answers by rcode, and a short summary of each node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class FleetNow:
 
     @property
     def tile(self) -> "FleetNow":
-        """This object. The graph templates of nodes expect it under the name `tile`."""
+        """The object itself: the node graph templates expect a variable `tile`."""
         return self
 
 
@@ -52,7 +52,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 
 
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
-    """Return the sum of the series for each second, or None where none has data. All series end at the same second."""
+    """Return the sum of the series for each second, or None where no series has data. All end at the same second."""
     longest = max(map(len, lines), default=0)
     aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]

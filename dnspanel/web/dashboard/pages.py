@@ -1,4 +1,4 @@
-"""The dashboard: setup steps, things that need attention, fleet numbers, publications, and the person's zones."""
+"""The dashboard: setup steps, things that need attention, fleet numbers, publications, and the user's zones."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ MOST_DRAFTED = 6  # listed zones of the person's draft
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of setting up a new panel, with links (icon, text and URL) to the pages where it is done."""
+    """A step in setting up a new panel, with links (icon, text and URL) to the pages where it is done."""
 
     title: str
     text: str
@@ -64,7 +64,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
 
 
 def _steps(person: User, *, has_zones: bool, has_nodes: bool) -> list[Step]:
-    """Return the setup steps that the person can do. Return none if all are done, or if the person hid the steps."""
+    """Return the setup steps that the person can do, or none if all are done or the person hid the steps."""
     if "steps" in look_of(person, ListName.HOME).hidden:
         return []
     steps = []

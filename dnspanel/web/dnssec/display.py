@@ -1,4 +1,4 @@
-"""Display objects for the DNSSEC page of a zone: state, keys and their buttons, parent, and nodes."""
+"""Prepare a zone's DNSSEC state, keys and their buttons, parent, and nodes for display."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class KeyAct:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One field of a record's rdata, for registrar forms that ask for each field separately."""
+    """One field of a record's rdata, for registrar forms with a separate input for each field."""
 
     id: str
     label: str
@@ -88,7 +88,7 @@ class DisplayKey:
 
     @property
     def acts(self) -> list[KeyAct]:
-        """The buttons that change the key. Each has its own one-time form id."""
+        """The buttons that change the key. Each has its own single-use form id."""
         key = self.key
         return [
             KeyAct(gettext("Deactivate"), "active", "false", uuid4())
@@ -101,7 +101,7 @@ class DisplayKey:
 
     @property
     def deletion_id(self) -> UUID:
-        """A one-time id for the form that deletes the key."""
+        """A single-use id for the form that deletes the key."""
         return uuid4()
 
     @property
@@ -143,7 +143,7 @@ class DisplayOtherKey:
 
 @dataclass(frozen=True, slots=True)
 class DisplayParent:
-    """The state of the DS at the parent. `name` is empty if the reader isn't allowed to see the parent zone here."""
+    """The state of the DS at the parent. `name` is empty if the reader can't see the parent zone in this panel."""
 
     word: str  # "unknown", "missing", "other" (for none of the signing keys) or "ok"
     name: str
@@ -151,7 +151,7 @@ class DisplayParent:
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """The result of the latest check of the parent."""
+    """The result of the latest parent check."""
 
     view: ParentView
 
@@ -179,13 +179,13 @@ class DisplayCheck:
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
-    """Return the latest check of the parent, for display. Its text names the parent only if `parent.name` is set."""
+    """Return the latest parent check for display. Its text names the parent only if `parent.name` is set."""
     return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
 @dataclass(frozen=True, slots=True)
 class DisplaySigning:
-    """The signing state, keys and parent of a zone, for its DNSSEC page."""
+    """A zone's signing state, keys and parent, for its DNSSEC page."""
 
     state: SigningState
     keys: list[DisplayKey]
@@ -202,7 +202,7 @@ class DisplaySigning:
 
     @property
     def polling(self) -> str:
-        """The effect of the zone's CDS and CDNSKEY records on a parent that checks them, as a sentence or two."""
+        """One or two sentences on how the zone's CDS and CDNSKEY records affect a parent that checks them."""
         return describe_polling(self.state)
 
     @property
@@ -218,7 +218,7 @@ class DisplaySigning:
 def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
     """Return the state of the DS at a parent zone in this panel.
 
-    For a parent elsewhere the state is "unknown". `display_check` returns the result of checking such a parent.
+    For a parent elsewhere, the state is "unknown". `display_check` returns the result of checking such a parent.
     """
     if parent is None:
         return DisplayParent("unknown", "")
@@ -253,7 +253,7 @@ class SigningSync:
 
 
 def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return each active node's state for the zone's latest signing change, which has the revision `number`."""
+    """Return each active node's state for the zone's latest signing change, in revision `number`."""
     active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
     nodes = [_node(status, publication.sequence) for status in active]
     return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)
@@ -273,7 +273,7 @@ def _node(status: NodeStatus, sequence: int) -> NodeSigning:
 
 @dataclass(frozen=True, slots=True)
 class DisplayAnswer:
-    """A node's answer for the zone, and whether the zone is signed."""
+    """A node's answer about the zone, and whether the zone is signed."""
 
     answer: NodeAnswer
     is_signed: bool
@@ -303,7 +303,7 @@ class DisplayAnswer:
 
 
 def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:
-    """Return sentences about the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
+    """Describe, in sentences, the effects of taking this key out of use. `act` is "deactivate", "hide" or "delete"."""
     if act == "hide":
         effects = [
             gettext("Resolvers will no longer find key {tag} in the DNSKEY records for {name}.").format(

@@ -1,4 +1,4 @@
-"""The timeline of a zone's keys: past events, current use, and the next event of each key."""
+"""Prepare the timeline of a zone's keys: past events, current use, and each key's next event."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The past events of a key that happened at the same time."""
+    """A key's past events that happened at the same time."""
 
     at: datetime
     label: str
@@ -51,7 +51,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """The next event of a key. `at` is its earliest time, or None if the event depends on other parties."""
+    """A key's next event. `at` is its earliest time, or None if the event depends on other parties."""
 
     at: datetime | None
     label: str
@@ -79,7 +79,7 @@ class DisplayLife:
 
     @property
     def present(self) -> str:
-        """Text about the current use of the key."""
+        """Text about the key's current use."""
         use = self.key.use
         if use is None:
             return gettext("removed, but DS still at parent") if self.key.has_ds else gettext("removed")
@@ -91,8 +91,8 @@ class DisplayLife:
 def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:
     """Return the keys on a common timeline, oldest first.
 
-    Events are equally spaced, so that events a minute apart and events a year apart are both visible. `terms` are the
-    terms of the zone's policy, which define the lifetime of keys.
+    Events are equally spaced, so events a minute apart and events a year apart are both visible. `terms` are the terms
+    of the zone's policy, which define the lifetime of keys.
     """
     moments = sorted({moment.at for each in histories for moment in each.moments})
     coming = {each.id: list(_coming(each, terms)) for each in histories}
@@ -112,7 +112,7 @@ def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[
 
 
 def _passed_moments(moments: Sequence[Moment]) -> Iterator[Passed]:
-    """Yield the most recent MOST_MOMENTS events, with events of the same time grouped."""
+    """Yield the most recent MOST_MOMENTS events, grouped by time."""
     found: dict[datetime, list[str]] = {}
     for moment in moments[-MOST_MOMENTS:]:
         found.setdefault(moment.at, []).append(_LABELS[moment.event])

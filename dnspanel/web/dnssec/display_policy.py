@@ -1,4 +1,4 @@
-"""Display of a zone's DNSSEC policy on its DNSSEC page."""
+"""Prepare a zone's DNSSEC policy for its DNSSEC page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ZonePolicy:
 
     @property
     def can_follow(self) -> bool:
-        """True if one click can remove at least one difference. A difference that is refused prevents this."""
+        """True if one click can remove at least one difference, and no difference is refused."""
         acts = {each.act for each in self.differences}
         return Act.REFUSED not in acts and bool(acts & {Act.SIGN, Act.DENIAL, Act.CDS})
 

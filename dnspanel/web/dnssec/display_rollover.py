@@ -1,4 +1,4 @@
-"""Display of rollovers: the current step, its conditions, and the DS records to request from the parent."""
+"""Prepare rollovers for display: the current step, its conditions, and the DS records to request from the parent."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,12 +63,12 @@ class DisplayRollover:
 
     @property
     def steps(self) -> list[DisplayStep]:
-        """The steps of the rollover: forward to the new keys, or back to the old keys after a cancellation."""
+        """The rollover's steps, toward the new keys or, after a cancellation, back to the old keys."""
         return [DisplayStep(_step_label(self.row, step), word) for step, word in rollover_queries.steps_of(self.row)]
 
     @property
     def can_withdraw(self) -> bool:
-        """True if canceling requires a confirmation that the request to the parent was withdrawn."""
+        """True if canceling requires the user to confirm that the request to the parent was withdrawn."""
         return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind not in _CANCELLED_FREELY
 
     @property
@@ -81,7 +81,7 @@ class DisplayRollover:
 
     @property
     def remaining(self) -> str:
-        """The time until the next step can start, or an empty text if this time has passed or is unknown."""
+        """The time until the next step can start, or an empty text if that time has passed or is unknown."""
         if self.row.earliest is None or self.row.earliest <= self.now:
             return ""
         return duration((self.row.earliest - self.now).total_seconds())

@@ -47,7 +47,7 @@ class SigningForm(PublishingForm):
 
 
 class DenialForm(SigningForm):
-    """The form that chooses NSEC or NSEC3 to prove that a name doesn't exist."""
+    """The form that chooses NSEC or NSEC3 for the zone's denial of existence."""
 
     name = "denial"
     denial = forms.ChoiceField(
@@ -130,7 +130,7 @@ class KeyChoice(PanelForm):
 
     @property
     def key_bits(self) -> int | None:
-        """The key size for RSA, None for other algorithms."""
+        """The key size for RSA, or None for other algorithms."""
         is_rsa = ALGORITHMS[self.cleaned_data["algorithm"]].startswith("RSA")
         return (self.cleaned_data["bits"] or None) if is_rsa else None
 
@@ -174,7 +174,7 @@ class CdsForm(SigningForm):
 
 
 class SignallingForm(SigningForm):
-    """The form that switches signaling names (RFC 9615) on or off, for zones whose name servers are in this zone."""
+    """The form that switches signaling names (RFC 9615) on or off, for zones with name servers in this zone."""
 
     name = "signalling"
     signals = switch_field(
@@ -258,7 +258,7 @@ class AddKeyForm(KeyChoice, SigningForm):
     def clean_key_files(self) -> Sequence[str]:
         """Use the uploaded texts as the private and public key text.
 
-        Raise ValidationError if texts were pasted too, or if the files aren't valid keys.
+        Raise ValidationError if texts were also pasted, or if the files aren't valid keys.
         """
         texts: Sequence[str] = self.cleaned_data["key_files"]
         if not texts:

@@ -22,7 +22,7 @@ from dnspanel.zones.signing import other_signers
 
 @require_POST
 def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add a key of another signer to the zone's DNSKEY records."""
+    """Add another signer's key to the zone's DNSKEY records."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = OtherKeyForm(request.POST)
 
@@ -34,7 +34,7 @@ def other_key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def other_key_remove(request: PanelRequest, zone_name: str, tag: int) -> HttpResponse:
-    """Remove a key of another signer, after a confirmation."""
+    """Remove another signer's key, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     key = next((key for key in queries.other_keys_of(zone) if key.tag == tag), None)
     if key is None:

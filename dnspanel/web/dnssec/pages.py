@@ -86,7 +86,7 @@ def page(
     status: int = 200,
     answers: list[DisplayAnswer] | None = None,
 ) -> HttpResponse:
-    """Return the zone's DNSSEC page. `form` is a refused form, `refusal` the reason why an action was refused.
+    """Return the zone's DNSSEC page. `form` is a rejected form, and `refusal` the reason for a refused action.
 
     Without `answers`, the page fetches the nodes' answers after it has loaded.
     """
@@ -157,7 +157,7 @@ def _forms(
 
 
 def _nodes(zone: Zone) -> SigningSync | None:
-    """Return the nodes' progress for the latest signing change, or None if the zone was never signed."""
+    """Return the nodes' progress with the latest signing change, or None if the zone was never signed."""
     last = dnssec.last_change_of(zone)
     return signing_sync(last.publication, last.number, watched_statuses(now=timezone.now())) if last else None
 
@@ -171,7 +171,7 @@ def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Query every node for the zone and show the answers. A node that doesn't answer delays the page by seconds."""
+    """Query every node for the zone and show the answers. A node that doesn't respond delays the page by seconds."""
     zone = access.zone_for_reading(request.user, zone_name)
     is_signed = dnssec.signing_of(zone).is_signed
     answers = [DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
@@ -255,7 +255,7 @@ def dnssec_denial(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_cds(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Change the zone's CDS and CDNSKEY records. First ask to confirm a request to delete the DS at the parent."""
+    """Change the zone's CDS and CDNSKEY records. A request to delete the DS at the parent needs a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     state = dnssec.signing_of(zone)
     form = CdsForm(request.POST, state=state)
@@ -298,7 +298,7 @@ def dnssec_signalling(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Remove the signatures that the zone was imported with, after a confirmation."""
+    """Remove the zone's imported signatures, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     question = Question(
         gettext("Remove signatures from {name}").format(name=zone.name),

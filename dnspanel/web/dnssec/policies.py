@@ -1,4 +1,4 @@
-"""Views of DNSSEC policies: the list, one policy and its targets, and the policy of a zone."""
+"""Views of DNSSEC policies: the list, one policy and its targets, and a zone's policy."""
 
 from dataclasses import dataclass
 
@@ -165,7 +165,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_delete(request: PanelRequest, policy_id: int) -> HttpResponse:
-    """Show a policy's targets. A POST deletes the policy, and attaches the chosen replacement to these targets."""
+    """Show a policy's targets. A POST deletes the policy, and attaches the chosen replacement to the targets."""
     verbs.require_signer_of_all(request.user)
     policy = policy_queries.policy_by_id(policy_id)
     form = ReplaceForm(request.POST or None, policy=policy)
@@ -208,7 +208,7 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_follow(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Bring the zone in line with its policy, except for changes that would replace keys."""
+    """Apply the zone's policy to the zone, except for changes that replace keys. Any refusal prevents all changes."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = OwnPolicyForm(request.POST, person=request.user)
     applied = policy_queries.applied_to_zones([zone])

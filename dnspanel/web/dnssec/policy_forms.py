@@ -22,7 +22,7 @@ _FIELDS = {"nsec3": "denial"}  # the form's fields for errors about other names
 
 
 class PolicyForm(KeyChoice, DenialForm):
-    """The form for the name and terms of a DNSSEC policy."""
+    """The form for a DNSSEC policy's name and terms."""
 
     name = "policy"
     policy_name = text_field(gettext_lazy("Name"), LONGEST_NAME, required=True, autocomplete="off")
@@ -78,7 +78,7 @@ class PolicyForm(KeyChoice, DenialForm):
         return copy_fields(Terms, chosen, bits=bits, nsec3=self.nsec3)
 
     def refuse(self, field: str | None, message: str) -> None:
-        """Add an error to the field, which can have another name than in the policy's terms."""
+        """Add an error to the form field for `field`, which is a field of the policy's terms."""
         super().refuse("policy_name" if field == "name" else _FIELDS.get(field or "", field), message)
 
 
@@ -101,7 +101,7 @@ class AttachForm(SigningForm):
 
 
 class ReplaceForm(SigningForm):
-    """The form that chooses the replacement for a policy before its deletion."""
+    """The form that chooses a replacement for a policy that is deleted."""
 
     name = "replace"
     replaced_by = forms.ModelChoiceField(

@@ -54,7 +54,7 @@ _LABELS: Labels = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayPolicyRun(DisplayRun[PolicyRun]):
-    """A policy run, as shown in a list or on its page. It counts findings, and a zone can have more than one."""
+    """A policy run, as shown in a list or on its page. It counts findings; a zone can have more than one."""
 
     page = "zone-policy-run"
     changing = (Act.SIGN, Act.DENIAL, Act.CDS)
@@ -96,7 +96,7 @@ def run_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Show a run's progress and findings. htmx gets only the changing part, or 204 if nothing changed."""
+    """Show a run's progress and findings. htmx fetches only the changing part, or gets 204 if nothing changed."""
     verbs.require_signer(request.user)
     display = DisplayPolicyRun(verbs.run_for(request.user, run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:
@@ -109,7 +109,7 @@ def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Start a run that applies the changes that a dry run found."""
+    """Start a run that applies a dry run's changes."""
     verbs.require_signer(request.user)
     dry_run = verbs.run_for(request.user, run_id)
     form = PublishingForm(request.POST)
@@ -124,7 +124,7 @@ def run_apply(request: PanelRequest, run_id: int) -> HttpResponse:
 
 @require_POST
 def run_cancel(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Cancel a run. Changes that the run already published stay."""
+    """Cancel a run. Changes that were already published stay."""
     verbs.require_signer(request.user)
     run = verbs.run_for(request.user, run_id)
     with reporting(request, RunRefused):

@@ -40,7 +40,7 @@ def rollover_begin(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Cancel the zone's rollover, so that the zone returns to its old keys."""
+    """Cancel the zone's rollover and return to the old keys."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = CancelRolloverForm(request.POST)
 

@@ -1,4 +1,4 @@
-"""Views of the keys of a zone: add, activate, publish, delete, export."""
+"""Views of a zone's keys: add, activate, publish, delete, export."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ from replication.dns.names import before_full_stop
 @no_store
 @require_POST
 def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add a key to the zone. Responses aren't cached, because a refused form contains the private-key text."""
+    """Add a key to the zone. Responses aren't cached, because a rejected form contains the private-key text."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = AddKeyForm(request.POST, request.FILES)
 
@@ -55,7 +55,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Switch the key's signing or publishing on or off. Ask for confirmation if the key is taken out of use."""
+    """Switch the key's signing or publishing on or off. Ask for confirmation before taking the key out of use."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid() or key is None:

@@ -34,7 +34,7 @@ from replication.errors import BadName
 
 
 class CopyForm(PanelForm):
-    """The form for copying records: the target zone, and the treatment of RRsets that already exist there."""
+    """The form for copying records: the target zone, and an action for RRsets that already exist there."""
 
     target = forms.CharField(
         label=gettext_lazy("Target zone"),

@@ -1,4 +1,4 @@
-"""The view that sets or cancels the expiry of an RRset. Expiries are not part of the draft."""
+"""The view that sets or cancels an RRset's expiry. Expiries are not part of the draft."""
 
 from django.contrib import messages
 from django.http import HttpResponse

@@ -1,4 +1,4 @@
-"""Views that change RRsets of many zones at once: all RRsets that match a search, or the selected RRsets."""
+"""Views that change RRsets in many zones at once: all RRsets that match a search, or the selected RRsets."""
 
 import hashlib
 import json
@@ -73,7 +73,7 @@ def changes_many(request: PanelRequest) -> HttpResponse:
 
 
 def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelection) -> WideOutcome | None:
-    """Return the requested changes. If the search is too general or finds too much, add an error and return None."""
+    """Return the requested changes. If the search is too general or matches too much, add an error and return None."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=form.chosen_act(), selection=selection, author=request.user, now=timezone.now())
@@ -90,7 +90,7 @@ def _outcome(request: PanelRequest, form: ManyZonesForm, selection: WideSelectio
 
 
 def fingerprint(outcome: WideOutcome) -> str:
-    """Return a digest of all changes, which shows whether the changes still match the preview."""
+    """Return a digest of all changes, to detect changes since the preview."""
     content = [
         [zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for zone, changes in outcome.changes.items()
@@ -115,7 +115,7 @@ def _key(line: str) -> KeyByName | None:
 
 
 def back_to(request: PanelRequest) -> str:
-    """Return the URL of the search page for the request's search."""
+    """Return the URL of the search page with the request's search."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
     return f"{reverse('search')}{'?' if query else ''}{query}"
 

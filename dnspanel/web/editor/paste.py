@@ -1,4 +1,4 @@
-"""The paste panel: many lines or table rows at once, each with its effect or its error."""
+"""The paste panel, which takes many lines or table rows at once and shows each one's effect or error."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedLine:
-    """A line of the paste, as shown in the paste panel."""
+    """A pasted line, as shown in the paste panel."""
 
     line: PastedLine
     error: str
@@ -126,7 +126,7 @@ def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list
 def _additions(
     request: PanelRequest, zone: Zone, lines: Iterable[PastedLine]
 ) -> tuple[list[Addition], dict[int, str], dict[int, str]]:
-    """Return the resulting RRsets, the errors of refused lines, and the notes on other lines (both by line number)."""
+    """Return the resulting RRsets, the errors of refused lines, and notes on other lines (both by line number)."""
     by_rrset: dict[tuple[str, int], list[PastedLine]] = {}
     refused: dict[int, str] = {}
     notes: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""The view that pins a zone to the person's dashboard, or unpins it."""
+"""The view that pins a zone to the user's dashboard, or unpins it."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect

@@ -1,6 +1,6 @@
-"""PTR records for A and AAAA records: a checkbox in forms, an offer after a change, and a page that compares them.
+"""Manage PTRs for A and AAAA records with a checkbox in forms, an offer after a change, and a comparison page.
 
-A PTR changes only if a person leaves a visible checkbox set or clicks a button.
+A PTR changes only if the user leaves a visible checkbox set or clicks a button.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ _REVERSE_TREES = ("in-addr.arpa.", "ip6.arpa.")
 
 @dataclass(frozen=True, slots=True)
 class PtrTick:
-    """The checkbox "PTR too" of a form: its state, and a preview for the first addresses."""
+    """A form's checkbox "PTR too": its state, and a preview for the first addresses."""
 
     ticked: bool
     steps: tuple[Step, ...] = ()
@@ -47,7 +47,7 @@ class PtrTick:
 
     @property
     def can_do_something(self) -> bool:
-        """True if at least one address has, or can get, a reverse zone here that the person is allowed to change."""
+        """True unless the preview is final and the person can't change any of its addresses' reverse zones here."""
         return not (self.is_final and self.steps) or any(
             step.state not in (State.NO_ZONE, State.NO_RIGHT) for step in self.steps
         )
@@ -65,7 +65,7 @@ class Comparison:
 
 
 def is_ticked(request: PanelRequest) -> bool:
-    """Return True if the request has the checkbox "PTR too" set."""
+    """Return True if the checkbox "PTR too" is set in the request."""
     parameters = request.POST if request.method == "POST" else request.GET
     return parameters.get("ptr") == "yes"
 
@@ -73,7 +73,7 @@ def is_ticked(request: PanelRequest) -> bool:
 def tick_for(request: PanelRequest, rrset: RRset, addresses: Iterable[str] = ()) -> PtrTick | None:
     """Return the checkbox for a form that adds this RRset to the draft, or None if the RRset has no addresses.
 
-    With `addresses`, only those addresses count.
+    If `addresses` is not empty, only those addresses count.
     """
     only = set(addresses)
     return _tick(request, [rrset], [pair for pair in pointers.pairs_of(rrset) if not only or pair.address in only])
@@ -100,7 +100,7 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
     """Return the checkbox for a row's form, or None for types other than A and AAAA.
 
-    The checkbox is set if PTRs of the addresses already point to the name.
+    It is set if PTRs of all addresses with a reverse zone here already point to the name, or as in a submitted form.
     """
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None
@@ -160,7 +160,7 @@ def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets
 
 
 def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | None]) -> None:
-    """Add a message that counts leftover PTRs and names the tab that deletes them, for browsers without scripts."""
+    """Add a message with the number of leftover PTRs and the tab that deletes them, for browsers without scripts."""
     if left := left_by(request, rrsets):
         count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
         messages.info(
@@ -176,7 +176,7 @@ def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | Non
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_ptr(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the addresses and PTRs that disagree. A POST drafts fixes for the selected pairs or for all."""
+    """Show addresses and PTRs that don't match. A POST drafts fixes for the selected pairs or for all."""
     if request.method != "POST":
         zone = access.zone_for_reading(request.user, zone_name)
         comparison, _ = _compare(request, zone, request.GET.get("after", ""))
@@ -217,7 +217,7 @@ def is_reverse(zone: Zone) -> bool:
 
 
 def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison, list[Pair]]:
-    """Return one page of the comparison, and the pairs on it that can be fixed."""
+    """Return one page of the comparison, and the page's pairs that can be fixed."""
     types = frozenset({rdtypes.PTR}) if is_reverse(zone) else ADDRESS_TYPES
     filters = RRsetFilter(types=types, in_draft=request.GET.get("in") == "draft")
     page = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=RRSETS_PER_PAGE)
@@ -248,7 +248,7 @@ def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
 
 
 def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
-    """Return the zone's pairs that can be fixed, and True if all of them are in the list."""
+    """Return the zone's pairs that can be fixed, and False if the list is incomplete because there are too many."""
     found: list[Pair] = []
     after = ""
     for _ in range(MOST_PAGES_AT_ONCE):
@@ -261,7 +261,7 @@ def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
 
 
 def _sent_pairs(request: PanelRequest) -> list[Pair]:
-    """Return the selected pairs from the form. Invalid values are left out."""
+    """Return the selected pairs from the form, without invalid values."""
     found = []
     for text in request.POST.getlist("pair")[: pointers.MOST_PAIRS]:
         name, _, address = text.partition(" ")

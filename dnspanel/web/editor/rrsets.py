@@ -1,4 +1,4 @@
-"""Views of a row in the editor: show, edit in place, delete, undo. The views change only the draft."""
+"""Views of a row in the editor: show, edit in place, delete, undo. They change only the draft."""
 
 from urllib.parse import urlencode
 
@@ -40,7 +40,7 @@ FIELDS = {"name", "type", "ttl", "values", "comment", "tags"}
 
 
 def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
-    """Return `name` and `type` from the URL, or None if they are invalid or outside this zone."""
+    """Return `name` and `type` from the URL, or None if either is invalid or the name is outside this zone."""
     try:
         name = names.parse(request.GET.get("name", ""))
         type_ = rdata.type_from_text(request.GET.get("type", ""))
@@ -55,7 +55,7 @@ def row_of(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
 
 
 def require_rrset(request: HttpRequest, zone: Zone) -> Key:
-    """Return `name` and `type` from the URL. Raise Unknown if they are invalid or outside this zone."""
+    """Return `name` and `type` from the URL. Raise Unknown if either is invalid or the name is outside this zone."""
     key = rrset_of_request(request, zone)
     if key is None:
         raise access.Unknown(request.GET.get("name", ""))
@@ -68,7 +68,7 @@ def back_to_row(zone: Zone, key: Key) -> HttpResponse:
 
 
 def way_back(zone: Zone, came_from: str) -> str:
-    """Return the URL of the review page that the person came from, or an empty text for the editor."""
+    """Return the URL of the review page that the user came from, or an empty text for the editor."""
     if came_from == "changes":
         return reverse("changes")
     return reverse("zone-review", args=[zone.name]) if came_from == "review" else ""
@@ -79,7 +79,7 @@ def way_back(zone: Zone, came_from: str) -> str:
 
 @require_safe
 def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show one row: in short form, with all its values (`all`), or with the values before the draft (`old`)."""
+    """Show one row in short form, with all its values (`all`), or with the values before the draft (`old`)."""
     zone = access.zone_for_reading(request.user, zone_name)
     key = require_rrset(request, zone)
     if not is_fragment(request):
@@ -124,7 +124,7 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _can_expire(request: PanelRequest, zone: Zone, row: RRsetRow) -> bool:
-    """Return True for a published RRset that the person is allowed to remove, and without which a zone can exist."""
+    """Return True for a published RRset that the person can delete, except the SOA and NS at the apex."""
     is_needed = row.change.name == zone.name and row.change.type in {rdtypes.SOA, rdtypes.NS}
     [display] = with_rights(request.user, zone, [DisplayRow(zone.name, row)])
     return row.change.before is not None and display.may_remove and not is_needed
@@ -177,7 +177,7 @@ def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def rrsets_before(request: PanelRequest, zone: Zone, form: RRsetForm) -> list[RRset | None]:
-    """Return an edited A or AAAA RRset as published and as drafted. For other types and new rows, return []."""
+    """Return the edited A or AAAA RRset as published and as drafted. For other types and new rows, return []."""
     key = form.replaces if form.is_valid() else None
     if key is None or key[1] not in ADDRESS_TYPES:
         return []
@@ -202,7 +202,7 @@ def put_into_draft(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
 
 
 def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
-    """Return True and add an error if saving would overwrite values that the row didn't show."""
+    """Return True and add an error if saving overwrites values that the row didn't show."""
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:
@@ -261,7 +261,7 @@ def _saved_response(
 
 
 def drafted_message(request: PanelRequest, zone: Zone, rrset: RRset, before: list[RRset | None]) -> str:
-    """Return a message that the RRset is in the draft. If the checkbox "PTR too" is set, draft its PTRs first."""
+    """Return a message that the RRset is in the draft. If the checkbox "PTR too" is set, draft the PTRs first."""
     followed = follow(request, [*before, rrset]) if is_ticked(request) else ""
     message = gettext("{owner_text} {type_to_text} saved in draft").format(
         owner_text=names.owner_text(rrset.name, zone.name), type_to_text=rdata.type_to_text(rrset.type)
@@ -284,7 +284,7 @@ def rrset_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def rrset_undo(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Remove the RRset's change from the draft. A request from the review page redirects back to the review."""
+    """Remove the RRset's change from the draft. For a request from the review page, redirect back to the review."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     before = row_of(request, zone, key).change.after
@@ -306,7 +306,7 @@ def _after_act(request: PanelRequest, zone: Zone, key: Key, outcome: str, before
 
 @require_POST
 def draft_discard(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Discard the draft's changes to this zone. This works even if the zone's primary is now elsewhere."""
+    """Discard the draft's changes to this zone, even if the zone's primary is now another server."""
     zone = access.zone_for_reading(request.user, zone_name)
     access.require_editor(request.user, zone)
     count = discard(author=request.user, zone=zone, now=timezone.now())

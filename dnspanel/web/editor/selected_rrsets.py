@@ -77,12 +77,12 @@ class ManyForm(PanelForm):
 
     @property
     def title(self) -> str:
-        """The title of the chosen bulk change."""
+        """The chosen bulk change's title."""
         return dict(self.ACTS).get(self.data.get("act", ""), gettext("Action"))
 
     @property
     def sent_fields(self) -> list[tuple[str, str]]:
-        """The submitted fields and values. A form that asks for a confirmation submits them again."""
+        """The submitted fields and values, which a confirmation form submits again."""
         return [(name, self.data[name]) for name in FIELDS if name in self.data]
 
     def clean_ttl(self) -> int | None:
@@ -152,7 +152,7 @@ class Example:
 
 @require_POST
 def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add a bulk change to the draft. Text replacements, and changes that some RRsets refuse, are previewed first."""
+    """Add a bulk change to the draft. Text replacements, and changes refused for some RRsets, are previewed first."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)
@@ -197,7 +197,7 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
 
 
 def ticked_lines(request: PanelRequest) -> Iterator[str]:
-    """Yield the lines that name selected RRsets: at most MOST_SELECTED + 1, so that callers can detect an excess."""
+    """Yield the lines that identify selected RRsets: at most MOST_SELECTED + 1, so callers can detect an excess."""
     lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
     return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 
@@ -209,14 +209,14 @@ def _key(line: str) -> Key | None:
 
 
 def address_with_filter(parameters: QueryDict, zone: Zone) -> str:
-    """Return the URL of the zone's page with the filter that was active for the selection."""
+    """Return the URL of the zone's page with the filter that was active during the selection."""
     filters = {name: parameters[name] for name in ("q", "type", "in") if parameters.get(name)}
     address = reverse("zone-detail", args=[zone.name])
     return f"{address}?{urlencode(filters)}" if filters else address
 
 
 def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | None, *, status: int) -> HttpResponse:
-    """Show a preview with examples of the changes and refused records. The form in the preview keeps the selection."""
+    """Show a preview with examples of the changes and refused records, and a form that keeps the selection."""
     changes = outcome.changes if outcome else []
     refused = outcome.refused if outcome else []
     context = {
@@ -235,7 +235,7 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
 
 
 def selected_fields(request: PanelRequest) -> list[tuple[str, str]]:
-    """Return the form fields that make up the selection, to repeat them in the next form."""
+    """Return the form fields with the selection, to repeat them in the next form."""
     return [(name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)]
 
 
@@ -260,7 +260,7 @@ def _type(rrset: RRset) -> str:
 
 
 def _lines(rrset: RRset | None) -> tuple[str, ...]:
-    """Return the RRset as lines: each value with the TTL, then the comment and tags. Disabled values are marked."""
+    """Format the RRset as lines: each value with the TTL, then the comment and tags. Disabled values are marked."""
     if rrset is None:
         return ()
     off = set(rrset.disabled)

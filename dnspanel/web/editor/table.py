@@ -78,7 +78,7 @@ LONGEST_LINE = 70_000  # the largest RRset that fits in an answer
 
 @require_safe
 def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the zone editor. htmx gets only the filtered table or its next rows."""
+    """Show the zone editor. htmx fetches only the filtered table or its next rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     if is_fragment(request):
         template = "editor/_rrset_rows.html" if request.GET.get("after") else "editor/_rrset_table.html"
@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return the columns that this large zone can't be sorted by, with the reasons. Return {} if a filter is active."""
+    """Return the columns that this large zone can't be sorted by, with reasons. With a filter, return {}."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -180,7 +180,7 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
 
 
 def _name_at(request: PanelRequest, zone: Zone) -> str:
-    """Return the name that the table should start with, or an empty text if there is no valid name."""
+    """Return the name where the table starts, or an empty text if the request has no valid name."""
     if request.GET.get("after"):
         return ""
     try:
@@ -191,7 +191,7 @@ def _name_at(request: PanelRequest, zone: Zone) -> str:
 
 
 def _next_query(request: PanelRequest, next_after: str, sort: str) -> str:
-    """Return the URL query of the next rows, which keeps the current filters."""
+    """Return the URL query for the next rows, with the current filters."""
     filters = request.GET.copy()
     for name in ("after", "at", *(() if sort else ("sort",))):
         filters.pop(name, None)
@@ -259,7 +259,7 @@ def number_of(text: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Quick:
-    """The result that quick add shows below its field: an addition, a question, or an error."""
+    """Quick add's result, shown below its field: an addition, a question, or an error."""
 
     line: str = ""
     addition: Addition | None = None
@@ -325,7 +325,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
 
 
 def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Violation, ...]:
-    """Check these RRsets with the rest of the draft. Return the violations at the RRsets' owners, except notes."""
+    """Check these RRsets with the draft's first ROWS_PER_PAGE changes. Return the owners' violations, except notes."""
     filters = RRsetFilter(in_draft=True)
     drafted = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
     keys = {(rrset.name, rrset.type) for rrset in rrsets}
@@ -341,7 +341,7 @@ def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Vi
 
 
 def default_ttl(request: PanelRequest, zone: Zone) -> int:
-    """Return the TTL for a new RRset: the zone's default, else the TTL of the drafted SOA, else FALLBACK_TTL."""
+    """Return the TTL for a new RRset: the zone's default, otherwise the drafted SOA's TTL, otherwise FALLBACK_TTL."""
     if zone.default_ttl is not None:
         return zone.default_ttl
     soa = rrset_pages.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
@@ -359,7 +359,7 @@ def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int)
 
 
 def _alone(addition: Addition) -> RRset:
-    """Return the RRset with only the added value, so that the checkbox "PTR too" is about this value."""
+    """Return the RRset with only the added value, because the checkbox "PTR too" is about this value."""
     rrset = addition.rrset
     return make(rrset.name, rrset.type, rrset.ttl, [addition.value])
 
@@ -389,7 +389,7 @@ def _added_response(request: PanelRequest, zone: Zone, addition: Addition, follo
 
 
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
-    """Return rows for the table as an htmx out-of-band fragment. `editor.js` inserts each row by its sort key."""
+    """Render rows for the table as an htmx out-of-band fragment. `editor.js` inserts each row by its sort key."""
     rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     answered = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
     display = with_blocking(request, zone, with_expiries(zone, answered))

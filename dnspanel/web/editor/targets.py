@@ -1,4 +1,4 @@
-"""On-request DNS lookups for a draft's external names and for delegations."""
+"""Look up a draft's external names and the zone's delegations in DNS, on request."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ _NEED_ADDRESSES = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A name outside the panel, and the first record of the draft that points to it."""
+    """A name outside the panel, and the draft's first record that points to it."""
 
     target: str
     pointed_at_by: str
@@ -76,7 +76,7 @@ def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
-    """Return the zone's own name servers and the first delegations below it, with the person's draft applied.
+    """Return the zone's own name servers and the first delegations below it, including changes in the person's draft.
 
     Delegations in the draft come first. This takes a few queries.
     """
@@ -101,7 +101,7 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
 
 
 def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
-    """Return the targets of the draft's records, by name. Targets in zones that the person can see are left out.
+    """Return the targets of the draft's records, by name, except targets in zones that the person can see.
 
     This takes a few queries. Targets in the panel's other zones are looked up like external names: they are public in
     DNS.

@@ -1,4 +1,4 @@
-"""Text mode: edit the whole zone, the filtered records or the selected records as zone-file text."""
+"""Edit the whole zone, the filtered records or the selected records as zone-file text."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -65,7 +65,7 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Show the text of the selected records, else of the filtered records, else of the whole zone."""
+    """Show the text of the selected records, otherwise the filtered records, otherwise the whole zone."""
     if request.method == "POST":
         selection = selection_of(request, zone)
         if selection is None:
@@ -94,7 +94,7 @@ def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
 
 
 def _answer(request: PanelRequest, zone: Zone, edited: EditedText, *, status: int, error: str = "") -> HttpResponse:
-    """Show the errors in the text. A page that already has the text gets only the errors."""
+    """Show the errors in the text. A page that already has the text receives only the errors."""
     context = {"edited": edited, "error": error, "may_save": not (edited.faults or error)}
     if is_fragment(request):
         return render(request, "editor/_text_findings.html", {"zone": zone, **context}, status=status)

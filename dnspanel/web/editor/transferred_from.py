@@ -1,4 +1,4 @@
-"""The state of a zone that is transferred from another server, as the zone's pages show it."""
+"""Show the state of a zone that is transferred from another server, on the zone's pages."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,14 +10,14 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class DisplayTransfer:
-    """The source of a transferred zone, its state and its error. `row` is None if the person must not see details."""
+    """A transferred zone's source, state and error. `row` is None if the person isn't allowed to see details."""
 
     zone: Zone
     row: TransferredZone | None
 
     @property
     def has_come(self) -> bool:
-        """True if a first transfer of the zone has succeeded."""
+        """True if the zone was transferred at least once."""
         return self.zone.is_served or (self.row is not None and self.row.serial is not None)
 
     @property
@@ -46,14 +46,14 @@ class DisplayTransfer:
 
     @property
     def confirmed_at(self) -> datetime | None:
-        """The time of a primary's last transfer or confirmation that nothing is newer; None if unknown or hidden."""
+        """When a primary last sent the zone or confirmed that nothing is newer; None if unknown or hidden."""
         return None if self.row is None else self.row.confirmed_at
 
 
 def transfer_of(zone: Zone, *, closely: bool) -> DisplayTransfer | None:
     """Return the zone's transfer state, or None if this panel is its primary.
 
-    `closely` includes details that only people with the right to change the zone's settings can see.
+    `closely` includes details for users who are allowed to change the zone's settings.
     """
     if not zone.transferred_from:
         return None

@@ -1,4 +1,4 @@
-"""The parts that all pages of a zone share: header, tabs, draft bar."""
+"""Render the parts that all of a zone's pages share: header, tabs, draft bar."""
 
 import json
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class ZoneHead:
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None = None) -> ZoneHead:
-    """Return the head of a zone's page. `known` are the rules about the zone, if the caller already has them."""
+    """Return the head of a zone's page. `known` are the rules for the zone, if the caller already has them."""
     may_edit = access.may_edit_here(request.user, zone)
     may_set = access.has_right(request.user, zone, Right.SETTINGS)
     counts = draft_counts_of(request) if may_edit else ()
@@ -75,7 +75,7 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
 def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:
     """Append the page parts that depend on the draft (out of band), and notify the page that the draft changed.
 
-    The parts are the draft bar, the number on the tab and the types of the filter.
+    The parts are the draft bar, the number on the tab and the filter's types.
     """
     counts = queries.draft_summary(author=request.user)
     here = next((count for count in counts if count.zone_id == zone.pk), None)
@@ -101,7 +101,7 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
 
 
 def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
-    """Make the page focus this element after htmx has inserted the fragment."""
+    """Move the focus to this element after htmx has inserted the fragment."""
     response["HX-Trigger-After-Settle"] = json.dumps({"focus-on": selector})
     return response
 
@@ -109,5 +109,5 @@ def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
 def render_zone(
     request: PanelRequest, zone: Zone, tab: str, template: str, context: dict[str, object], status: int = 200
 ) -> HttpResponse:
-    """Render a page of a zone with its head."""
+    """Render a zone's page with its head."""
     return render(request, template, {"head": zone_head(request, zone, tab), "zone": zone, **context}, status=status)

@@ -1,4 +1,4 @@
-"""Views that compare an old server with the panel's nodes, and show the delegation checklist of each zone."""
+"""Views that compare an old server with the panel's nodes, and show each zone's delegation checklist."""
 
 import csv
 import io
@@ -116,7 +116,7 @@ class DisplayCheck:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPoint:
-    """An item of the delegation checklist."""
+    """An item in the delegation checklist."""
 
     verdict: Verdict
     message: str
@@ -133,7 +133,7 @@ class DisplayPoint:
 
 @dataclass(frozen=True, slots=True)
 class DisplayDifference:
-    """A difference between the servers, as a row of the table."""
+    """A difference between the servers, as a table row."""
 
     zone: str
     owner: str
@@ -166,7 +166,7 @@ def cutover_list(request: PanelRequest) -> HttpResponse:
 
 
 def _initial(request: PanelRequest) -> dict[str, Any]:
-    """Return the form's initial values from the URL. For an import by zone transfer, include its server's address."""
+    """Return the form's initial values from the URL. For an import by zone transfer, include the server's address."""
     initial: dict[str, Any] = {"port": 53, "resolver_port": 53, "q": request.GET.get("q", "")}
     job_id = request.GET.get("job", "")
     if job_id.isdecimal() and len(job_id) < 10:
@@ -223,7 +223,7 @@ def _display(check: CutoverCheck) -> DisplayCheck:
 
 @require_safe
 def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
-    """Show the progress and findings of a comparison. htmx gets the progress, the table, or its next rows."""
+    """Show a comparison's progress and findings. htmx fetches the progress, the table, or its next rows."""
     check = cutover_check.check_for(request.user, check_id)
     display = _display(check)
     target = request.htmx.target if request.htmx else None
@@ -273,14 +273,14 @@ def _display_difference(row: CutoverDifference) -> DisplayDifference:
 
 
 def _zones(check: CutoverCheck) -> dict[str, Any]:
-    """Return the compared zones, most differences first, then most open checklist items."""
+    """Return the compared zones that have the most differences, and then the most open checklist items."""
     zones = CutoverZone.objects.filter(check_run=check).defer("checklist")
     return {"zones": zones.order_by("-differences", "-open_points", "name")[:ROWS_PER_PAGE]}
 
 
 @require_safe
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
-    """Show the delegation checklist of one zone, also as text that can be copied."""
+    """Show one zone's delegation checklist, also as text for copying."""
     check = cutover_check.check_for(request.user, check_id)
     zone = first_or(CutoverZone.objects.filter(check_run=check, name=zone_name), lambda: access.Unknown(zone_name))
     points = [Point.from_json(stored) for stored in zone.checklist]

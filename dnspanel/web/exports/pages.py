@@ -1,4 +1,4 @@
-"""Views of exports: one zone on the page or as a file, and many zones as a job with its own page."""
+"""Views of exports: one zone on the page or as a file, or many zones as a job with its own page."""
 
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
@@ -54,7 +54,7 @@ TONES = {
 
 
 class ExportForm(AllOrSomeForm):
-    """The form for the zones and the format of an export. A dnsperf query file also needs the kinds of queries."""
+    """The form for an export's zones and format, and for the kinds of queries in a dnsperf query file."""
 
     all_or_some = (AllOrSome(("q",), default=ALL),)
 
@@ -199,7 +199,7 @@ def zone_export_file(request: PanelRequest, zone_name: str, file_format: str) ->
 
 
 def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
-    """Return a temporary file with the zone, so that a slow download doesn't keep a transaction open."""
+    """Write the zone to a temporary file. A slow download then doesn't keep a transaction open."""
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     zones = Zone.objects.filter(pk=zone.pk)
     with transaction.atomic():
@@ -292,7 +292,7 @@ def _download_name(job: ExportJob) -> str:
 
 
 def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
-    """Return the person's own export. Raise Unknown if it doesn't exist or belongs to another person."""
+    """Return the person's own export. Raise Unknown if it doesn't exist or is another person's."""
     access.require(request.user, Permission.READ)
     return first_or(
         ExportJob.objects.filter(pk=export_id, author=request.user), lambda: access.Unknown(f"export {export_id}")
@@ -301,7 +301,7 @@ def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
 
 @require_safe
 def export_job(request: PanelRequest, export_id: int) -> HttpResponse:
-    """Show the progress and the file of an export. htmx gets only the changing part, or 204 if nothing changed."""
+    """Show an export's progress and file. htmx fetches only the changing part, or gets 204 if nothing changed."""
     display = _display(_job_for(request, export_id))
     context = {"export": display, "address": request.build_absolute_uri()}
     if not is_fragment(request):
@@ -323,7 +323,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
 
 @require_safe
 def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
-    """Download the file of a finished export."""
+    """Download a finished export's file."""
     job = _job_for(request, export_id)
     return file_response(
         request,

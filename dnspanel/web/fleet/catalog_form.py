@@ -17,7 +17,7 @@ from replication.dns import names
 
 
 class TeamAndTagsForm(PanelForm):
-    """A form with the team and tags that catalog members get."""
+    """A form with the team and tags for catalog members."""
 
     team = forms.ModelChoiceField(
         Team.objects.order_by("name"), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("No team")
@@ -30,7 +30,7 @@ class TeamAndTagsForm(PanelForm):
 
 
 class CatalogForm(AllOrSomeForm, TeamAndTagsForm):
-    """The form for the settings that the members of a catalog get."""
+    """The form for the settings of a catalog's members."""
 
     all_or_some = (
         AllOrSome(
@@ -92,7 +92,7 @@ class NewCatalogForm(CatalogForm, PrimariesForm, PublishingForm):
 
 
 class RuleForm(TeamAndTagsForm, PrimariesForm):
-    """The form for a rule: the settings for the members of one group."""
+    """The form for a rule with the settings of one group's members."""
 
     field_order = ("group", "team", "tags", *PrimariesForm.base_fields)
 

@@ -81,7 +81,7 @@ def catalog_change(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Set the rule for the members of a group. `drop` removes the rule with this id."""
+    """Set the rule for a group's members. `drop` removes the rule with this id."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     there = list(catalog.rules.order_by("pk"))
@@ -117,7 +117,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Query the primaries of the catalog zone now."""
+    """Query the catalog zone's primaries now."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
@@ -127,7 +127,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Stop following the catalog, after a confirmation. Its zones in this panel stay."""
+    """Stop following the catalog, after a confirmation. The catalog's zones in this panel stay."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     ask(request, _about_unfollowing(catalog))

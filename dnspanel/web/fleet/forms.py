@@ -26,7 +26,7 @@ DRAINS = [
 
 
 class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A field for a group of nodes, by name. Groups are listed in the order in which they get publications."""
+    """A field for a group of nodes, by name. Groups are listed in the order in which they receive publications."""
 
     def __init__(self) -> None:
         groups = NodeGroup.objects.order_by("order")
@@ -59,7 +59,7 @@ class TagsField(forms.CharField):
 
 
 class NodeDescriptionForm(PanelForm):
-    """The form for the group, tags and public addresses of a node."""
+    """The form for a node's group, tags and public addresses."""
 
     group = GroupField()
     tags = TagsField()
@@ -82,7 +82,7 @@ class DrainForm(PanelForm):
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
-        """Return the time when the drain ends, or None if it ends only when a person resumes the node."""
+        """Return when the drain ends, or None if it continues until someone resumes the node."""
         hours = int(self.cleaned_data["hours"] or 0)
         return now + timedelta(hours=hours) if hours else None
 

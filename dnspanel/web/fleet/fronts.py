@@ -79,7 +79,7 @@ class FrontForm(PanelForm):
 
     @property
     def of_nodes(self) -> list[Any]:
-        """The weight fields of the nodes, ordered by node name."""
+        """The nodes' weight fields, ordered by node name."""
         return [self[f"{_OF_NODE}{name}"] for name in self._names]
 
     def terms(self) -> Terms:

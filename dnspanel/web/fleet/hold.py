@@ -1,4 +1,4 @@
-"""Views of a hold on publishing: its reason, the publications that only the nodes have, and the decision to make."""
+"""Views of a hold on publishing: its reason, the publications that exist only on nodes, and the decision to make."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ def hold_page(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
-    """Show the RRsets of one zone that differ. htmx inserts them below the zone's row."""
+    """Show the RRsets that differ in one zone. htmx inserts them below the zone's row."""
     access.require(request.user, Permission.NODES)
     zone = unknown_history.zone_of_report(pk)
     rrsets = unknown_history.rrsets_page(zone, after=_number(request, "after"), limit=RRSETS_PER_PAGE + 1)
@@ -105,7 +105,7 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def hold_again(request: PanelRequest) -> HttpResponse:
-    """Query the nodes again for publications that the panel lacks."""
+    """Query the nodes again for publications that the panel doesn't have."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):
@@ -118,7 +118,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def hold_decide(request: PanelRequest) -> HttpResponse:
-    """Save the decision, which the person confirms by typing a phrase. A worker carries it out."""
+    """Save the decision, which the user confirms by typing a phrase. A worker carries it out."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)
@@ -162,7 +162,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Return each choice with its form, the phrase to type, the number of zones it would break, and any obstacle."""
+    """Return each choice with its form, the phrase to type, the number of zones that it breaks, and any obstacle."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
@@ -175,7 +175,7 @@ def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[s
 
 
 def _zones_context(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
-    """Return one page of zones that differ. People who aren't allowed to decide get an empty list."""
+    """Return one page of zones that differ, or an empty list for users who aren't allowed to decide."""
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
@@ -195,7 +195,7 @@ def _display(zone: AheadZone) -> DisplayZone:
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:
-    """Return the diff from the panel's RRset to the node's. Taking over the node's data would make this change."""
+    """Return the diff from the panel's RRset to the node's, which is the change if the node's data is adopted."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
     on_node = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
     return DisplayDiff(zone.name, diff(Change(rrset.name, rrset.type, here, on_node)))

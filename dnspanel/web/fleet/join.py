@@ -1,4 +1,4 @@
-"""Views that enroll a node: its description, the join command, the fingerprint to compare, and its first snapshot."""
+"""Views to enroll a node: its description, the join command, the fingerprint to compare, and its first snapshot."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -127,13 +127,13 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 
 
 def _join_command(node: Node, code: str) -> str:
-    """Return the command to run on the server as root. Addresses, ports and role come with the panel's answer."""
+    """Return the command to run on the server as root. The panel's response has the addresses, ports and role."""
     program = "dnspanel-front" if node.is_front else "dnspanel-agent"
     return f"{program} join --panel {settings.PANEL_URL} --code {code}"
 
 
 def _enroll_command(node: Node, code: str) -> str:
-    """Return the command that only gives the server its identity (key and certificate)."""
+    """Return the command that only sets up the server's identity (key and certificate)."""
     program = "front" if node.is_front else "agent"
     directory = f"/etc/dnspanel-{program}"
     return f"python -m replication.{program} enroll --panel {settings.PANEL_URL} --code {code} --dir {directory}"

@@ -1,4 +1,4 @@
-"""The filters, layout and order of the fleet page, all in the URL so that a view can be shared. Pure."""
+"""Convert the fleet page's filters, layout and order to and from the URL, so views can be shared. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _STATE_GROUPS = (gettext_noop("healthy"), gettext_noop("faults"))
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
-    """The filters, layout and order of the fleet page."""
+    """The fleet page's filters, layout and order."""
 
     group: str = ""
     tag: str = ""
@@ -56,7 +56,7 @@ class FleetView:
 
 
 def fleet_view(parameters: QueryDict) -> FleetView:
-    """Return the view from the URL. Invalid values are ignored."""
+    """Parse the view from the URL. Ignore invalid values."""
     sort, layout = parameters.get("sort", ""), parameters.get("layout", "")
     order = parameters.get("order", "")
     return FleetView(
@@ -85,12 +85,12 @@ def arrange(statuses: Iterable[NodeStatus], view: FleetView) -> tuple[NodeStatus
 
 
 def states_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the state groups, then the health states of these nodes, as choices for the filter."""
+    """Return the filter's choices: the state groups, then these nodes' health states."""
     return [*_STATE_GROUPS, *sorted({status.health.word.value for status in statuses})]
 
 
 def tags_of(statuses: Iterable[NodeStatus]) -> list[str]:
-    """Return the tags of these nodes, as choices for the filter."""
+    """Return these nodes' tags, as choices for the filter."""
     return sorted({tag for status in statuses for tag in status.node.tags})
 
 

@@ -1,4 +1,4 @@
-"""The view of the matrix: zones that aren't in sync on every node, and the nodes where they differ."""
+"""The matrix of zones that aren't in sync on every node, and the nodes where they differ."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -14,7 +14,7 @@ from dnspanel.zones.rights import access
 def node_matrix(request: PanelRequest) -> HttpResponse:
     """Show the zones that aren't in sync, and only the nodes where they differ.
 
-    With a search, show the zones found, on every node. Only zones that the person is allowed to read are shown.
+    A search shows the matching zones on every node. Only zones that the user is allowed to read are shown.
     """
     access.require(request.user, Permission.FLEET)
     search = request.GET.get("zone", "").strip().lower()[:255]

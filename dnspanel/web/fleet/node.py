@@ -102,7 +102,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def details_of(node: Node, now: datetime) -> NodeDetails:
-    """Return the details of a node from its stored report and its database row."""
+    """Return a node's details from its stored report and its database row."""
     reported = read_report(node)
     expires = node.certificate_expires_at
     return NodeDetails(
@@ -155,7 +155,7 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
     """Return the node's recorded differences in zones that the person is allowed to read, newest first.
 
-    People who are allowed to change nodes also get zones that the panel doesn't have.
+    For users who are allowed to change nodes, include zones that the panel doesn't have.
     """
     found = Divergence.objects.filter(node=node).order_by("-found_at")
     known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))
@@ -206,7 +206,7 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
-    """Rebuild the node. Raise WrongState if the node no longer needs the schema that the page showed."""
+    """Rebuild the node. Raise WrongState if the node no longer needs the schema on the page."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
         raise WrongState(node.name, gettext("no longer needs this schema"))

@@ -68,7 +68,7 @@ def node_list(request: PanelRequest) -> HttpResponse:
 def _line(
     request: PanelRequest, statuses: Sequence[NodeStatus], newest: Position, late: Waiting | None
 ) -> HttpResponse:
-    """Return only the line of totals above the table. The totals are from each node's latest second."""
+    """Return only the line of totals above the table, computed from each node's latest second."""
     rates = telemetry.live_now([status.node.pk for status in statuses], seconds=1)
     line = fleet_line(statuses, rates, newest, late)
     return render(request, "fleet/_fleet_totals.html", {"line": line, "is_table": True})
@@ -76,7 +76,7 @@ def _line(
 
 @require_safe
 def node_rows(request: PanelRequest) -> HttpResponse:
-    """Return the requested rows of the table with current numbers. Visible rows reload themselves."""
+    """Return the requested table rows with current numbers. Visible rows reload themselves."""
     access.require(request.user, Permission.FLEET)
     ids = [int(node_id) for node_id in request.GET.get("ids", "").split(".")[:BLOCK] if node_id.isdecimal()]
     statuses = statuses_of(ids, now=timezone.now())
@@ -174,6 +174,6 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _back(request: PanelRequest) -> str:
-    """Return the URL of the fleet page with the form's filters. Filters that `fleet_view` doesn't know are left out."""
+    """Return the URL of the fleet page with the form's filters. Omit filters that `fleet_view` doesn't support."""
     query = fleet_view(QueryDict(request.POST.get("query", ""))).query()
     return f"{reverse('node-list')}?{query}" if query else reverse("node-list")

@@ -13,7 +13,7 @@ from replication.dns import names
 
 
 class GroupsForm(PanelForm):
-    """The form for the tags that become groups of a produced catalog."""
+    """The form for the tags that become a produced catalog's groups."""
 
     group_tags = mono_field(
         gettext_lazy("Groups"),

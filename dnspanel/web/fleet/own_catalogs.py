@@ -84,7 +84,7 @@ def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Set the groups of a produced catalog."""
+    """Set a produced catalog's groups."""
     catalog = _to_change(request, zone_name)
     form = GroupsForm(request.POST)
     if form.is_valid():
@@ -116,7 +116,7 @@ def _to_change(request: PanelRequest, zone_name: str) -> Producer:
 def _page(
     request: PanelRequest, catalog: Producer, *, put_in: PutInForm | None = None, groups: GroupsForm | None = None
 ) -> HttpResponse:
-    """Return the catalog's page, with a refused form if there is one."""
+    """Return the catalog's page, with a rejected form if there is one."""
     zone = catalog.zone
     search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
     found = member_rows(request.user, catalog, search=search, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1)

@@ -19,7 +19,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """One process, or a process name without a running process."""
+    """A process, or a required process name without a running process."""
 
     name: str
     process: ProcessNow | None
@@ -30,7 +30,7 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicRow:
-    """One periodic job of the schedule."""
+    """One periodic job in the schedule."""
 
     work: PeriodicNow
     description: str
@@ -49,7 +49,7 @@ def process_list(request: PanelRequest) -> HttpResponse:
 
 
 def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
-    """Return a row for each process, and for each name without a running process. Silent processes come first."""
+    """Return a row for each process, and for each required name without a process. Silent processes come first."""
     rows = []
     for each in state.processes:
         is_slow = each.task_since is not None and now - each.task_since > LONGEST_TASK
@@ -68,7 +68,7 @@ def _effect(name: str) -> str:
 
 
 def periodic_rows(state: ProcessesNow, now: datetime) -> list[PeriodicRow]:
-    """Return a row for each periodic job, overdue and failing jobs first."""
+    """Return a row for each periodic job, with overdue and failing jobs first."""
     rows = [
         PeriodicRow(
             work=work,

@@ -24,7 +24,7 @@ _MOST_DIGITS = 18
 
 @require_safe
 def delivery(request: PanelRequest) -> HttpResponse:
-    """Show the newest publication released to each group, and the reason why later ones aren't released.
+    """Show the newest publication released to each group, and why later ones aren't released.
 
     Every two seconds, htmx fetches only the changing part.
     """
@@ -65,7 +65,7 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_POST
 def group_new(request: PanelRequest) -> HttpResponse:
-    """Create a group of nodes, last in the order."""
+    """Create a group of nodes at the end of the order."""
     access.require(request.user, Permission.NODES)
     name = request.POST.get("name", "").strip().lower()
 
@@ -129,6 +129,6 @@ def _run_verb(request: PanelRequest, verb: Callable[[], None], message: str) -> 
 
 
 def _number(request: PanelRequest, field: str) -> int:
-    """Return the typed number, or -1 for anything else. The called functions refuse -1 with their own messages."""
+    """Return the typed number, or -1 for anything else. The called functions reject -1 with their own messages."""
     text = request.POST.get(field, "").strip().replace(",", "")
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

@@ -37,7 +37,7 @@ MOST_NAMED = 200
 
 @require_safe
 def secondary_list(request: PanelRequest) -> HttpResponse:
-    """List the secondaries, each with the number of its zones that lag behind."""
+    """List the secondaries, each with the number of its zones that are behind."""
     now = timezone.now()
     rows = [(row, row.word(now)) for row in secondary_rows(request.user)]
     return render(request, "fleet/secondaries.html", {"rows": rows, "may_change": access.may_set_up(request.user)})
@@ -108,7 +108,7 @@ def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_delete(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Delete the secondary. Its server can no longer transfer zones."""
+    """Delete the secondary. Its server can then no longer transfer zones."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.delete_secondary(secondary=secondary, by=request.user, now=timezone.now())
@@ -178,9 +178,9 @@ def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
 
 
 def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
-    """Return the names of zones that the secondary doesn't get: nodes sign them, and no signed transfer is possible.
+    """Return the zones withheld from the secondary: nodes sign them, and signed transfers aren't possible.
 
-    Only zones that the person is allowed to see are included, at most MOST_SIGNED + 1.
+    Only names of zones that the person is allowed to see are included, at most MOST_SIGNED + 1.
     """
     found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])

@@ -1,4 +1,4 @@
-"""The form for a secondary: its server, the networks that the server uses for transfers, and the zones it gets."""
+"""The form for a secondary: its server, the server's networks for transfers, and its zones."""
 
 from dataclasses import asdict
 from typing import Any

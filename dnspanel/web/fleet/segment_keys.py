@@ -1,4 +1,4 @@
-"""Views of the keys that sign segments, of their rotation, and of the panel's own certificates."""
+"""Views of the keys that sign segments, of key rotation, and of the panel's own certificates."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def node_keys(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def node_keys_act(request: PanelRequest, act: str) -> HttpResponse:
-    """Create the next signing key, activate it even if some nodes lack it, or retire the old keys."""
+    """Create the next signing key, activate it even if some nodes don't have it, or retire the old keys."""
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)

@@ -1,4 +1,4 @@
-"""A node as a tile of the fleet page: its numbers as text, and the geometry of its two small graphs. Pure."""
+"""Prepare a node's tile on the fleet page: its numbers as text, and the geometry of its two small graphs. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ RCODES = (("noerror", "NOERROR"), ("nxdomain", "NXDOMAIN"), ("servfail", "SERVFA
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """One part of the bar that shows answers by rcode. Position and width are in percent."""
+    """One part of the answers-by-rcode bar. Position and width are in percent."""
 
     rcode: str
     text: str
@@ -45,7 +45,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The contents of one node's tile."""
+    """One node's tile."""
 
     status: NodeStatus
     tone: str
@@ -84,7 +84,7 @@ class FleetLine:
 
 
 def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
-    """Return the tile of a node. `now` is None if the node has no live numbers."""
+    """Return a node's tile. `now` is None if the node has no live numbers."""
     tone, icon = _TONES[status.health.word]
     node = status.node
     reported = read_report(node)
@@ -112,7 +112,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
 
 
 def room(reported: Reported) -> str:
-    """Return the free disk space and the used part of the LMDB map as text. Return "" if the agent reported neither."""
+    """Format the free disk space and the used part of the LMDB map. Return "" if the agent didn't report either."""
     parts = []
     if reported.disk_free_share is not None:
         parts.append(gettext("disk {disk_free_share} free").format(disk_free_share=percent(reported.disk_free_share)))
@@ -138,9 +138,9 @@ def fleet_line(
 
 
 def live_of_nodes(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> dict[int, LiveNow]:
-    """Return the live numbers of all nodes that clients query.
+    """Return the live numbers of all nodes that receive queries from clients.
 
-    Queries through a front are counted at the node behind the front, and only the panel queries the canary.
+    Fronts are left out, because the nodes behind them count the same queries. Only the panel queries the canary.
     """
     left_out = {status.node.pk for status in statuses if status.node.is_front or status.node.is_ring0}
     return {pk: now for pk, now in live.items() if pk not in left_out}
@@ -169,7 +169,7 @@ def _lag(status: NodeStatus) -> str:
 
 
 def rate(per_second: float | None) -> str:
-    """Return a rate as text: `12.4` below a hundred, whole numbers above, `0` for zero, a dash for None."""
+    """Format a rate: `12.4` below a hundred, whole numbers above, `0` for zero, a dash for None."""
     if per_second is None:
         return _NO_NUMBER
     return f"{per_second:,.0f}" if per_second >= 99.95 or per_second == 0 else f"{per_second:.1f}"
@@ -186,7 +186,7 @@ def percent(share: float | None) -> str:
 
 
 def sparkline(values: Sequence[float | None]) -> tuple[str, ...]:
-    """Return points for `<polyline>`, oldest left, zero at the bottom. A gap in the numbers is a gap in the line."""
+    """Return points for `<polyline>`, with the oldest left and zero at the bottom. Missing numbers leave gaps."""
     top = max((value for value in values if value is not None), default=0) or 1
     step = SPARK_WIDTH / max(1, len(values) - 1)
     lines: list[list[str]] = [[]]

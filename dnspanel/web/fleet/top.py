@@ -1,4 +1,4 @@
-"""A node's most frequent queries and its agent's log, fetched only while a person looks at the page."""
+"""Show a node's most frequent queries and its agent's log, fetched only while someone is viewing the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """The lists of one node and the time they were fetched. They are empty until the first fetch."""
+    """One node's lists and the time when they were fetched. They are empty until the first fetch."""
 
     at: datetime | None
     lists: tuple[TopList, ...]
@@ -51,7 +51,7 @@ class TopView:
 
 @require_safe
 def node_top(request: PanelRequest, name: str) -> HttpResponse:
-    """Show the top lists of one node. Every five seconds, htmx fetches only the lists."""
+    """Show one node's top lists. Every five seconds, htmx fetches only the lists."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
@@ -66,7 +66,7 @@ def top_of(node: Node) -> TopView:
 
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
-    """Return the agent's last log lines, which name zones. Return None if the person isn't allowed to change nodes."""
+    """Return the agent's last log lines, which name zones, or None if the person isn't allowed to change nodes."""
     return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 

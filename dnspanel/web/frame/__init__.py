@@ -1,1 +1,1 @@
-"""The parts that all pages share: layout, forms, rows, sorting, confirmation."""
+"""Parts that all pages share: layout, forms, rows, sorting, confirmation."""

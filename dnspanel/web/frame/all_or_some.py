@@ -1,4 +1,4 @@
-"""The choice between everything and a part of it, for forms in which empty fields would mean everything."""
+"""Form fields to choose between everything and a part, for forms where an empty selection would mean everything."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ MOST_COUNTED = 100_000  # zones
 
 @dataclass(frozen=True, slots=True)
 class AllOrSome:
-    """One such choice: its name, and the fields that select a part. Without a name, the choice is about all zones.
+    """A choice between everything and a part: its name, and the part's fields. The default name is for zones.
 
-    With `needs_number`, a person who chooses all zones types their number. `more` are further values of the choice.
+    `needs_number` means that choosing all zones requires typing their number. `more` are further values of the choice.
     """
 
     fields: tuple[str, ...]
@@ -41,7 +41,7 @@ class AllOrSome:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The fields of one choice, as `_all_or_some.html` shows them."""
+    """The fields of one choice, for `_all_or_some.html`."""
 
     choice: forms.BoundField
     number: forms.BoundField | None
@@ -51,7 +51,7 @@ class Part:
 class AllOrSomeForm(PanelForm):
     """The base class of forms with such choices. `counted_for` is the person whose zones are counted.
 
-    A form of a stored object is `stored`: without a selection, it applies to everything already.
+    `stored` means a form for a stored object: without a selection, the object already applies to everything.
     """
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]]
@@ -70,7 +70,7 @@ class AllOrSomeForm(PanelForm):
                 self.data = self._complete_data(self.data, each)
 
     def _applies(self, each: AllOrSome) -> bool:
-        """Return True if the form offers this choice. A subclass can leave out a choice."""
+        """Return True if the form offers this choice. Subclasses can omit choices."""
         return any(name in self.fields for name in each.fields)
 
     def _add_fields(self, each: AllOrSome) -> None:
@@ -89,7 +89,7 @@ class AllOrSomeForm(PanelForm):
             )
 
     def _complete_data(self, data: Mapping[str, Any], each: AllOrSome) -> Any:
-        """Return the data without the selection if everything is chosen. Without a choice, a selection is a part."""
+        """Return the data, without the selection if everything is chosen. Without a choice, a selection is a part."""
         completed: Any = data.copy()  # type: ignore[attr-defined]
         chosen = data.get(self.add_prefix(each.name))
         selectors = [self.add_prefix(name) for name in each.fields]
@@ -107,7 +107,7 @@ class AllOrSomeForm(PanelForm):
         return cleaned
 
     def refuse_empty(self, choices: Iterable[AllOrSome]) -> None:
-        """Refuse an empty selection, and all zones without their number."""
+        """Add errors for an empty selection, and for all zones without their number."""
         for each in choices:
             chosen, names = self.cleaned_data.get(each.name), [name for name in each.fields if name in self.fields]
             if not chosen and each.name not in self.errors:
@@ -121,7 +121,7 @@ class AllOrSomeForm(PanelForm):
 
     @cached_property
     def total(self) -> int:
-        """The number of zones that the person sees. A number above MOST_COUNTED is a lower bound."""
+        """The number of zones that the person can see. A number above MOST_COUNTED is a lower bound."""
         assert self.counted_for is not None
         return zone_total(among=access.zones_visible_to(self.counted_for), search="", most=MOST_COUNTED) or 0
 
@@ -143,7 +143,7 @@ class AllOrSomeForm(PanelForm):
 
     @property
     def parts(self) -> dict[str, Part]:
-        """The parts of the form, by the names of their choices."""
+        """The form's parts, by the names of their choices."""
         return {each.name: self._part(each) for each in self.choices_made}
 
     def _part(self, each: AllOrSome) -> Part:

@@ -1,10 +1,10 @@
-"""The check and configuration of ALIAS and LUA, the types that PowerDNS computes. The panel chooses them.
+"""Configure and check ALIAS and LUA, the types that PowerDNS computes. The panel chooses which of them are on.
 
     <state_dir>/computed-types.json     the panel's last choice (`ComputedTypes`); pdns.conf is written from it
-    <state_dir>/unanswered.json         the records that lack a good answer: [[hex of the row's key, *Unanswered]]
+    <state_dir>/unanswered.json         the records without a correct answer: [[hex of the row's key, *Unanswered]]
 
-To change the configuration, the agent restarts PowerDNS with another pdns.conf. Afterwards only the configuration that
-the running PowerDNS reports counts, not the file.
+To change the configuration, the agent restarts PowerDNS with another pdns.conf. Afterwards the agent relies only on the
+configuration that the running PowerDNS reports, not on the file.
 """
 
 import json
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_computed_types(state_dir: Path) -> ComputedTypes:
-    """Return the panel's last choice of computed types. The default is neither ALIAS nor LUA."""
+    """Return the computed types that the panel chose last. By default, ALIAS and LUA are both off."""
     try:
         return ComputedTypes.from_json(json.loads((state_dir / CHOICE_FILE).read_text()))
     except FileNotFoundError:
@@ -53,14 +53,14 @@ def read_computed_types(state_dir: Path) -> ComputedTypes:
 
 
 def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
-    """Return the text of this node's pdns.conf with the panel's last choice of computed types."""
+    """Render this node's pdns.conf with the computed types that the panel chose last."""
     return render(settings_of(config, schema=schema, computed_types=read_computed_types(config.state_dir)))
 
 
 class ComputedTypesKeeper:
-    """The configuration of ALIAS and LUA in PowerDNS, and a check of the answers.
+    """A keeper of PowerDNS's configuration for ALIAS and LUA, and a checker of the answers.
 
-    `running` has the types that PowerDNS is configured for, or None while PowerDNS doesn't answer.
+    `running` contains the types that PowerDNS is configured for. It is None while PowerDNS doesn't respond.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class ComputedTypesKeeper:
 
     @property
     def unanswered(self) -> tuple[Unanswered, ...]:
-        """The ALIAS and LUA records that didn't have a good answer when they were last queried."""
+        """The ALIAS and LUA records that had no correct answer when the agent last queried them."""
         with self._lock:
             return tuple(self._unanswered.values())
 
     def choose(self, message: object) -> None:
-        """Make the running PowerDNS answer the types that the panel chose. The call can be repeated safely.
+        """Make the running PowerDNS serve the computed types that the panel chose. Idempotent.
 
         1. Store the choice, then write pdns.conf from it.
-        2. If the running PowerDNS differs, stop it. Its supervisor starts it again.
-        3. Wait until the new PowerDNS reports the choice.
+        2. If the running PowerDNS differs, stop it. Its supervisor restarts it.
+        3. Wait until the restarted PowerDNS reports the choice.
 
-        If PowerDNS isn't running, it gets the choice when it starts. Raise BadBytes if the choice is invalid or the
-        agent doesn't write pdns.conf, and NotServed if PowerDNS doesn't start again.
+        If PowerDNS isn't running, the choice applies when it starts. Raise BadBytes if the choice is invalid or the
+        agent doesn't write pdns.conf, and NotServed if PowerDNS doesn't report the choice in time.
         """
         chosen = ComputedTypes.from_json(message if isinstance(message, dict) else {})
         path = self._config.pdns_conf
@@ -120,7 +120,7 @@ class ComputedTypesKeeper:
             self._wait_for(chosen)
 
     def _runs(self, chosen: ComputedTypes) -> bool:
-        """Return True if the running PowerDNS has this choice and serves stored DNSKEY records (`direct-dnskey`)."""
+        """Return True if the running PowerDNS uses this choice and serves stored DNSKEY records (`direct-dnskey`)."""
         return self.running == chosen and self.serves_stored_keys
 
     def _wait_for(self, chosen: ComputedTypes) -> None:
@@ -135,7 +135,7 @@ class ComputedTypesKeeper:
             time.sleep(_RESTART_PAUSE_SECONDS)
 
     def check(self) -> None:
-        """Check PowerDNS's settings, its resolver, and the records that lacked an answer. Runs every second."""
+        """Check PowerDNS's settings each second, and its resolver and unanswered records at a longer interval."""
         self._learn()
         now = self._clock()
         if now - self._checked_at < CHECK_EVERY_SECONDS:
@@ -148,9 +148,9 @@ class ComputedTypesKeeper:
         self.prove(lacking)
 
     def prove(self, record_keys: Iterable[bytes]) -> tuple[Unanswered, ...]:
-        """Query the computed records among these rows. Return all known records without a good answer.
+        """Query the computed records among these rows. Return all records known to lack a correct answer.
 
-        These records are also stored, to be queried again later.
+        The list of these records is stored, and `check` queries them again.
         """
         requested = {key for key in record_keys if verify.is_computed(key)}
         if not requested:
@@ -174,7 +174,7 @@ class ComputedTypesKeeper:
         return self.unanswered
 
     def _learn(self) -> None:
-        """Store the configuration that PowerDNS reports, if PowerDNS has restarted or stopped since the last call."""
+        """Read PowerDNS's reported configuration again if PowerDNS has restarted or stopped since the last call."""
         found = self._powerdns.read()
         if found is self._known:
             return
@@ -186,7 +186,7 @@ class ComputedTypesKeeper:
 
 
 def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
-    """Return the records that lacked an answer when the previous agent ended."""
+    """Load the records that had no correct answer when the previous agent process ended."""
     try:
         listed = json.loads((state_dir / UNANSWERED_FILE).read_text())
     except FileNotFoundError:
@@ -195,7 +195,7 @@ def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
 
 
 def computed_types_in(found: Configuration) -> ComputedTypes:
-    """Return the computed types that PowerDNS answers with this configuration."""
+    """Return the computed types that this PowerDNS configuration turns on."""
     expands = found.get("expand-alias", "no") == "yes"
     resolver = found.get("resolver", "")
     lua = found.get("enable-lua-records", "no")
@@ -203,7 +203,7 @@ def computed_types_in(found: Configuration) -> ComputedTypes:
 
 
 def ask_resolver(resolver: str) -> str:
-    """Return the reason that a resolver is unusable, or "" if it answers a query for the root's name servers."""
+    """Query a resolver for the root's NS records. Return the reason why it is unusable, or "" if it works."""
     host, port = split_resolver(resolver)
     query = dns.message.make_query(".", "NS")
     query.id = secrets.randbelow(1 << 16)

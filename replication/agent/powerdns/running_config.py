@@ -1,4 +1,4 @@
-"""The configuration that the running PowerDNS reports. The file can have changed since PowerDNS started."""
+"""Read the configuration that the running PowerDNS reports. Its file can have changed since PowerDNS started."""
 
 import threading
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class _Control(Protocol):
 
 
 class RunningConfig:
-    """The configuration of the running PowerDNS, read once for each PowerDNS process. Threads share this object."""
+    """The running PowerDNS's configuration, read once per PowerDNS process. Threads share this object."""
 
     def __init__(self, control: _Control) -> None:
         self._control = control
@@ -37,10 +37,10 @@ class RunningConfig:
         self._found: Configuration | None = None
 
     def read(self) -> Configuration | None:
-        """Return the settings that differ from their defaults, or None if PowerDNS doesn't answer.
+        """Return the settings that differ from their defaults, or None if PowerDNS doesn't respond.
 
-        The result belongs to the process that runs at this call. While that process runs, each call returns the same
-        object.
+        The result describes the process running at the time of the call. Calls return the same object until PowerDNS
+        restarts, unless its process id is hidden.
         """
         process = self._control.listener()
         with self._lock:
@@ -51,7 +51,7 @@ class RunningConfig:
             return self._found
 
     def has_caches(self) -> bool:
-        """Return True if answers can be older than the files, or if PowerDNS doesn't answer."""
+        """Return True if answers can be older than the files because PowerDNS caches, or if it doesn't respond."""
         found = self.read()
         return found is None or any(found.get(name) != "0" for name in CACHES)
 
@@ -63,6 +63,6 @@ class RunningConfig:
 
 
 def parse_configuration(text: str) -> Configuration:
-    """Parse the output of `current-config`, in which settings at their defaults are commented out."""
+    """Parse the output of `current-config`, where settings with default values are commented out."""
     lines = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name.strip(): value.strip() for name, value in lines}

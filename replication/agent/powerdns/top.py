@@ -1,8 +1,8 @@
-"""PowerDNS's most frequent questions, counted on request from its ring buffers.
+"""Count PowerDNS's most frequent queries on request, from its ring buffers.
 
-A ring contains the last 10,000 questions of one kind. PowerDNS sends all of them at once, up to megabytes of JSON. They
-are counted as they arrive, so that only a few short lists are in memory. The lists of the whole node are reused for
-some seconds.
+A ring contains the last 10,000 queries of one kind. PowerDNS sends all rings at once, up to megabytes of JSON. The
+agent counts the items as they arrive, so only a few short lists are in memory. It reuses the lists of the whole node
+for some seconds.
 """
 
 import heapq
@@ -46,7 +46,7 @@ _TOKEN = re.compile(
 
 
 def statistic_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
-    """Yield (ring, item, count) from PowerDNS's statistics as they arrive. Raise BadBytes for unexpected JSON."""
+    """Yield (ring, item, count) from PowerDNS's statistics while they arrive. Raise BadBytes for unexpected JSON."""
     rest, list_name = b"", ""
     while chunk := file.read(_CHUNK):
         rest += chunk
@@ -71,7 +71,7 @@ def count_top(
     clients: bool,
     zone_of: Callable[[str], str],
 ) -> Top:
-    """Return the top lists of these items. They include clients' networks only if `clients` is true."""
+    """Return the top lists of these items. Clients' networks are included only if `clients` is true."""
     full, zones = _Lists(), Counter[str]()
     networks: Counter[str] = Counter()
     for list_name, what, count in items:
@@ -95,7 +95,7 @@ def count_top(
 def count_zones(
     items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
 ) -> dict[str, Top]:
-    """Return the top lists of each of these zones. In each result, `questions` counts the questions for all zones."""
+    """Return the top lists of each of these zones. `questions` in each result counts the queries for all zones."""
     found = {zone: _Lists() for zone in zones}
     questions = 0
     for list_name, what, count in items:
@@ -112,9 +112,9 @@ def count_zones(
 
 
 def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
-    """Return a function that maps a name from PowerDNS to the local zone that contains it, or "" if there is none.
+    """Return a function that maps a name from PowerDNS to the closest local zone above it, or to "" if none matches.
 
-    The function caches the parents of names, not the names themselves, because clients can ask for any number of names.
+    The function caches the parents of names, not the names themselves, because clients can query any number of names.
     """
     known: dict[str, str] = {}
 
@@ -139,7 +139,7 @@ def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
 
 
 class TopLists:
-    """A reader of PowerDNS's top lists. It sends one request at a time. `read` reuses its answer for a few seconds."""
+    """A reader of PowerDNS's top lists, one request at a time. `read` reuses its result for a few seconds."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """Return the top lists, at most some seconds old. Raise NotServed without an answer, BadBytes for a bad one."""
+        """Return the top lists, reused for some seconds. Raise NotServed without an answer, BadBytes for a bad one."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:
@@ -164,7 +164,7 @@ class TopLists:
             return self._last
 
     def of_zones(self, zones: Collection[str]) -> dict[str, Top]:
-        """Return the current top lists of each of these zones (canonical names). Errors are the same as for `read`."""
+        """Return current top lists for each of these zones (canonical names). Raise the same errors as `read`."""
         with self._lock, self._items() as items:
             return count_zones(items, zones, at=self._clock(), zone_of=zone_finder(self._has_zone))
 
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """Yield the items in PowerDNS's rings. Raise NotServed if there is no API key or PowerDNS doesn't answer."""
+        """Provide the items in PowerDNS's rings. Raise NotServed without an API key or if PowerDNS doesn't respond."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
@@ -185,7 +185,7 @@ class TopLists:
 
 
 class _Lists:
-    """Top lists, to which questions are added one by one."""
+    """Top lists that are filled one item at a time."""
 
     def __init__(self) -> None:
         self.questions = 0
@@ -234,7 +234,7 @@ def _most_common(counts: Counter[str], most: int = MOST_COUNTED) -> tuple[Counte
 
 
 def _lower_name(what: str) -> str:
-    """Return `WWW.One.test/A` as `www.one.test/A`. Resolvers randomize the case of names, so it has no meaning."""
+    """Return `WWW.One.test/A` as `www.one.test/A`, because resolvers randomize the letter case of names."""
     name, _, rrtype = what.rpartition("/")
     return f"{name.lower()}/{rrtype}"
 
@@ -250,7 +250,7 @@ def _network(client: str) -> str:
 
 
 def _text(name: bytes) -> str:
-    """Parse a JSON string in which PowerDNS can put bytes that aren't UTF-8. Raise BadBytes if it is invalid."""
+    """Parse a JSON string from PowerDNS, which can contain invalid UTF-8. Raise BadBytes if the string is invalid."""
     try:
         return str(json.loads(name.decode("utf-8", "replace"), strict=False))
     except ValueError as exc:

@@ -1,14 +1,14 @@
-"""PowerDNS's list of zones in memory (its zone cache), kept up to date as zones appear.
+"""Keep PowerDNS's in-memory list of zones (its zone cache) up to date when zones are added.
 
-With `zone-cache-refresh-interval` above 0, PowerDNS looks up a question's zone only in memory. Without it, every label
-of every question can cost a lookup in LMDB, a fifth of the processor time of an answer to a random name. The drawback:
-a new zone is answered with REFUSED until it is in the list. Two requests add zones, and return when the zones are
-added:
+With `zone-cache-refresh-interval` above 0, PowerDNS looks up the zone of a query only in memory. Without it, every
+label of a query can cost an LMDB lookup, a fifth of the processor time for answering a random name. The drawback:
+PowerDNS answers REFUSED for a new zone until the zone is in the list. Two requests add zones, and return when the zones
+are added:
 
     PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    adds this zone and purges its answers: below 1 ms
     `rediscover` on the control socket                          adds all zones: about 2.5 µs for each zone
 
-A deleted zone can stay in the list. Its id finds no rows then, and the answer is REFUSED as it should be.
+A deleted zone can stay in the list. PowerDNS then finds no rows for its id, and correctly answers REFUSED.
 """
 
 import threading
@@ -37,7 +37,7 @@ class _Control(Protocol):
 
 
 class ZoneCache:
-    """The zone cache of one PowerDNS."""
+    """The zone cache of one PowerDNS process."""
 
     def __init__(
         self,
@@ -55,39 +55,39 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest time to read the list again if no request waits for it.
+        """The earliest time to reread the list if no request waits for it.
 
-        This limits reading to the share _SHARE of the time.
+        At most the share _SHARE of the time is spent on reading.
         """
         return self._read_at + self.seconds / _SHARE
 
     @property
     def is_reading(self) -> bool:
-        """True while PowerDNS reads its list. During that time its control socket answers nothing else."""
+        """True while PowerDNS rereads its list. Its control socket doesn't reply to other commands during that time."""
         return self._reading.locked()
 
     def learn(self, zones: Collection[str]) -> None:
-        """Make these zones known to PowerDNS if they are in its files. Raise NotServed if PowerDNS doesn't answer."""
+        """Make PowerDNS find those of these zones that are in its files. Raise NotServed if it doesn't respond."""
         if not zones:
             return
         if len(zones) > MAX_SINGLE or not self.flush(zones):
             self.learn_all()
 
     def flush(self, names: Iterable[str]) -> bool:
-        """Make PowerDNS add the names that are zones to its list, and purge all answers at and below all the names.
+        """Add the zones among these names to PowerDNS's list, and purge all answers at and below all names.
 
-        Return False without an API key or at the first name that PowerDNS rejects. Raise NotServed without an answer.
+        Return False without an API key or at the first rejected name. Raise NotServed if PowerDNS doesn't respond.
         """
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """Pause if needed, then make PowerDNS add all zones in its files to its list. Raise NotServed if that fails."""
+        """Pause if needed, then make PowerDNS add all zones in its files to its list. Raise NotServed on failure."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
 
     def read(self) -> None:
-        """Do the same as `learn_all`, but without a pause. Raise NotServed if PowerDNS doesn't answer."""
+        """Make PowerDNS add all zones to its list, without the pause of `learn_all`. Raise NotServed on failure."""
         with self._reading:
             began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)
@@ -95,9 +95,9 @@ class ZoneCache:
             self.seconds = self._read_at - began
 
     def _flush(self, zone: str) -> bool:
-        """Add one zone to the list. Return False if PowerDNS doesn't accept the zone's name in this request.
+        """Add one zone to the list and purge its answers. Return False if PowerDNS rejects the zone's name.
 
-        Raise NotServed if PowerDNS doesn't answer.
+        Raise NotServed if PowerDNS doesn't respond.
         """
         path = f"/cache/flush?domain={urllib.parse.quote(zone)}"
         with self._api.request("PUT", path, question=f"cache/flush of {zone}", seconds=_ANSWER_SECONDS) as connection:

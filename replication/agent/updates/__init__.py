@@ -1,1 +1,1 @@
-"""The agent's handling of pushes and snapshots: write the data, purge PowerDNS's caches, verify the answers."""
+"""Handle pushes and snapshots in the agent: write the data, purge PowerDNS's caches, verify the answers."""

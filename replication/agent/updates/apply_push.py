@@ -1,15 +1,15 @@
-"""The agent's handling of a push: write it, purge PowerDNS's caches, verify the answers over DNS, then acknowledge.
+"""Handle a push in the agent: write it, purge PowerDNS's caches, verify the answers over DNS, then acknowledge.
 
-Pushes are applied one at a time. Committed data stays committed whatever happens next: if PowerDNS is down, the ack is
-delayed, but the data isn't. The panel repeats pushes that weren't acknowledged. A repeated push is verified again,
-never acknowledged from memory.
+Pushes are applied one at a time. Committed data always stays committed: if PowerDNS is down, the ack is delayed, but
+the data isn't. The panel repeats pushes that weren't acknowledged. The agent verifies a repeated push again, and never
+acknowledges it from memory.
 
 PowerDNS finds many new zones only when it reads the list of all zones again (`zonecache`), at 2.5 µs for each zone. If
-every push of an import did that, the time would grow with the square of the zones, and edits would wait. Therefore a
-panel can request (`may_defer`) an ack in two parts: the position of the files at once, and later the position that
+every push of an import did that, the time would grow with the square of the zone count, and edits would wait. Therefore
+the panel can request (`may_defer`) an ack in two parts: the position of the files at once, and later the position that
 PowerDNS answers with. `read_list` reads the list while pushes continue, in a twentieth of the time or when pushes
-pause, and then proves the new zones. Everything else in those pushes, such as edits of zones that PowerDNS knows, is
-purged and verified as usual before the push is answered.
+pause, and then proves the new zones. Everything else in those pushes, such as edits of zones that PowerDNS already
+serves, is purged and verified as usual before the ack.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The last refused push and PowerDNS's last wrong answer, as messages. "" means that a problem is over."""
+    """The last rejected push and PowerDNS's last wrong answer, as messages. "" means that the problem is over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -70,7 +70,7 @@ class Health:
 
 
 class Applier:
-    """The single applier of pushes for one store and the PowerDNS that serves it."""
+    """The only applier of pushes to one store. It proves them with the PowerDNS that serves the store."""
 
     def __init__(
         self,
@@ -109,15 +109,15 @@ class Applier:
         self.damaged: Callable[[str], None] = lambda reason: None
 
     def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False, unproven: Collection[str] = ()) -> Ack:
-        """Bring the store to the end of these segments and prove the result by DNS.
+        """Apply these segments to the store and prove the result over DNS.
 
-        1. Check each segment's signature, then apply its content, in order. Committed transactions stay.
-        2. Purge and verify everything touched. After a refused segment, only purge, and raise the error.
+        1. Check each segment's signature, then apply its content, in order. Committed transactions stay committed.
+        2. Purge and verify everything touched. If a segment was rejected, only purge, and raise the error.
         3. Acknowledge the store's position.
 
         If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's.
-        `ack` returns a newer position later. No signatures are verified for zones in `unproven`. Raise NotServed for a
-        wrong answer, Busy if another push takes too long, and the errors of `open_segments` and `Store.apply`.
+        `ack` later returns a newer one. Signatures of zones in `unproven` are not verified. Raise NotServed for a wrong
+        answer, Busy if another push takes too long, and the errors of `open_segments` and `Store.apply`.
         """
         with self._alone():
             before = self._store.position()
@@ -129,9 +129,9 @@ class Applier:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Exclude other pushes, repairs and snapshots. Raise Busy if one of them takes too long.
+        """Lock out other pushes, repairs and snapshots. Raise Busy if another one takes too long.
 
-        Errors raised in the block are logged. Wrong answers, and errors that need a person, are stored for the status.
+        Errors raised in the block are logged. Wrong answers and errors that a person must fix go into the status.
         """
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Busy(what="the agent")
@@ -148,13 +148,13 @@ class Applier:
             self._lock.release()
 
     def is_busy(self, within: float = 0.0) -> bool:
-        """Return True if a push is running, or ended less than `within` seconds ago."""
+        """Return True if a push, repair or snapshot is running, or ended less than `within` seconds ago."""
         return self._lock.locked() or time.monotonic() - self._ended_at < within
 
     def repair(self, body: bytes | BinaryIO, *, unproven: Collection[str] = ()) -> tuple[Ack, Repaired]:
-        """Make one zone equal to the panel's zone at the store's position, and prove the result as `apply` does.
+        """Make one zone equal to the panel's copy at the store's position, and prove the result as in `apply`.
 
-        Raise Gap if the store is at another position, and the errors of `apply`.
+        Raise Gap if the store is at another position, plus the errors of `apply`.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -171,11 +171,11 @@ class Applier:
         return replace(ack, lock_ms=repaired.longest_hold_ms), repaired
 
     def install(self, write: Callable[[Callable[[], None]], Applied | None], *, unproven: Collection[str] = ()) -> Ack:
-        """Write a snapshot, and prove by DNS that PowerDNS answers from it and signs a sample of its zones correctly.
+        """Write a snapshot, then prove over DNS that PowerDNS serves it and signs a sample of its zones correctly.
 
-        Return the ack. `write` gets a function that makes PowerDNS find new zones, and must call it before it deletes
-        records. No signatures are verified for the zones in `unproven`. Raise NotServed if PowerDNS answers wrongly,
-        Busy if a push takes too long, and the errors of `write`.
+        Return the ack. `write` receives a function that makes PowerDNS find new zones, and must call it before it
+        deletes records. Signatures of zones in `unproven` are not verified. Raise NotServed if PowerDNS answers
+        wrongly, Busy if a push takes too long, and the errors of `write`.
         """
         with self._alone():
             self._prover.unproven = unproven
@@ -198,14 +198,14 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=self.prove_computed(()))
 
     def _make_zones_known(self) -> None:
-        """Make PowerDNS find the zones that are in the files. A stopped PowerDNS finds them when it starts."""
+        """Make PowerDNS find all zones in the files. If it is stopped, do nothing: it finds them at its start."""
         with contextlib.suppress(NotServed):
             self._purger.purge_everything(None)
 
     def ack(self) -> Ack:
-        """Return the position that PowerDNS answers with. If the files have a newer position, `applied` has it.
+        """Return the ack for the position that PowerDNS answers with. If the files have a newer one, `applied` has it.
 
-        Raise the error of the last `read_list` if it failed, or Busy if nothing was proved yet.
+        If the last `read_list` failed, raise its error. Raise Busy if nothing has been proved yet.
         """
         acked, problem = self._acked, self._unlisted.problem
         if problem is not None:
@@ -215,10 +215,10 @@ class Applier:
         return replace(self._with_applied(acked), unanswered=self.prove_computed(()))
 
     def read_list(self) -> None:
-        """Make PowerDNS read its list of zones if there are new zones and reading is due.
+        """Make PowerDNS read its list of zones, if there are new zones and reading is due.
 
-        Then prove and acknowledge the new zones. Pushes continue in the meantime. After a failure the next call tries
-        again, and `ack` raises the failure until then.
+        Then prove and acknowledge the new zones. Pushes can be applied during the read. After a failure, `ack` raises
+        the error until a later call succeeds.
         """
         if not self._is_time_to_read():
             return
@@ -249,7 +249,7 @@ class Applier:
             self._list_later(listing, NotServed(question=question, expected=expected, found=str(exc)))
 
     def wait_for_new_zones(self, seconds: float) -> None:
-        """Wait until there are new zones for `read_list`, `seconds` have passed, or `stop` is called."""
+        """Wait until `read_list` has new zones to read, `seconds` have passed, or `stop` is called."""
         if self._has_unlisted.wait(seconds):
             time.sleep(PAUSE_SECONDS)
 
@@ -258,7 +258,7 @@ class Applier:
         self._has_unlisted.set()
 
     def _is_time_to_read(self) -> bool:
-        """Return True if PowerDNS doesn't know some new zones yet, and it is time to read its list again."""
+        """Return True if PowerDNS hasn't found some new zones yet, and it is time to read its list again."""
         if not self._unlisted.prefixes:
             return False
         now = time.monotonic()
@@ -278,10 +278,10 @@ class Applier:
                 self._has_unlisted.set()
 
     def check_powerdns(self) -> None:
-        """Check that PowerDNS runs and answers our position. Runs at the start and once a second.
+        """Check that PowerDNS runs and answers with the store's position. Runs at the start and once a second.
 
-        At the agent's start it is unknown which names the previous agent didn't purge. After an outage, the pushes
-        during the outage are unproven. In both cases purge everything and query the position zone until it answers.
+        At its start, the agent has no record of names that the previous agent didn't purge. After an outage, pushes
+        during it are unproven. In both cases, purge everything and query the position zone until it answers.
         """
         try:
             self._purger.sweep()
@@ -295,7 +295,7 @@ class Applier:
 
     @property
     def _is_unproven(self) -> bool:
-        """True if the files have unproven data that no pending read of PowerDNS's list of zones will prove."""
+        """True if the files have unproven data that no pending read of PowerDNS's zone list will prove."""
         return not self._waits_for_list and self.health.answered != self._store.position()
 
     @property
@@ -303,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything and record the answered position, except during a push. Raise NotServed if that fails."""
+        """Purge everything and record the answered position. Do nothing during a push. Raise NotServed on failure."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -361,27 +361,27 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _leaves_unproven(self, end: Ack) -> bool:
-        """Return True if the files are beyond `end` because of an earlier push that isn't proved.
+        """Return True if the files are ahead of `end` because an earlier push isn't proved yet.
 
-        In that case this push, which ends at `end`, is unproven too.
+        In that case the current push, which ends at `end`, remains unproven too.
         """
         position = self._store.position()
         return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
-        """Return True if an ack can wait for PowerDNS's list of zones, and an earlier ack exists to return for now."""
+        """Return True if an ack can wait for PowerDNS's zone list, and an earlier ack can be returned until then."""
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
     def _wait_for_list(self, new: "Unlisted") -> None:
-        """Queue new zones until PowerDNS has read its list."""
+        """Queue these new zones until PowerDNS has read its list."""
         if new.prefixes:
             self._unlisted.add(new)
             self._added_at = time.monotonic()
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """Prove as `_prove` does, except for zones that PowerDNS doesn't know yet. They delay the returned position.
+        """Prove as in `_prove`, except zones that PowerDNS hasn't found yet. These zones delay the returned position.
 
         Raise NotServed if PowerDNS answers wrongly.
         """
@@ -398,10 +398,10 @@ class Applier:
         return replace(self._with_applied(self._acked), unanswered=unanswered)
 
     def _prove(self, touched: Touched, end: Ack | None = None) -> Ack:
-        """Purge and verify these changes, and the changes that wait for PowerDNS's list.
+        """Purge and verify these changes, plus the changes that wait for PowerDNS's zone list.
 
-        Return the ack of the store's position. If `end` is given, the changes only reach up to `end`, and `end` is
-        acknowledged instead. Raise NotServed if PowerDNS answers wrongly.
+        Return the ack for the store's position. If `end` is given, the changes only reach up to `end`, and the ack is
+        `end`. Raise NotServed if PowerDNS answers wrongly.
         """
         for waiting in (self._unlisted, self._listing):
             if waiting.prefixes:
@@ -426,7 +426,7 @@ class Applier:
         return prefix in self._unlisted.prefixes or prefix in self._listing.prefixes
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
-        """Write one segment, add its changes to `touched`, and return the longest hold of the write lock in ms."""
+        """Write one segment and add its changes to `touched`. Return the longest time of the write lock, in ms."""
         if self._unseen:  # the first answers can need the keys that the last segment brought
             self._purger.purge_before_late(self._unseen)
             self._unseen.clear()
@@ -464,7 +464,7 @@ class Applier:
         self._change_health(unserved=str(error), unserved_since=self.health.unserved_since or self._clock())
 
     def note_refusal(self, error: ReplicationError) -> None:
-        """Count and log a refusal. A refusal that needs a person stays in the status until a later push is applied."""
+        """Count and log a rejection. If a person must fix it, keep it in the status until a later push is applied."""
         stats.REFUSALS.add()
         logger.warning("refused: %s: %s", type(error).__name__, error)
         if isinstance(error, Damaged):
@@ -478,5 +478,5 @@ class Applier:
 
 
 def _zones_of(segment: Segment) -> list[str]:
-    """Return the segment's zones, at most MAX_ZONES + 1. With more than MAX_ZONES, everything is purged."""
+    """Return the segment's zones, at most MAX_ZONES + 1. For more than MAX_ZONES zones, everything is purged."""
     return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

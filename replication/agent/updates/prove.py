@@ -1,4 +1,4 @@
-"""Proof by DNS that PowerDNS answers the store's data, after a purge of its caches."""
+"""Purge PowerDNS's caches, then prove over DNS that it serves the store's data."""
 
 import time
 from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.05
 
 
 class Prover:
-    """A prover that purges changed data from one PowerDNS and queries it. Threads must not share it."""
+    """A prover that purges changed data from one PowerDNS and queries it. Not thread-safe."""
 
     def __init__(
         self, store: Store, purger: Purger, *, dns_address: str, dns_port: int, clock: Callable[[], float] = time.time
@@ -34,10 +34,10 @@ class Prover:
         self.unproven: Collection[str] = ()
 
     def prove(self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True) -> Position:
-        """Purge until PowerDNS answers the store's data. Return the position that it answered.
+        """Purge until PowerDNS serves the store's data. Return the position in its answer.
 
-        Zones that `without` matches (by the prefix of their keys) are not queried. With `learn` false, PowerDNS already
-        knows all new zones. Raise NotServed if the answers are still wrong after the last attempt.
+        Zones whose key prefix matches `without` are not queried. Use `learn=False` if PowerDNS already has all new
+        zones in its list. Raise NotServed if the answers are still wrong after the last attempt.
         """
         position = self._store.position()
         assert position is not None  # something was applied, now or earlier
@@ -76,10 +76,10 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the number of plain rows up to which every changed name is queried. Above it, a sample is queried.
+        """Return the limit of plain rows up to which every changed name is queried. Above it, query a sample.
 
-        After a large push no node waits for the canary, so the canary queries everything that one person publishes. A
-        change of many zones at once is an import, which has too many names.
+        Nodes don't wait for the canary after a large push, so the canary can query everything that one person
+        publishes. A change of many zones at once is an import, which has too many names for that.
         """
         if self._purger.has_caches():
             return MOST_PLAIN_OF_NODES

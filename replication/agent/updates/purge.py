@@ -1,4 +1,4 @@
-"""The purge of PowerDNS's caches after a commit, so that no question asked after the ack gets an older answer.
+"""Purge PowerDNS's caches after a commit. No query sent after the ack then gets an older answer.
 
 One purge is not enough. PowerDNS reads rows first and caches the results later, and the purge can happen in between.
 Two kinds of old data can therefore appear *after* a purge:
@@ -7,12 +7,12 @@ Two kinds of old data can therefore appear *after* a purge:
 - answers: a thread took rows out of the query cache before they were purged, and fills the packet cache afterwards.
   Releases before 4.9.12 and 5.0.1 make this likely: their purge empties the packet cache first, the query cache last.
 
-Waiting some milliseconds makes both rare, but on a loaded machine a thread can sleep for longer. `purge_zones` proves
-instead that no thread has old data any longer. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`), a
-receiver thread takes a question from its own socket, answers it, fills the caches, sends the answer, and only then
-takes the next question. So when a receiver answers a question sent at time t, everything that it began before t is
-finished, including the caches. `Receivers` asks through enough sockets that every receiver gets at least one of the
-questions. The steps after a commit:
+Waiting some milliseconds makes both rare, but on a loaded machine a thread can sleep for longer. Instead, `purge_zones`
+proves that no thread still has old data. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`), a receiver
+thread takes a query from its own socket, answers it, fills the caches, sends the answer, and only then takes the next
+query. So when a receiver answers a query sent at time t, everything that it began before t is finished, including the
+caches. `Receivers` queries through enough sockets that every receiver gets at least one of the queries. The steps after
+a commit:
 
 0. Add new zones to PowerDNS's list (`zonecache`) before anything is purged. Until then PowerDNS answers REFUSED, and
    would cache that answer again. New zones of an import are added later, with a separate purge (`apply`).
@@ -21,34 +21,34 @@ questions. The steps after a commit:
    put old rows into the query cache. Old rows can be there since step 1.
 3. Purge. No old rows are left. Old answers can still appear, from threads that found such rows between 1 and 3.
 4. Wait for all receivers. Those threads are done. Their answers can be in the packet cache.
-5. Purge. No old answers are left, no thread has any, and there is no old data to make one from.
+5. Purge. No old answers are left, no thread has any, and no old data is left to make one from.
 
 The names to purge are determined before step 1 and are the same in all three purges (`stale`): single names if no other
-question's answer can have changed, otherwise the zone and all names below it.
+name's answer can have changed, otherwise the zone and all names below it.
 
 PowerDNS runs one command at a time on its control socket. While it reads its list of zones there, which takes most of a
 second with hundreds of thousands of zones, a few names are purged over HTTP instead, and TCP connections are assumed to
 be open.
 
-Keys and metadata of zones are cached separately from rows, for 30 and 60 s, and `zone$` purges them for all zones. If
-records can only be deleted once no thread uses the previous settings (an NSEC3 chain), the five steps are done in the
-middle of a segment: after the main file's commit, before the deletions (`purge_before_late`).
+Keys and metadata of zones are cached separately from rows, for 30 and 60 s, and `zone$` purges them for all zones. Some
+records can only be deleted once no thread uses the previous settings (an NSEC3 chain). In that case the five steps are
+done in the middle of a segment: after the main file's commit, before the deletions (`purge_before_late`).
 
 A PowerDNS that caches nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
-every lookup opens its own read transaction and sees the last commit. Then one question to each receiver is enough. The
-agent asks PowerDNS itself whether it caches (`running_config`), because agent.toml can be newer than the process.
+every lookup opens its own read transaction and sees the last commit. Then one query to each receiver is enough. The
+agent gets this setting from PowerDNS itself (`running_config`), because agent.toml can be newer than the process.
 
 What this does not cover, and why that is bounded:
 
 - In the answer "no such name" the SOA can have the previous serial for `cache-ttl` (`stale`).
-- Questions over TCP are answered by a thread per connection, which no question of ours reaches. While TCP
-  connections are open, step 3 is done `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
-  (`sweep`). An old answer would need a thread that was stopped for all that time in a few microseconds of code,
-  and would be cached for a second.
-- The web server also reads, but the agent only asks it for statistics, which touch no zone.
-- PowerDNS 4.7 to 4.9 answers a question in *another* zone by following its CNAME into the changed zone. The panel
-  marks the zones of such CNAMEs, so they are purged too. It doesn't find CNAMEs that lead to a wildcard's names;
-  `cache-ttl`, 5 s in our `pdns.conf`, bounds those. From 5.0 on `pdns.conf` turns such answers off.
+- Queries over TCP are answered by a thread per connection, which no query of ours reaches. While TCP connections are
+  open, step 3 is done `TCP_GRACE_SECONDS` later, and the purge is repeated a second later (`sweep`). An old answer
+  would need a thread that was stopped for all that time in a few microseconds of code, and would be cached for a
+  second.
+- The web server also reads, but the agent only requests statistics from it, which touch no zone.
+- PowerDNS 4.7 to 4.9 answers a query for *another* zone by following its CNAME into the changed zone. The panel marks
+  the zones of such CNAMEs, so they are purged too. It doesn't find CNAMEs that lead to a wildcard's names; `cache-ttl`,
+  5 s in our `pdns.conf`, bounds those. From 5.0 on `pdns.conf` turns such answers off.
 """
 
 import math
@@ -89,9 +89,9 @@ _CREDENTIALS = struct.Struct("iii")
 
 
 def socket_count(receivers: int) -> int:
-    """Return the number of sockets with which the kernel's hash misses a receiver in only one case in 10^9.
+    """Return the number of sockets with which all receivers get a query, except in one case of 10^9.
 
-    The kernel maps each of our sockets to one receiver, evenly, and the mapping is stable as long as PowerDNS runs.
+    The kernel's hash maps each socket to one receiver, evenly, and the mapping is stable as long as PowerDNS runs.
     """
     if receivers <= 1:
         return 1
@@ -107,7 +107,7 @@ class ControlSocket:
     def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
         """Send a command and return the reply.
 
-        Raise NotServed if there is no reply. PowerDNS sends no reply unless every word of the command parses.
+        Raise NotServed without a reply. PowerDNS replies only if it can parse every part of the command.
         """
         deadline = time.monotonic() + seconds
         reply = bytearray()
@@ -125,7 +125,7 @@ class ControlSocket:
         return reply.decode("ascii", "replace")
 
     def listener(self) -> int | None:
-        """Return the process id of the socket's listener, 0 if the id is hidden, or None if there is no listener."""
+        """Return the process id of the socket's listener, 0 if the id is hidden, or None if nothing listens."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             try:
                 sock.settimeout(COMMAND_SECONDS)
@@ -137,7 +137,7 @@ class ControlSocket:
 
 
 class Receivers:
-    """Sockets that together reach every receiver thread of one PowerDNS."""
+    """Sockets that together reach every receiver thread of a PowerDNS process."""
 
     def __init__(self, address: str, port: int, threads: int) -> None:
         self._address, self._port, self._count = address, port, socket_count(threads)
@@ -149,7 +149,7 @@ class Receivers:
     def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
         """Wait until every receiver has finished all work that it began before this call.
 
-        Raise NotServed if a receiver doesn't answer in time, or if `position` is given and it answers with another one.
+        Raise NotServed if a receiver doesn't answer in time, or answers with a position other than a given `position`.
         """
         self._open()
         id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
@@ -186,7 +186,7 @@ class Receivers:
             self._poll.register(sock, select.POLLIN)
 
     def _take(self, sock: socket.socket, id_: bytes, expected: bytes) -> bool:
-        """Read one packet. Return True if it answers the current question. Raise NotServed for another position."""
+        """Read one packet. Return True if it answers the current query. Raise NotServed if its position differs."""
         try:
             packet = sock.recv(512)
         except OSError:
@@ -202,7 +202,7 @@ class Receivers:
 
 
 class Purger:
-    """A purger of one PowerDNS's caches after each commit. The module's docstring explains why the steps are enough."""
+    """A purger of one PowerDNS's caches after commits. The module's docstring explains why the steps are enough."""
 
     def __init__(
         self,
@@ -224,11 +224,11 @@ class Purger:
         names: Collection[str] = (),
         appeared: Collection[str] = (),
     ) -> None:
-        """Purge until every later question is answered from the rows that are committed now.
+        """Purge until every later query is answered from the rows committed by now. Idempotent.
 
         `zones` are changed zones, purged with all names below them. `names` are single changed names. `appeared` are
-        zones that can be new. More than MAX_ZONES zones mean all zones. If NotServed is raised, nothing must be
-        acknowledged. The call can be repeated safely.
+        zones that can be new. If more than MAX_ZONES zones are given, purge all zones. If NotServed is raised, the
+        caller must not acknowledge anything.
         """
         if not self.has_caches():
             self._receivers.wait(position)
@@ -237,7 +237,7 @@ class Purger:
         self._purge_and_wait(targets(zones, names), position)
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
-        """Purge every zone as `purge_zones` does. Any zone can be new, unless `appeared` is false."""
+        """Purge all zones as in `purge_zones`. Unless `appeared` is false, assume that any zone can be new."""
         if not self.has_caches():
             self._receivers.wait(position)
             return
@@ -246,10 +246,10 @@ class Purger:
         self._purge_and_wait(EVERYTHING, position)
 
     def purge_before_late(self, zones: Collection[str]) -> None:
-        """Purge until later questions use the committed keys and metadata of these zones.
+        """Purge until later queries use the committed keys and metadata of these zones.
 
-        A stopped PowerDNS needs no purge, because it reads keys and metadata when it starts. Raise NotServed if
-        PowerDNS runs and does not answer.
+        A stopped PowerDNS needs no purge, because it reads keys and metadata when it starts. Raise NotServed if a
+        running PowerDNS doesn't respond.
         """
         try:
             self.purge_zones(zones, None)
@@ -259,16 +259,16 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """The earliest monotonic time to read PowerDNS's list of zones again. This limits the time spent on reading."""
+        """The earliest monotonic time to reread PowerDNS's zone list. It limits the time spent on reading."""
         return self._zone_cache.due
 
     @property
     def list_seconds(self) -> float:
-        """The seconds that PowerDNS needed to read its list of zones the last time."""
+        """The seconds that PowerDNS took to read its zone list the last time."""
         return self._zone_cache.seconds
 
     def read_list(self) -> None:
-        """Make PowerDNS add every zone to its list, without a purge. Raise NotServed if it doesn't answer."""
+        """Make PowerDNS add every zone to its list, without a purge. Raise NotServed if it doesn't respond."""
         self._zone_cache.read()
 
     def _purge_and_wait(self, old: Targets, position: Position | None) -> None:
@@ -310,9 +310,9 @@ class Purger:
             raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
 
     def _flush(self, old: Targets) -> bool:
-        """Purge a few names, with all names below them, over HTTP.
+        """Purge a few names, and all names below them, over HTTP.
 
-        Return False if there are too many names or PowerDNS refuses.
+        Return False if there are too many names, or if PowerDNS rejects one.
         """
         return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
 

@@ -1,17 +1,17 @@
-"""Replacement of the LMDB files that PowerDNS serves from, for a node that can't be repaired in place.
+"""Replace the LMDB files that PowerDNS serves from, on a node that can't be repaired in place.
 
 The files are replaced if they are unreadable, or if PowerDNS needs another schema. In both cases PowerDNS keeps
 answering as long as it can. Until then the agent accepts no segments, reports the reason, and waits for a snapshot.
 When the snapshot is received and verified, its two files are the files that PowerDNS needs, byte for byte:
 
-1. Link (or copy) them next to the old files as `<lmdb_path>.next`, open and check them, and unseal their DNSSEC keys.
+1. Link (or copy) them next to the old files as `<lmdb_path>.next`, open and check them, and decrypt their DNSSEC keys.
 2. Write `swap.json` in the agent's directory. It commits the swap.
-3. Put the new files and their lock files in place with four renames. Processes with open old files keep those.
-4. Write identity.json and, if the agent knows its path, pdns.conf for the new schema.
-5. Make PowerDNS quit. Its supervisor starts it again, with the new files.
+3. Put the new files and their lock files in place with four renames. Processes that have the old files open keep them.
+4. Write identity.json and, if agent.toml names it, pdns.conf for the new schema.
+5. Make PowerDNS quit. Its supervisor restarts it, with the new files.
 6. Delete `swap.json`, and restart the agent.
 
-An agent that finds `swap.json` at its start does steps 3 to 6 first.
+An agent that finds `swap.json` when it starts does steps 3 to 6 first.
 
     <state_dir>/quarantine      the reason why the files aren't used any longer, as text; deleted by the swap
     <state_dir>/swap.json       {"schema": n}: the new files must replace the old ones
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """The replacement of this node's files. `reason` says why it is needed, or is empty while the files are used."""
+    """The replacement of this node's files. `reason` explains why it is needed; "" while the files are in use."""
 
     def __init__(
         self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
@@ -68,13 +68,13 @@ class Rebuild:
 
     @property
     def installed_release(self) -> str:
-        """The release of the PowerDNS on disk, or "" if it is unknown."""
+        """The release of the PowerDNS installed on disk, or "" if it is unknown."""
         return self._installed.release
 
     def needed_schema(self, running_release: str) -> int:
-        """Return the schema that the installed PowerDNS needs. If its release is unknown, use the running PowerDNS.
+        """Return the schema that the installed PowerDNS needs. If its release is unknown, use the running release.
 
-        Return 0 if the running release is unknown too.
+        Return 0 if both releases are unknown.
         """
         return schema_of_release(self.installed_release or running_release)
 
@@ -99,13 +99,13 @@ class Rebuild:
         return store
 
     def close(self) -> None:
-        """Record that this agent ends normally."""
+        """Record that this agent shuts down cleanly."""
         (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
 
     def _probe(self) -> str:
-        """Mark this agent as running. Return the damage found in the files, or "". They are read only after a crash.
+        """Mark this agent as running. After a crash, check the files. Return the damage found, or "".
 
-        If the probe finds damage after PROBE_SECONDS, this agent restarts. Until then it reads little of the files.
+        If a check longer than PROBE_SECONDS finds damage, the agent restarts. Until then it reads little of the files.
         """
         running, path = self._config.state_dir / RUNNING_FILE, self._config.lmdb_path
         is_first = not running.exists() or not path.exists()
@@ -118,7 +118,7 @@ class Rebuild:
         return self._quarantine_reason()
 
     def suspect_damage(self, reason: str) -> None:
-        """Start a process that reads every row, unless one is running. If a row is unreadable, quarantine the files."""
+        """Check every row in a separate process, unless a check runs. Quarantine the files if a row is unreadable."""
         if self.is_open and self.probed.is_set():
             logger.warning("reading every row, because: %s", reason)
             self.probed.clear()
@@ -127,7 +127,7 @@ class Rebuild:
     def _start_reading(self) -> threading.Thread:
         """Start a process that reads every row. Return the thread that waits for it and then sets `probed`.
 
-        If a row can't be read, the thread first quarantines the files.
+        If the process fails, the thread quarantines the files first.
         """
         path = os.path.realpath(self._config.lmdb_path)
         command = [sys.executable, "-m", "replication.agent.probe", path]
@@ -145,7 +145,7 @@ class Rebuild:
         return reading
 
     def quarantine(self, reason: str) -> None:
-        """Quarantine the damaged files, so that they are no longer used. An agent that has opened them restarts."""
+        """Quarantine damaged files to stop their use. If this agent has them open, restart it."""
         write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
@@ -159,16 +159,16 @@ class Rebuild:
         return bool(self.reason) or schema != self._identity.identity.schema
 
     def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
-        """Raise BadSnapshot if neither the current files nor the installed PowerDNS use this schema."""
+        """Raise BadSnapshot unless the files or PowerDNS use this schema. Accept any if PowerDNS's is unknown."""
         ours, needed = self._identity.identity.schema, self.needed_schema(running_release)
         if schema not in (ours, needed or schema):
             raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")
 
     def place(self, path: Path, schema: int, position: Position) -> None:
-        """Replace the node's files with the files at `path`, and stop PowerDNS so that it starts with the new files.
+        """Replace the node's files with those at `path`, and stop PowerDNS, which restarts with the new files.
 
-        The DNSSEC keys in the new files are unsealed first. Raise BadSnapshot if these files are at another position,
-        UnknownSealingKey if a key can't be unsealed, or DiskFull. An error leaves the node's files unchanged.
+        The DNSSEC keys in the new files are decrypted first. Raise BadSnapshot if these files are at another position,
+        UnknownSealingKey if a key can't be decrypted, or DiskFull. An error leaves the node's files unchanged.
         """
         beside = _beside(self._config.lmdb_path)
         try:
@@ -229,7 +229,7 @@ class Rebuild:
 
 
 def open_store(config: AgentConfig, schema: int, sealing_keys: SecretOf | None = None) -> Store:
-    """Open the node's LMDB files and create missing ones. Raise BadBytes if the files are unusable."""
+    """Open the node's LMDB files, creating missing ones. Raise BadBytes if the files are unusable."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Store.open(
         config.lmdb_path, schema, config.map_size, cluster=config.identity.cluster, sealing_keys=sealing_keys
@@ -241,7 +241,7 @@ def _beside(path: Path) -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link the file under another name, or copy it if the target is on another file system. Sync the result."""
+    """Link the file under a new name, or copy it if the target is on another file system. Sync the new file."""
     try:
         os.link(source, target)
     except OSError:

@@ -1,12 +1,12 @@
-"""Snapshots sent to this node: received chunk by chunk, kept across restarts, and installed when complete.
+"""Receive snapshots chunk by chunk, keep them across restarts, and install them when complete.
 
     <state_dir>/snapshot/<id>/   one snapshot at a time; others are removed when a new one is offered
         manifest                 sealed, as the panel offered it
         lmdb, lmdb-0             the main file and the records file, filled chunk by chunk
         chunks                   a byte for each chunk: 1 once it is verified and synced
 
-After a rebuild, PowerDNS serves from hard links to these files (`rebuild_node`) until the snapshot is acknowledged. No
-file is used before the manifest's signature and the hashes of all chunks are verified.
+After a rebuild, PowerDNS serves from hard links to these files (`rebuild_node`) until the snapshot is acknowledged. The
+files are only used once the manifest's signature and the hashes of all chunks are verified.
 """
 
 import logging
@@ -49,12 +49,12 @@ class _Reception:
 
     @property
     def path(self) -> Path:
-        """The path of the main file. The records file is next to it, as in PowerDNS."""
+        """The main file's path. The records file is next to it, as PowerDNS expects."""
         return self.directory / _FILES[SnapshotFile.MAIN]
 
     @property
     def is_placed(self) -> bool:
-        """True if PowerDNS's files are hard links to the files of this snapshot."""
+        """True if PowerDNS serves from hard links to the files of this snapshot."""
         try:
             return self.path.samefile(self.lmdb_path)
         except OSError:
@@ -68,7 +68,7 @@ class _Reception:
         return [number for number in range(len(self.manifest.chunks)) if received[number : number + 1] != b"\x01"]
 
     def begin(self, sealed: bytes) -> None:
-        """Create files of the right size without content. The manifest is written last and makes the snapshot valid."""
+        """Create files of full size without content. Write the manifest last, because it makes the snapshot valid."""
         self.directory.mkdir(mode=0o700, parents=True)
         for file, name in _FILES.items():
             with open(os.open(self.directory / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as empty:
@@ -94,7 +94,7 @@ class _Reception:
 
 
 class Snapshots:
-    """A receiver that installs snapshots. It handles one request at a time and refuses others with Busy."""
+    """A receiver and installer of snapshots. It handles one request at a time and rejects others with Busy."""
 
     def __init__(  # noqa: PLR0913  # the settings of a node
         self,
@@ -117,7 +117,7 @@ class Snapshots:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """The snapshot being received, or None: its id, the number of received chunks, and the number of all chunks."""
+        """The id, received chunks and total chunks of the snapshot being received, or None."""
         reception = self._reception
         if reception is None:
             return None
@@ -128,9 +128,9 @@ class Snapshots:
             return None
 
     def offer(self, name: str, sealed: bytes) -> list[int]:
-        """Begin or continue to receive a snapshot. Return the numbers of the missing chunks.
+        """Start or continue receiving a snapshot. Return the numbers of the missing chunks.
 
-        Raise Busy during another request, DiskFull without room, and the errors of `_refuse_unfit` and `open_manifest`.
+        Raise Busy during another request, DiskFull without space, or errors of `_refuse_unfit` and `open_manifest`.
         """
         with self._alone(), self._noting(), _disk_errors(self._directory):
             manifest = open_manifest(sealed, self._signing_keys)
@@ -160,11 +160,11 @@ class Snapshots:
             reception.write(number, stored)
 
     def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
-        """Install the snapshot, and return once PowerDNS answers from it. `unproven` is as in `Applier.apply`.
+        """Install the snapshot, and return once PowerDNS serves it. `unproven` is described in `Applier.apply`.
 
         Raise BadSnapshot while chunks are missing, NotServed if PowerDNS answers wrongly, and the errors of
         `Store.install`. If the files must be replaced (`rebuild_node`), replace them and raise Busy. This agent then
-        restarts, and the panel must ask again.
+        restarts, and the panel must repeat the request.
         """
         with self._alone():
             reception = self._reception_of(name)
@@ -181,10 +181,10 @@ class Snapshots:
             return ack
 
     def resume(self) -> None:
-        """Continue an interrupted installation if all chunks are here. Runs every second.
+        """Continue an interrupted installation if all chunks have been received. Runs every second.
 
-        Each start of the agent makes one attempt. If the attempt fails, the panel sees the failure in the status and
-        sends a snapshot again.
+        Each agent process makes one attempt. If it fails, the status shows the failure, and the panel sends the
+        snapshot again. Without an installation, a snapshot that PowerDNS serves from is deleted after _FORGET_SECONDS.
         """
         name = self._store.installing()
         if name is None and time.monotonic() - self._started > _FORGET_SECONDS:
@@ -204,7 +204,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Delete the received snapshot if PowerDNS's files are hard links to its files."""
+        """Delete the received snapshot if PowerDNS serves from hard links to its files. PowerDNS's files remain."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()
@@ -234,7 +234,7 @@ class Snapshots:
                 raise MapFull(path=f"the {file.name.lower()} file", map_size=map_size)
 
     def _refuse_without_room(self, manifest: Manifest) -> None:
-        """Raise DiskFull unless there is room for the chunks and for the growth of PowerDNS's files."""
+        """Raise DiskFull unless the disk has space for the chunks and for the growth of PowerDNS's files."""
         growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
         disk = disk_of(self._directory.parent)
         free = disk.free_bytes
@@ -282,7 +282,7 @@ class Snapshots:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Add errors that a person must fix to the status, and raise all errors again."""
+        """Report errors that a person must fix in the status. Reraise all errors."""
         try:
             yield
         except ReplicationError as exc:

@@ -1,4 +1,4 @@
-"""The names whose answers can differ after a change to a zone's rows. Only these must be purged from PowerDNS.
+"""Find the names whose answers a change to a zone's rows can alter. Only these must be purged from PowerDNS.
 
 Purging `zone$` (a zone with all names below it) is always enough, but expensive. PowerDNS then walks every shard of
 both caches (2 ms of processor time for each zone of any size), and drops the settings of *all* zones. Purging a name
@@ -9,7 +9,7 @@ costs microseconds. In a zone of moderate size, purging single names is enough f
 - A missing name is answered only from the SOA, as long as no wildcard, DNAME or delegation is above it. A change alters
   that answer only if it creates the name. Then the name is among the changed names, or above one of them.
 
-So single names are enough unless
+Single names are therefore enough unless
 
 - the zone has, had or gets a DNAME, a delegation, or its own signing rows: these answer for names without a row;
 - a wildcard is added, deleted or changed. The answers of an unchanged wildcard are the same as long as its rows name no
@@ -49,7 +49,7 @@ _SELF_CONTAINED = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.TXT, rdtypes.CAA))
 
 @dataclass(frozen=True, slots=True)
 class ZoneChange:
-    """The change that one push makes to an existing zone: the rows, and the SOA row's body before the change."""
+    """One push's change to an existing zone: the rows, and the body of the SOA row before the change."""
 
     zone_id: int
     name: str
@@ -58,12 +58,12 @@ class ZoneChange:
     absent: set[bytes] = field(default_factory=set)  # the keys among them that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
-        """Combine this change with a later change of the same zone."""
+        """Combine this change with a later change to the same zone."""
         rows, absent = self.rows | later.rows, self.absent | later.absent
         return ZoneChange(self.zone_id, self.name, self.soa_before, rows, absent)
 
     def stale_names(self, store: Store) -> list[str] | None:
-        """Return the names to purge after the commit, or None if the zone and all names below it must be purged."""
+        """Return the names to purge after the commit, or None to purge the zone and all names below it."""
         if store.has_keys(self.name):
             return None
         zone = store.rows(self.zone_id)
@@ -88,7 +88,7 @@ class ZoneChange:
 def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
     """Return the segment's changes to its zones, or an empty list if whole zones must be purged anyway.
 
-    Call this before the segment is applied. `marks` are all marks of the segment.
+    Call this before applying the segment. `marks` are all marks of the segment.
     """
     if segment.main_op_count or segment.record_op_count > MAX_OPERATIONS:
         return []
@@ -117,7 +117,7 @@ def _answers_for_others(rel: bytes, type: int) -> bool:
 
 
 def _is_harmless(rel: bytes, type: int) -> bool:
-    """Return True if the row's effect on other names depends only on the row and on which names exist."""
+    """Return True if the row affects other names only through its content and the set of existing names."""
     return _is_wildcard(rel) and type in _SELF_CONTAINED
 
 
@@ -126,7 +126,7 @@ def _is_wildcard(rel: bytes) -> bool:
 
 
 def _differ_in_serial_alone(before: bytes | None, after: bytes | None) -> bool:
-    """Return True if both are SOA rows that differ at most in the serial, 20 bytes before the end of the rdata."""
+    """Return True if both are SOA rows that differ at most in the serial, 20 bytes before the rdata's end."""
     if before is None or after is None:
         return False
     one, other = values.decode_records(before), values.decode_records(after)
@@ -138,7 +138,7 @@ def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
 
 
 def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """Yield the name and its ancestors below the apex. An ancestor can exist only because of this name."""
+    """Yield the name and its ancestors below the apex. The change can also have created these ancestors."""
     while rel != keys.APEX:
         yield rel
         rel = keys.parent_key(rel)

@@ -1,4 +1,4 @@
-"""The zones and names that a push touched, which have to be purged and queried."""
+"""Collect the zones and names that a push touched, for purging and querying."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -17,12 +17,12 @@ MAX_STALE_NAMES = 1_000
 
 
 def no_zone(prefix: bytes) -> bool:
-    """Return False for every prefix, so that no zone is excluded."""
+    """Return False for every prefix, to exclude no zone."""
     return False
 
 
 class Touched:
-    """The zones and rows that a push touched: the zones to purge, and a bounded selection to verify."""
+    """The zones and rows that a push touched: zones to purge, and a limited selection to verify."""
 
     def __init__(self) -> None:
         self.zones: set[str] = set()
@@ -36,7 +36,7 @@ class Touched:
 
     @classmethod
     def sample_of(cls, store: Store) -> "Touched":
-        """Return a sample of the whole store: zones from the whole range of ids, and signed zones."""
+        """Return a sample of the whole store: some zones with keys, and zones from the whole range of ids."""
         touched = cls()
         touched.everything = True
         for name in store.zones_with_keys():
@@ -49,9 +49,9 @@ class Touched:
         return touched
 
     def add_changes(self, segment: Segment, store: Store) -> None:
-        """Add the marks of a segment as `add_marks` does, and the changed names of its zones.
+        """Add a segment's marks, as in `add_marks`, and the changed names of its zones.
 
-        Call this before the segment is applied.
+        Call this before applying the segment.
         """
         known = set(self.zones)
         marks = self.add_marks(segment)
@@ -67,9 +67,9 @@ class Touched:
         self.names.extend(record_keys)
 
     def add_marks(self, segment: Segment) -> list[ZoneMark]:
-        """Add the zones of a segment, and return their marks.
+        """Add a segment's zones and return their marks.
 
-        If the segment has more zones than are purged by name, add only as many as can be verified.
+        If the segment has more than MAX_ZONES zones, add only as many as can be verified.
         """
         self.everything |= segment.mark_count > MAX_ZONES
         every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
@@ -83,7 +83,7 @@ class Touched:
         return marks
 
     def add(self, other: "Touched") -> None:
-        """Add the zones and rows that another push touched. The other push's zones are purged with all their names."""
+        """Add the zones and rows that another push touched. All names of its zones are purged."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
@@ -94,14 +94,14 @@ class Touched:
         self.changes.clear()
 
     def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
-        """Merge a change into the zone's earlier ones. Single names are purged only if every segment allows it."""
+        """Merge a change into the zone's earlier changes. Single names are purged only if every segment allows it."""
         before = self.changes.pop(zone, None)
         if change is not None and (before is not None or is_first):
             self.changes[zone] = before.followed_by(change) if before else change
 
     @property
     def _is_beyond_names(self) -> bool:
-        """True if more than MAX_ZONES zones were touched, so that everything has to be purged."""
+        """True if everything has to be purged, because more than MAX_ZONES zones were touched."""
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
@@ -117,10 +117,10 @@ class Touched:
         return zones, names
 
     def selection(self, without: Callable[[bytes], bool] = no_zone) -> tuple[list[ZoneMark], list[bytes]]:
-        """Return the zones and rows to query. `without` excludes zones by the prefix of their keys.
+        """Return the zones and rows to query. `without` excludes zones by their key prefix.
 
         A few queries are enough, because they only show that PowerDNS answers from the files. Other steps prove the
-        rest: the digest proves that every row is right, the position proves that PowerDNS reads this file, and the
+        rest: the digest proves that every row is right, the position proves that PowerDNS reads these files, and the
         purge removes older data from PowerDNS.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
@@ -128,5 +128,5 @@ class Touched:
         return marks, [key for key in self.keys.items[::every] if not without(key[:4])]
 
     def changed_names(self, most_plain: int, without: Callable[[bytes], bool] = no_zone) -> Iterator[bytes]:
-        """Yield a row's key for each name to query, as `ChangedNames.selection` does. `without` excludes zones."""
+        """Yield the row key of each name to query (see `ChangedNames.selection`). `without` excludes zones."""
         return (key for key in self.names.selection(most_plain) if not without(key[:4]))

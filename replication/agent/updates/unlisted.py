@@ -1,4 +1,4 @@
-"""New zones that PowerDNS doesn't know yet, kept until PowerDNS has read its list of zones again."""
+"""Collect new zones that PowerDNS hasn't found yet, until PowerDNS has read its list of zones again."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from replication.wire.segment import Segment
 
 @dataclass(slots=True)
 class Unlisted:
-    """New zones that PowerDNS doesn't know yet: the prefixes of their keys, and the changes to prove."""
+    """New zones that PowerDNS hasn't found yet: the prefixes of their keys, and the changes to prove."""
 
     prefixes: set[bytes] = field(default_factory=set)
     touched: Touched = field(default_factory=Touched)
@@ -20,7 +20,7 @@ class Unlisted:
     retry_at: float = 0.0
 
     def take_prefixes(self, segment: Segment) -> bool:
-        """Add the zones of a segment that creates many zones. Return False for any other segment."""
+        """Add the segment's zones and return True if it creates many. Return False for any other segment."""
         if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
             return False
         serials = dict(segment.serials())

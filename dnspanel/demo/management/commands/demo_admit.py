@@ -1,4 +1,4 @@
-"""The command that approves the nodes of `docker-compose.yml`."""
+"""Approve the nodes of `docker-compose.yml`."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command that enrolls the nodes of a stack."""
+"""Enroll the nodes of a stack."""
 
 from argparse import ArgumentParser
 from pathlib import Path

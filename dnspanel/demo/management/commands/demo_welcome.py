@@ -1,4 +1,4 @@
-"""The command that prints the one-time link for the first administrator, or the accounts that can sign in."""
+"""Print the one-time link for the first administrator, or the accounts that can sign in."""
 
 from typing import Any
 

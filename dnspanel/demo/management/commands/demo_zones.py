@@ -1,4 +1,4 @@
-"""The command that loads the sample zones into an empty panel."""
+"""Load the sample zones into an empty panel."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Command that approves a node's signing request on the panel's machine after a comparison of fingerprints."""
+"""Command that approves a node's signing request on the panel's machine, after a comparison of fingerprints."""
 
 import sys
 from argparse import ArgumentParser
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{node.name} is approved and active.")
 
     def _compare(self, node: Node, waiting: str, given: str | None) -> None:
-        """Show the waiting request's fingerprint. Raise CommandError unless a person confirms that it is right."""
+        """Show the waiting request's fingerprint. Raise CommandError unless a person confirms that it matches."""
         self.stdout.write(f"The server that asks to be {node.name} has the fingerprint\n{waiting}")
         if given is None and sys.stdin.isatty():
             given = waiting if input("Did join print the same fingerprint there? [y/N] ").strip() == "y" else ""

@@ -1,11 +1,11 @@
-"""The reader of zones from a running server by zone transfer (AXFR, RFC 5936), with TSIG.
+"""Read zones from a running server by zone transfer (AXFR, RFC 5936), with TSIG.
 
 The zones come from a list or from a catalog zone. `Server` returns one zone, or the changes to it since a serial (IXFR,
 RFC 1995).
 
-A zone that the server does not transfer is a fault, and other zones are not affected. SourceAway is raised if the
-server cannot be reached. Messages are read one at a time and become text, so a zone takes little more memory than its
-zone file.
+If the server does not transfer a zone, that zone becomes a fault, and other zones are not affected. If the server
+cannot be reached, SourceAway is raised. Messages are read one at a time and become text, so a zone takes little more
+memory than its zone file.
 """
 
 import math
@@ -53,7 +53,7 @@ _T = TypeVar("_T")
 
 
 class AxfrSource:
-    """The zones of one server, either from a list or from a catalog zone. `total` counts zones."""
+    """One server's zones, either from a list or from a catalog zone. `total` counts zones."""
 
     unit = "zones"
 
@@ -68,7 +68,7 @@ class AxfrSource:
         timeout: float = TIMEOUT_SECONDS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server at `addresses`. The server must not be silent for more than `timeout` seconds.
+        """Prepare to read from a server at `addresses`. A read fails if the server is silent for `timeout` seconds.
 
         Raise SourceRefused if a zone name or the key is invalid.
         """
@@ -79,13 +79,11 @@ class AxfrSource:
         self.done = 0
 
     def cut(self) -> None:
-        """Abort every transfer."""
+        """Abort all transfers."""
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield for each zone its groups in the catalog, then its document or a fault. Zones come in the order of their
-        names.
-        """
+        """Iterate over the zones by name. Each zone yields its groups in the catalog, then its document or a fault."""
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -134,7 +132,7 @@ class AxfrSource:
 
 @dataclass(frozen=True)
 class Server:
-    """A server to transfer zones from.
+    """A server that zones are transferred from.
 
     Each transfer has its own connection, and ends before `until` (monotonic time).
     """
@@ -149,7 +147,7 @@ class Server:
     tls: TlsPeer | None = None  # if set, nothing is sent unencrypted
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or a fault if it cannot be transferred. Raise SourceAway if no answer comes."""
+        """Return the zone's document, or a fault if its transfer fails. Raise SourceAway if no response comes."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -158,16 +156,16 @@ class Server:
             return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
 
     def all_of(self, zone: str) -> Iterator[Record]:
-        """Yield the zone's records by AXFR, with the SOA first and only once.
+        """Transfer the zone by AXFR and yield its records, with the SOA first and only once.
 
-        Raise SourceAway if no answer comes, NotGiven if the zone is not sent, or Broken if the connection breaks.
+        Raise SourceAway if no response comes, NotGiven if the zone is not sent, or Broken if the connection breaks.
         """
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
-        """Return the answer to a query. If this server has a `key`, the answer must be signed.
+        """Send a query and return the response. If this server has a `key`, the response must be signed.
 
-        Raise SourceAway if no answer comes, NotGiven for a wrong answer, or Broken if the connection breaks.
+        Raise SourceAway if no response comes, NotGiven for an invalid response, or Broken if the connection breaks.
         """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
@@ -200,12 +198,12 @@ class Server:
             records = message.answers()
 
     def records(self, zone: str) -> list[catalog_members.Record]:
-        """Return all records of a zone. Raise the same errors as `all_of`."""
+        """Return all of the zone's records. Raise the same errors as `all_of`."""
         found = self._twice(lambda: list(self._records(zone)))
         return [catalog_members.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
     def _twice(self, transfer: Callable[[], _T]) -> _T:
-        """Return the result of a transfer. If the connection breaks, try once more."""
+        """Run a transfer and return its result. If the connection breaks, try once more."""
         try:
             return transfer()
         except Broken:
@@ -256,7 +254,7 @@ class Server:
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
         """Send the query, by default for AXFR, and yield the server's messages until the caller stops.
 
-        Raise NotGiven unless each message belongs to the answer and is signed correctly.
+        Raise NotGiven unless each message belongs to the response and is signed correctly.
         """
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
@@ -285,9 +283,7 @@ class Server:
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
-        """Connect to one of the server's addresses. Raise SourceAway if none accepts, or ServerRefused if none is
-        allowed.
-        """
+        """Connect to the server. Raise SourceAway if no address accepts, or ServerRefused if the host isn't allowed."""
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
@@ -302,7 +298,7 @@ class Server:
     def _start_tls(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
         """Start TLS on the connection.
 
-        Raise NotGiven if TLS or the check of the server's identity fails, and SourceAway if the server does not answer.
+        Raise NotGiven if TLS fails or the server's identity is wrong, and SourceAway if the server does not respond.
         """
         where = gettext("{host} port {port}").format(host=self.host, port=self.port)
         try:
@@ -320,7 +316,7 @@ class Server:
         return secured
 
     def _receive_message(self, connection: socket.socket) -> bytes:
-        """Receive one message, which must be complete within `timeout` seconds."""
+        """Receive one complete message within `timeout` seconds."""
         deadline = min(time.monotonic() + self.timeout, self.until)
         (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
         return self._bytes(connection, size, deadline)
@@ -338,7 +334,7 @@ class Server:
 
 
 def _first_soa(zone: str, records: Iterator[Record]) -> Record:
-    """Return the first record of an answer. Raise NotGiven unless it is the zone's SOA."""
+    """Return a response's first record. Raise NotGiven unless it is the zone's SOA."""
     first = next(records, None)
     if first is None or first.type != rdtypes.SOA or first.name != zone:
         raise NotGiven("transfer-incomplete", gettext("the server’s answer doesn’t start with the zone’s SOA record"))
@@ -346,7 +342,7 @@ def _first_soa(zone: str, records: Iterator[Record]) -> Record:
 
 
 def _reason_of(exc: OSError) -> str:
-    """Return the reason why a connection failed, as a part of a sentence."""
+    """Return why a connection failed, as a part of a sentence."""
     return gettext("the server didn’t respond") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
 
 
@@ -367,5 +363,5 @@ _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
 def presentation(type: int, wire: bytes) -> str:
-    """Return rdata as text for a zone file. RRSIG, NSEC and NSEC3 records use the form of RFC 3597."""
+    """Return rdata as zone-file text. RRSIG, NSEC and NSEC3 records use the generic form of RFC 3597."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

@@ -1,4 +1,4 @@
-"""TLS to a server that zones come from (RFC 9103): version 1.3, protocol `dot`, and a verified identity."""
+"""Connect to a primary over TLS (RFC 9103): version 1.3, protocol `dot`, and a verified identity."""
 
 import socket
 import ssl
@@ -30,7 +30,7 @@ class TlsRefused(Exception):
 class TlsPeer:
     """The identity that the server has to prove.
 
-    With a name, the server's certificate must be for that name. It must be signed by one of `certificates` or, without
+    If a name is set, the certificate must be for that name. It must be signed by one of `certificates` or, without
     these, by an authority that the system trusts. Without a name, the certificate must be one of `certificates`.
     """
 
@@ -60,7 +60,7 @@ def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
 
 
 def words(exc: ssl.SSLError) -> str:
-    """Return OpenSSL's error as a part of a sentence for people."""
+    """Return OpenSSL's error as a part of a sentence for the user."""
     if isinstance(exc, ssl.SSLCertVerificationError):
         return gettext("the server’s certificate isn’t trusted: {reason}").format(reason=exc.verify_message.rstrip("."))
     if not exc.reason:
@@ -86,7 +86,7 @@ def _context(peer: TlsPeer) -> ssl.SSLContext:
 
 
 def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
-    """Return the reason why the server must not be trusted after the handshake, or ""."""
+    """Return why the server isn't trusted after the handshake, or "" if it is trusted."""
     if connection.selected_alpn_protocol() != ALPN:  # RFC 9103, section 7.1
         return gettext("the server doesn’t select the protocol “dot” (ALPN)")
     if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(

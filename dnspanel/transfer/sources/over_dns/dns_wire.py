@@ -1,4 +1,4 @@
-"""A decoder that turns DNS messages of zone transfers into records, without an object for each name or rdata.
+"""Decode DNS messages of zone transfers into records, without an object for each name or rdata.
 
 dnspython cannot be used: it does not expand compressed names in types that it has no class for (MB, MINFO).
 """
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The place of a record in the message."""
+    """A record's position in the message."""
 
     start: int
     type: int
@@ -89,7 +89,7 @@ class Message:
             raise BadMessage(gettext("a record ends too early")) from exc
 
     def owner(self, place: _Place) -> str:
-        """Return the owner name of a record."""
+        """Return a record's owner name."""
         return self._text(self._name(place.start)[0])
 
     def _place(self, at: int) -> _Place:
@@ -123,7 +123,7 @@ class Message:
         return self.wire[place.rdata : at] + name
 
     def _name(self, at: int) -> tuple[bytes, int]:
-        """Return the name at an offset in full wire form, and the offset after it. Raise BadMessage if invalid."""
+        """Return the name at an offset, in full wire form, and the offset after it. Raise BadMessage if invalid."""
         try:
             return name_at(self.wire, at, self._names)
         except BadCompression as exc:

@@ -1,4 +1,4 @@
-"""The reader of an answer to an IXFR, record by record, as RFC 1995 defines it. Pure."""
+"""Read an IXFR response record by record, as RFC 1995 defines it. Pure."""
 
 from dataclasses import dataclass, field
 
@@ -10,14 +10,14 @@ from replication.dns import rdtypes
 
 @dataclass(slots=True)
 class Increment:
-    """The changes to a zone, in steps of removed and added records. `soa` is the zone's new SOA."""
+    """A zone's changes, in steps of removed and added records. `soa` is the zone's new SOA."""
 
     soa: Record
     steps: list[tuple[list[Record], list[Record]]] = field(default_factory=list)
 
 
 class IncrementReader:
-    """A reader for the answer to an IXFR, record by record (RFC 1995, section 4)."""
+    """Reader for the records of an IXFR response (RFC 1995, section 4)."""
 
     def __init__(self, soa: Record, since: int) -> None:
         self.found = Increment(soa)
@@ -28,7 +28,7 @@ class IncrementReader:
         self.is_complete = serial_in(soa) == since
 
     def take(self, record: Record) -> bool:
-        """Read a record as part of a step. Return False if the answer is the whole zone.
+        """Read a record as part of a step. Return False if the response is the whole zone.
 
         Raise NotGiven if records follow the end, or Broken if the steps are not in sequence.
         """
@@ -43,7 +43,7 @@ class IncrementReader:
         return True
 
     def _take_soa(self, record: Record) -> bool:
-        """Read a SOA inside a step, between steps or at the end. Return or raise as `take` does."""
+        """Read an SOA inside a step, between steps or at the end. Return or raise like `take`."""
         if self._adding is False:
             self._adding, self._at = True, serial_in(record)
         elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):
@@ -59,5 +59,5 @@ class IncrementReader:
 
 
 def serial_in(soa: Record) -> int:
-    """Return the serial of a SOA record."""
+    """Return an SOA record's serial."""
     return int.from_bytes(soa.rdata[-20:-16], "big")

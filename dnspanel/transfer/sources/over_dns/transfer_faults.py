@@ -1,4 +1,4 @@
-"""The errors of zone transfers, and the messages for a server's response codes."""
+"""Errors of zone transfers, and messages for a server's response codes."""
 
 import dns.rcode
 
@@ -11,7 +11,7 @@ TLS = "tls"  # the code of all faults that prevent TLS with the server
 class NotGiven(Exception):
     """The server does not send a zone, or sends only a part of it.
 
-    The text is a message for people, and `code` names the kind of fault.
+    The text is a message for the user, and `code` names the kind of fault.
     """
 
     def __init__(self, code: str, reason: str) -> None:
@@ -39,7 +39,7 @@ _RCODE_MESSAGES: dict[int, str] = {
 
 
 def refusal(rcode: int) -> NotGiven:
-    """Return the error for the response code of a server's answer."""
+    """Return the error for a server's response code."""
     text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
     message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answered {rcode}"))
     return NotGiven(f"transfer-{text.lower()}", gettext(message).format(rcode=text))

@@ -1,4 +1,4 @@
-"""TSIG for zone transfers (RFC 8945): keys, signed requests and checked answers."""
+"""TSIG for zone transfers (RFC 8945): keys, signed requests and verified responses."""
 
 import base64
 import binascii
@@ -41,7 +41,7 @@ ALGORITHMS = tuple(_ALGORITHMS)
 
 @dataclass(frozen=True, slots=True)
 class TsigKey:
-    """A key to sign transfers with. `secret` is Base64 text and is never printed."""
+    """A TSIG key for zone transfers. `secret` is Base64 text and is never printed."""
 
     name: str
     algorithm: str
@@ -49,7 +49,7 @@ class TsigKey:
 
 
 def parsed_name(text: str) -> str:
-    """Return the canonical form of a name. Raise SourceRefused if the text is not a valid name."""
+    """Return a name in canonical form. Raise SourceRefused if the text is not a valid name."""
     try:
         return names.parse(text)
     except BadName as exc:
@@ -57,7 +57,7 @@ def parsed_name(text: str) -> str:
 
 
 def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
-    """Return the key in dnspython's form, or None without a key. Raise SourceRefused if it is invalid."""
+    """Convert the key to dnspython's form, or return None without a key. Raise SourceRefused if it is invalid."""
     if key is None:
         return None
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
@@ -77,7 +77,7 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
 
 
 class Signatures:
-    """A checker of the signatures in one transfer.
+    """Verifier of the signatures in one transfer.
 
     A signature covers all messages since the previous signature (RFC 8945 5.3.1).
     """
@@ -88,7 +88,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven if the signature is wrong, or missing where one is needed. Without a key, do nothing."""
+        """Raise NotGiven for an invalid signature, or for too many unsigned messages. Without a key, do nothing."""
         place = message.signature
         if self._key is None:
             return

@@ -1,4 +1,4 @@
-"""The parser of dates in URL filters."""
+"""Parse dates in URL filters."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Views of the history of a zone or an RRset, and views that revert or restore revisions."""
+"""Views that show the history of a zone or an RRset, and that revert or restore revisions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ MOST_IN_MEMORY = 1 << 20  # a file beyond this goes to disk
 
 @dataclass(frozen=True, slots=True)
 class DisplayRevision:
-    """A revision, for display in a list, with its state on the nodes."""
+    """A revision with its state on the nodes, for display in a list."""
 
     row: HistoryRow
     sync: Sync
@@ -74,7 +74,7 @@ class DisplayRevision:
 
     @property
     def kind(self) -> str:
-        """The kind of the revision as text, or empty for a change to RRsets."""
+        """The revision's kind as text, or empty for a change to RRsets."""
         return (
             ""
             if self.row.kind == RevisionKind.CHANGE
@@ -84,7 +84,7 @@ class DisplayRevision:
 
 @require_safe
 def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List the zone's revisions, newest first. htmx gets only the next revisions."""
+    """List the zone's revisions, newest first. htmx fetches only the next page of revisions."""
     zone = access.zone_for_reading(request.user, zone_name)
     before = request.GET.get("before", "")
     typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FILTERS}
@@ -198,7 +198,7 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
-    """Yield the RRsets that differ between two revisions, in canonical order. Both revisions are read in parallel."""
+    """Yield the RRsets that differ between two revisions, in canonical order. Read both revisions in parallel."""
 
     def keyed_rrsets(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
         for rrset in queries.rrsets_at(zone=zone, number=number):
@@ -242,9 +242,9 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
-    """Return the URL of the page that explains the rights over the RRset at the time of the revision.
+    """Return the URL of the page that explains the rights over the RRset when the revision was published.
 
-    The page explains the author's rights if the reader manages people, else the reader's own.
+    For a reader who manages users, the page explains the author's rights, otherwise the reader's own.
     """
     who = {"who": row.author} if row.author and can(request.user, Permission.PEOPLE) else {}
     at = timezone.localtime(row.at)
@@ -319,7 +319,7 @@ def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpRespo
 def _draft_and_review(
     request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
 ) -> HttpResponse:
-    """Create the draft and redirect to its review, with `what` as the message and as the suggested reason."""
+    """Create the draft and redirect to its review. `what` is the message and the suggested reason."""
     with reporting(request, CannotUndo):
         make_draft()
         say_done(

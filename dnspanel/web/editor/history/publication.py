@@ -1,4 +1,4 @@
-"""Views of a publication: its progress to the nodes, and drafts that revert or repeat it."""
+"""Views that show a publication's progress to the nodes, and that draft its inverse or repeat it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list, with the milliseconds until it had the publication, or its state in words."""
+    """A node in the list, with the milliseconds until it received the publication, or its state in words."""
 
     name: str
     tone: str
@@ -83,7 +83,7 @@ class DisplayShadowed:
 
 @dataclass(frozen=True, slots=True)
 class DisplayStage:
-    """Nodes that get a publication together. If no group waits for another, there is one stage without a name."""
+    """Nodes that receive a publication together. If no group waits for another, there is one stage without a name."""
 
     name: str
     is_ring0: bool
@@ -93,7 +93,7 @@ class DisplayStage:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a publication from encoding to the nodes' answers."""
+    """A publication's progress from encoding to the nodes' answers."""
 
     publication: Publication
     is_ready: bool
@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def channel(self) -> str:
-        """The channel of the publication, or empty for web and system, where the author's name is enough."""
+        """The publication's channel, or empty for web and system, where the author's name is enough."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
@@ -131,9 +131,9 @@ class Progress:
 
 @require_safe
 def publication(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Show the progress of a publication. htmx gets only the changing part until all nodes have the publication.
+    """Show a publication's progress. htmx fetches only the changing part until all nodes have the publication.
 
-    The drawer over the editor gets the page without its frame.
+    The drawer in the editor shows the page without its frame.
     """
     found = _publication(request, sequence)
     # Technical details are only for people who manage nodes.
@@ -177,9 +177,9 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
 
 
 def _publication(request: PanelRequest, sequence: int) -> Publication:
-    """Return the publication with this sequence.
+    """Return the publication with this sequence number.
 
-    Raise Unknown if it doesn't exist, or if the person can read none of its zones. Zones in the trash count.
+    Raise Unknown if it doesn't exist, or if the person can't read any of its zones, including zones in the trash.
     """
     access.require(request.user, Permission.READ)
     found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
@@ -189,7 +189,7 @@ def _publication(request: PanelRequest, sequence: int) -> Publication:
 
 
 def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
-    """Return the publication's revisions of zones that the person is allowed to read, by zone name."""
+    """Return the publication's revisions of zones that the person is allowed to read, sorted by zone name."""
     revisions = found.revisions.select_related("zone").order_by("zone__name")
     if _sees_all(request):
         return revisions
@@ -207,9 +207,9 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
 
 
 def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
-    """Return the revisions to revert, without changes to zones that the same large write created.
+    """Return the revisions to revert, except changes to zones that the same large write created.
 
-    A large write is published in parts. Reverting the creation of a zone removes its contents too.
+    A large write is published in parts. Reverting a zone's creation also removes its contents.
     """
     if found.part_of is None:
         return list(revisions)
@@ -257,7 +257,7 @@ def _progress(
 
 
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
-    """Return the reason why the publication hasn't reached the nodes yet, or an empty text if nothing holds it up.
+    """Return why the publication hasn't reached the nodes yet, or an empty text if it isn't held up.
 
     If the reason concerns a zone that the person isn't allowed to see, the text doesn't name the zone.
     """
@@ -287,7 +287,7 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
 
 
 def _ready_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the publication was first sealed for all schemas, or None if this is unknown."""
+    """Return the milliseconds until the publication was first sealed for every schema, or None if this is unknown."""
     sealings = FirstSealing.objects.filter(epoch=found.epoch, last__gte=found.sequence).order_by("last")
     firsts = [sealings.filter(schema=schema).values_list("at", flat=True).first() for schema in schemas_in_use()]
     known = [at for at in firsts if at is not None]
@@ -311,9 +311,9 @@ def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReac
 
 @require_POST
 def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Add the inverse of this publication to the draft.
+    """Add the inverse of this publication, including all parts of a large write, to the draft.
 
-    If the publication deleted zones, redirect to the page that restores them.
+    If the user can restore zones that the publication deleted, redirect to the page that restores them.
     """
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
@@ -350,9 +350,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
 
 @require_POST
 def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Add the changes of this reverted publication to the draft again, except those that the person isn't allowed to
-    make.
-    """
+    """Add this reverted publication's changes to the draft again, except those that the user isn't allowed to make."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     with reporting(request, CannotUndo, RightMissing):

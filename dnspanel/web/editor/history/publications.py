@@ -1,4 +1,4 @@
-"""The view that lists publications by all people, and the rows of the list."""
+"""The view that lists everyone's publications, and the rows of the list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _FIELDS = ("author", "channel", "zone", "since", "until")
 
 @dataclass(frozen=True, slots=True)
 class DisplayPublication:
-    """A publication, for display in a list, with the number of nodes that already answer with it."""
+    """A publication for display in a list, with the number of nodes that already serve it."""
 
     row: PublicationRow
     sync: Sync
@@ -42,7 +42,7 @@ def display_publications(rows: Sequence[PublicationRow], statuses: Sequence[Node
 
 @require_safe
 def publication_list(request: PanelRequest) -> HttpResponse:
-    """List publications of zones that the person is allowed to see. htmx gets only the list or its next rows."""
+    """List publications of zones that the person is allowed to see. htmx fetches only the list or its next rows."""
     access.require(request.user, Permission.READ)
     typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FIELDS}
     filters = PublicationFilters(

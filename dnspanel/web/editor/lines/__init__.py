@@ -1,1 +1,1 @@
-"""Parsing of lines and tables that people type or paste."""
+"""Parse lines and tables that people type or paste."""

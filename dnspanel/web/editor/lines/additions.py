@@ -1,4 +1,4 @@
-"""Functions that add quick-add entries to RRsets of the author's draft, and describe the effect. Pure."""
+"""Add quick-add entries to RRsets in the author's draft, and describe the effect. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS}
 
 
 class Occupied(Exception):
-    """Raised if the type allows only one value and `now` has another. Replacing that RRset needs a confirmation."""
+    """Raised if the type allows only one value and `now` has a different one. Replacing it needs a confirmation."""
 
     def __init__(self, now: RRset) -> None:
         super().__init__(
@@ -35,7 +35,7 @@ class Occupied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The RRset before and after the addition, and sentences about the effect."""
+    """The RRset before and after the addition, with sentences about the effect."""
 
     rrset: RRset
     before: RRset | None
@@ -53,7 +53,7 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
 
     The TTL belongs to the RRset: a line with a TTL sets the TTL of all values, and a line without a TTL doesn't change
     it. A new RRset gets the TTL from `$TTL` or the zone's default. Raise Occupied if the type allows only one value and
-    `now` has another one. Raise BadRRset if the result is invalid.
+    `now` has a different one. Raise BadRRset if the result is invalid.
     """
     kept = () if now is None or replace else now.rdata
     value = [entry.rdata]

@@ -1,4 +1,4 @@
-"""A splitter of text into fields by the rules of zone files. Each field has the column where it starts."""
+"""Split text into fields by the rules of zone files. Each field has the column where it starts."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Token:
 
 
 def word_at(text: str, position: int) -> tuple[Token, int] | None:
-    """Return the next word of the text and its end position, or None at the end of the text."""
+    """Return the next token at or after a position, and the token's end, or None at the end of the text."""
     match = _WORD.match(text, position)
     return None if match is None else (Token(match.group(1), match.start(1) + 1), match.end())
 
@@ -118,7 +118,7 @@ def part_comment(text: str) -> tuple[str, str]:
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (number, line), joining lines while a parenthesis is open. Empty lines and comments are skipped."""
+    """Yield (number, line), joining lines while a parenthesis is open. Skip empty lines and comments."""
     pending: list[str] = []
     started, depth = 0, 0
     for number, line in numbered_lines(text):

@@ -1,4 +1,4 @@
-"""The conversion of pasted tables (rows of a spreadsheet or a CSV file) into lines of a zone file. Pure."""
+"""Convert pasted tables (spreadsheet rows or a CSV file) to zone-file lines. Pure."""
 
 import io
 import itertools
@@ -23,7 +23,7 @@ from replication.errors import BadName
 
 
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
-    """Return the column mapping of a pasted table. Return None for zone file syntax or if needed columns are missing.
+    """Return a pasted table's column mapping, or None for zone-file syntax or if required columns are missing.
 
     Zone files contain tabs too, so a text with tabs is a table only if it has a header.
     """
@@ -41,9 +41,9 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
 
 
 def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
-    """Return each row as a line of a zone file, with the number of the row's first line.
+    """Return each row as a zone-file line, with the number of the row's first line.
 
-    Names that end in the zone's name are absolute, as usual in tables. A row of another zone is refused. Raise
+    Names that end in the zone's name are absolute, as usual in tables. A row for another zone is refused. Raise
     TooManyLines before reading any row if the text has more than MOST_LINES lines.
     """
     reader = RowReader(mapping, default_ttl="")

@@ -1,7 +1,7 @@
-"""The parser of lines in zone file syntax, as people type them.
+"""Parse lines in zone-file syntax, as people type them.
 
 `read_line` turns one line into an `Entry`, or raises an error with the reason and column. `read_lines` reads a pasted
-text. Nothing is guessed silently: a name that ends in the zone's name without a final dot raises `AmbiguousName`.
+text. The parser never guesses silently: a name that ends in the zone's name without a final dot raises `AmbiguousName`.
 `Entry.notes` lists automatic corrections, such as quotes added to a TXT or a completed relative target.
 """
 
@@ -40,14 +40,14 @@ _NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # looks like a
 
 
 class Reading(StrEnum):
-    """The two readings of a name that ends in the zone's name without a final dot."""
+    """The two meanings of a name that ends in the zone's name without a final dot."""
 
     ABSOLUTE = "absolute"
     RELATIVE = "relative"
 
 
 class AmbiguousName(Exception):
-    """Raised if `typed` ends in the zone's name without a final dot, so that it can mean either of two names."""
+    """Raised if `typed` ends in the zone's name without a final dot, because it can then mean either of two names."""
 
     def __init__(self, *, typed: str, absolute: str, relative: str) -> None:
         super().__init__(
@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PastedLine:
-    """A line of a paste with its entry or its error."""
+    """A pasted line with its entry or its error."""
 
     number: int
     source: str
@@ -101,7 +101,7 @@ class PastedLine:
 
 
 def read_owner(text: str, zone: str, *, origin: str | None = None, means: Reading | None = None) -> str:
-    """Return the absolute owner name that `text` means in `zone`. All owner names are parsed here.
+    """Parse an owner name in `zone` and return it as an absolute name. All owner names are parsed here.
 
     Raise Unreadable if the name is invalid or outside the zone. Raise AmbiguousName if it ends in the zone's name
     without a dot and `means` is None.
@@ -127,7 +127,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Readin
 
 
 def read_ttl(text: str) -> int:
-    """Return the seconds of a TTL such as `300`, `1h` or `1d12h`. Raise Unreadable for anything else."""
+    """Parse a TTL such as `300`, `1h` or `1d12h` into seconds. Raise Unreadable for anything else."""
     typed = text.strip()
     if not TTL.fullmatch(typed):
         raise Unreadable(
@@ -144,7 +144,7 @@ def read_ttl(text: str) -> int:
 
 
 def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
-    """Return the canonical rdata of `text`. Raise Unreadable if it is invalid, AmbiguousName if a name is ambiguous."""
+    """Parse rdata into canonical form. Raise Unreadable if it is invalid, AmbiguousName if a name is ambiguous."""
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 
@@ -184,7 +184,7 @@ def _parse_rdata(type: int, text: str, origin: str, column: int) -> str:
 
 
 def _completed_target(token: Token, type: int, value: str, origin: str) -> str | None:
-    """Return the target that results from appending the origin to `token`, or None if nothing was appended."""
+    """Return the target with the origin appended to `token`, or None if the parser appended nothing."""
     if token.is_quoted or token.text.endswith(".") or "." not in token.text:
         return None
     try:
@@ -212,7 +212,7 @@ def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: st
 
 
 def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
-    """Yield the strings of a TXT value, quoted and split after 255 bytes. A value without quotes is one string.
+    """Yield a TXT value's strings, quoted and split after 255 bytes. A value without quotes is one string.
 
     Append a note about each correction to `notes`.
     """
@@ -349,7 +349,7 @@ def _unknown_type(head: _Head, text: str) -> str:
 
 
 def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[PastedLine]:
-    """Parse a pasted zone file or a part of a zone file. Empty lines and comments are left out.
+    """Parse a pasted zone file or a part of one. Skip empty lines and comments.
 
     `$ORIGIN` and `$TTL` apply to the lines below them. Raise TooManyLines before reading if the text has more than
     MOST_LINES lines.

@@ -1,4 +1,4 @@
-"""The form for one RRset. The form turns the input into canonical form and never saves."""
+"""The form for one RRset. It converts the input to canonical form and never saves it."""
 
 import hashlib
 import itertools
@@ -32,9 +32,9 @@ OFF = ";"  # starts a line that is kept but not served, like a comment in a zone
 class RRsetForm(PanelForm):
     """Name, type, TTL, values (one per line), comment and tags of one RRset in the editor.
 
-    After a value, ` ; ` starts a comment about this value. If `notes` is sent, it replaces these comments and the tags.
+    After a value, ` ; ` starts a comment on this value. `notes` in the request replace these comments and the tags.
 
-    `old_name` and `old_type` identify the RRset that the row showed, and are empty for a new row. `seen` is a digest of
+    `old_name` and `old_type` identify the RRset in the edited row, and are empty for a new row. `seen` is a digest of
     that RRset, and `base_revision` is the zone's revision when the row was shown.
     """
 
@@ -66,7 +66,7 @@ class RRsetForm(PanelForm):
     ) -> dict[str, object]:
         """Return the form's initial values for this RRset.
 
-        With `in_lines`, the comments about values follow the values on their lines.
+        `in_lines` means that comments on values follow the values on their lines.
         """
         remarks = dict(display.notes.comments) if in_lines else {}
         lines = (
@@ -99,7 +99,7 @@ class RRsetForm(PanelForm):
 
     @property
     def row_id(self) -> str:
-        """The element id of the row that shows this form."""
+        """The HTML element id of the row that shows this form."""
         old_name, old_type = self["old_name"].value(), self["old_type"].value()
         try:
             name, type_ = names.parse(str(old_name or "")), rdata.type_from_text(str(old_type or ""))
@@ -155,7 +155,7 @@ class RRsetForm(PanelForm):
         return data
 
     def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
-        """Return the notes from the hidden field, or from typed tags and comments. Add an error for invalid notes."""
+        """Parse the notes in the hidden field, or else the typed tags and comments. Add an error for invalid notes."""
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
@@ -165,7 +165,7 @@ class RRsetForm(PanelForm):
         return NO_NOTES
 
     def _read(self, field: str, read: Any) -> Any:
-        """Return the result of `read`. If it raises, add the error to the field and return None."""
+        """Return the result of `read()`. If it raises, add the error to the field and return None."""
         if field not in self.cleaned_data:
             return None
         try:
@@ -216,7 +216,7 @@ class RRsetForm(PanelForm):
 
 
 def _part_comment(type_: int, line: str) -> tuple[str, str]:
-    """Split a line into its value and comment. A TXT value without quotes can't have a comment."""
+    """Split a line into its value and comment. An unquoted TXT value can't have a comment."""
     is_one_text = type_ in TXT_TYPES and not line.lstrip(f"{OFF} ").startswith('"')
     return (line, "") if is_one_text else part_comment(line)
 
@@ -235,7 +235,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
 
 
 def digest_of(display: RRset | None) -> str:
-    """Return a digest that shows whether a row is outdated. The SOA serial, which changes automatically, is ignored."""
+    """Return a digest to detect an outdated row. It ignores the SOA serial, which changes automatically."""
     if display is not None and display.type == rdtypes.SOA:
         display = soa.with_serial(display, soa.NO_SERIAL)
     content = [display.name, display.type, display.to_json()] if display else None

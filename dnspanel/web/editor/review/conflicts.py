@@ -1,4 +1,4 @@
-"""Conflicts on the review page, with three versions of an RRset: before both changes, as published, and as drafted."""
+"""Show conflicts on the review page with three versions of an RRset: before both changes, published, and drafted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DisplayConflict:
-    """A conflict: base, theirs and mine side by side, and a form that combines theirs and mine."""
+    """A conflict: base, theirs and mine side by side, and a form to combine theirs and mine."""
 
     conflict: Conflict
     id: str
@@ -78,7 +78,7 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
-    """Return a form to resolve the conflict by hand: my values, then the values that only the published side has."""
+    """Return a form to resolve the conflict manually: my values, then the values that only the published side has."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)

@@ -1,4 +1,4 @@
-"""The template context that a named draft's page adds to the review: its shares, and the person's current draft."""
+"""Build the template context that a named draft's page adds to the review: its shares, and the user's current draft."""
 
 from django.urls import reverse
 
@@ -12,7 +12,7 @@ MOST_OFFERED = 100  # suggested people, and the same number of teams
 
 
 def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, object]:
-    """Return the template context of a named draft's shares and of the person's current draft."""
+    """Return the template context with a named draft's shares and the person's current draft."""
     return {
         "shares": list(named.draft.shares.select_related("user", "team").order_by("pk")) if named.is_own else [],
         "receivers": _receivers(request.user) if named.is_own else [],
@@ -25,6 +25,6 @@ def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, o
 
 
 def _receivers(user: User) -> list[str]:
-    """Return the people and teams that the share field suggests."""
+    """Return the usernames and teams that the share field suggests."""
     people = people_known_to(user).values_list("username", flat=True)[:MOST_OFFERED]
     return [*people, *teams_known_to(user).values_list("name", flat=True)[:MOST_OFFERED]]

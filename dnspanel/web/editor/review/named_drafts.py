@@ -29,7 +29,7 @@ DRAFTS_PER_PAGE = 50
 
 @require_safe
 def draft_list(request: PanelRequest) -> HttpResponse:
-    """List the person's named drafts and drafts shared with them. htmx gets only the next rows."""
+    """List the user's own named drafts and the drafts shared with the user. htmx fetches only the next rows."""
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
     found = named_drafts.named_draft_page(request.user, before=before, limit=DRAFTS_PER_PAGE + 1)
@@ -53,7 +53,7 @@ def draft_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def draft_aside(request: PanelRequest) -> HttpResponse:
-    """Put the person's current draft aside, under its own name or, if it has none, the name in the form."""
+    """Save the user's current draft under its own name or, if it has none, under the name in the form."""
     access.require(request.user, Permission.EDIT)
     now, in_hand = timezone.now(), named_drafts.draft_in_hand(request.user)
     with reporting(request, DraftRefused, text=NOTHING_CHANGED):
@@ -70,7 +70,7 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
-    """Show the review of a named draft. A POST publishes the changes as the person saw them."""
+    """Show the review of a named draft. A POST publishes the changes that the page showed."""
     access.require(request.user, Permission.EDIT if request.method == "POST" else Permission.READ)
     try:
         named = named_drafts.named_draft(request.user, draft_key)

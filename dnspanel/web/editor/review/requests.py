@@ -58,7 +58,7 @@ class DisplayRequest:
 
     @property
     def badge(self) -> tuple[str, str, str]:
-        """The tone, icon and text of the state."""
+        """The state's tone, icon and text."""
         state = (
             "failed" if self.approval and self.request.refusal else self.approval or RequestState(self.request.state)
         )
@@ -73,9 +73,9 @@ class TimeForm(PanelForm):
 
 @require_safe
 def request_list(request: PanelRequest) -> HttpResponse:
-    """List requests that wait for the person, recent bypasses of rules, and the person's own requests.
+    """List requests that wait for the user, recent bypasses of rules, and the user's own requests.
 
-    htmx gets only more of the person's own requests.
+    htmx fetches only more of the user's own requests.
     """
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
@@ -100,7 +100,7 @@ def _display_requests(requests: Sequence[PublishRequest]) -> list[DisplayRequest
 
 @require_safe
 def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
-    """Show a request with its comments. If it is open, add its review and the changes since the person's approval."""
+    """Show a request with its comments and, if it is open, its review and the changes since the user's approval."""
     access.require(request.user, Permission.READ)
     found = request_lists.request_for(request.user, request_key)
     notes = request_lists.notes_of(found)

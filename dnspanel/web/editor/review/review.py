@@ -69,7 +69,7 @@ def draft_review(request: PanelRequest) -> HttpResponse:
 
 
 class _NotAsSeen(Exception):
-    """The form is refused: the draft changed since the page was shown, or a field is invalid."""
+    """Raised if the draft changed since the page was shown, or if a field is invalid."""
 
     def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class _NotAsSeen(Exception):
 
 
 def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
-    """Publish the changes that the person saw, or schedule them or request approval (`act`).
+    """Publish the changes that the page showed, or schedule them or request approval (`act`).
 
     If the changes now differ or are refused, show the review with the input. `of` is the named draft to publish, or
     None for the person's current draft.
@@ -129,7 +129,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
 
 
 def _form_id(request: PanelRequest) -> UUID | None:
-    """Return the form's id, or None if the id is invalid. The form then refuses the request."""
+    """Return the form's id, or None if it is invalid. The form then rejects the request."""
     try:
         return UUID(request.POST.get("form_id", ""))
     except ValueError:
@@ -137,7 +137,7 @@ def _form_id(request: PanelRequest) -> UUID | None:
 
 
 def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDraft | None) -> PublishForm:
-    """Return the valid form. Raise _NotAsSeen if it is invalid or if the plans differ from what the person saw."""
+    """Return the valid form. Raise _NotAsSeen if it is invalid or if the plans differ from those on the page."""
     by_name = sorted(plans, key=lambda plan: plan.zone.name)
     form = PublishForm(request.POST, plans=by_name)
     if plans and request.POST.get("seen") != fingerprint(plans):
@@ -155,7 +155,7 @@ def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDra
 def _ask(
     request: PanelRequest, zone: Zone | None, of: NamedDraft | None, form: PublishForm, zones: Sequence[Zone]
 ) -> HttpResponse:
-    """Request approval of the changes that the person saw, or schedule them. Then show the request."""
+    """Request approval of the changes that the page showed, or schedule them. Then show the request."""
     in_hand = draft_in_hand(request.user) if of is None and zone is None else None
     if in_hand is not None and in_hand.name:
         of = named_draft(request.user, in_hand.key)
@@ -236,7 +236,7 @@ def review_page(  # noqa: PLR0913  # the parts of a page
 def changes_context(
     request: PanelRequest, plans: Sequence[ZonePlan], resolving: RRsetForm | None = None, resolving_id: int = 0
 ) -> dict[str, Any]:
-    """Return the template context of the list of changes: one page of the plans, as records or as an API call."""
+    """Return the template context of the change list: one page of the plans, as records or as an API call."""
     as_call = request.GET.get("as") == "call"
     page = page_of(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
     return {
@@ -263,12 +263,12 @@ def _template(zone: Zone | None, of: NamedDraft | None) -> str:
 
 
 def _initial(request: PanelRequest) -> dict[str, object]:
-    """Return the form's initial values. The page's URL can suggest a reason. Views that revert revisions use this."""
+    """Return the form's initial values. The URL can suggest a reason; views that revert revisions use this."""
     return {"form_id": uuid4(), "reason": request.GET.get("reason", "")[:500]}
 
 
 def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
-    """Return True if there are conflicts and this person or their token published the other side of each."""
+    """Return True if there are conflicts, and this person or their token published the other side of each conflict."""
     found = [conflict.is_by(person.username) for plan in display for conflict in plan.conflicts]
     return bool(found) and all(found)
 
@@ -290,7 +290,7 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
 
 
 def fingerprint(plans: Sequence[ZonePlan]) -> str:
-    """Return a digest of the draft's changes, which doesn't depend on merged revisions or the order of zones."""
+    """Return a digest of the draft's changes, independent of merged revisions and the order of zones."""
     content = [
         [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
         for plan in sorted(plans, key=lambda plan: plan.zone.pk)
@@ -321,7 +321,7 @@ def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
 
 
 def _choice(text: str) -> draft.Choice:
-    """Return the chosen side of the conflict. Typed values count as mine."""
+    """Return the chosen side of the conflict. Typed values count as "mine"."""
     if text == "theirs":
         return "theirs"
     return "both" if text == "both" else "mine"

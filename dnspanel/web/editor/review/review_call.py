@@ -1,4 +1,4 @@
-"""The display of a draft as the equivalent call of API v2. Pure."""
+"""Display a draft as the equivalent API v2 call. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ MOST_CHANGES = 50  # an example with more changes is hard to read
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """The call as curl and Python code, and the number of changes that the call leaves out."""
+    """The call as curl and Python code, and the number of changes that it doesn't include."""
 
     curl: str
     python: str
@@ -22,7 +22,7 @@ class ApiCall:
 
 
 def call_of(plan: ZonePlan, panel_url: str) -> ApiCall:
-    """Return the API call that would publish this zone's plan."""
+    """Return the API call that publishes the same changes as this zone's plan."""
     orders = [_order(plan.zone.name, change) for change in plan.changes]
     url = f"{panel_url}/api/v2/zones/{quote(plan.zone.name, safe='')}/changes"
     body = {"changes": orders[:MOST_CHANGES], "reason": ""}

@@ -1,4 +1,4 @@
-"""Display objects for the review page: pages of changes, checks, and effects."""
+"""Prepare the review page's changes (in pages), checks, and effects for display."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class DisplayCheck:
-    """The violations with the same code, which share a checkbox: the first ones, and the number of further ones."""
+    """Violations with the same code, which share a checkbox: the first ones, and the number of the others."""
 
     code: str
     severity: str
@@ -57,7 +57,7 @@ class Page:
 
     @property
     def end(self) -> int:
-        """The number of changes up to the end of this page."""
+        """The number of changes on this page and earlier pages."""
         return min(self.total, self.begin + CHANGES_PER_PAGE)
 
     @property
@@ -78,7 +78,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class LinkedViolation:
-    """A violation with a link to the RRset's row, as zone and URL query."""
+    """A violation with a link to the RRset's row, as a zone and a URL query."""
 
     message: str
     zone: str
@@ -87,7 +87,7 @@ class LinkedViolation:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPlan:
-    """The changes and conflicts of one zone in the review."""
+    """One zone's changes and conflicts in the review."""
 
     plan: ZonePlan
     diffs: list[DisplayDiff]
@@ -151,7 +151,7 @@ def _display_change(zone: str, change: Change) -> DisplayDiff:
 
 
 def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
-    """Return the violations of the plans, grouped by code, in the order of the rules: errors first."""
+    """Return the plans' violations, grouped by severity and code, in the order in which the plans list them."""
     grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
     for plan in plans:
         for violation in plan.violations:

@@ -1,4 +1,4 @@
-"""The form that publishes a draft: reason, accepted warnings, and the zone names that the deletion guard asks for."""
+"""The form that publishes a draft: reason, accepted warnings, and zone names typed to confirm large deletions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from replication.errors import BadName
 class PublishForm(PublishingForm):
     """The form that publishes a draft.
 
-    `accept` has the codes of accepted warnings. `confirm-<zone id>` has the typed name of a zone to confirm.
+    `accept` has the codes of accepted warnings. `confirm-<zone id>` has the zone's name, typed as a confirmation.
     """
 
     reason = text_field(
@@ -57,12 +57,12 @@ class PublishForm(PublishingForm):
 
     @property
     def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
-        """For each zone with a large deletion: the confirmation field, and the reasons of the deletion guard."""
+        """The confirmation field and the deletion guard's reasons, for each zone with a large deletion."""
         return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
 
     @property
     def accepted_warnings(self) -> frozenset[str]:
-        """The codes of the warnings that the person accepted."""
+        """The codes of accepted warnings."""
         return frozenset(self.data.getlist("accept")) if isinstance(self.data, QueryDict) else frozenset()
 
     @property

@@ -1,1 +1,1 @@
-"""Additional information about rows in the editor, such as rights, expiries and warnings."""
+"""Add information to rows in the editor, such as rights, expiries and warnings."""

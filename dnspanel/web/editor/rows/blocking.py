@@ -1,4 +1,4 @@
-"""Rows of a draft that block publishing or have warnings, marked in the editor and counted in the draft bar.
+"""Find the rows of a draft that block publishing or have warnings, to mark them and to count them in the draft bar.
 
 These rows come from the plan that the review shows. The plan is computed for each page and each change of the draft.
 Therefore a large draft isn't checked here, only in the review.
@@ -32,7 +32,7 @@ class BlockedRow:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Rows that block publishing a zone's draft, and rows that only have warnings.
+    """Rows that prevent a zone's draft from being published, and rows with only warnings.
 
     `is_complete` is False if the draft is too large to check.
     """

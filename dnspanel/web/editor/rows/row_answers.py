@@ -1,4 +1,4 @@
-"""Marks on rows in the editor that nodes never serve, because a child zone answers for their names."""
+"""Mark rows in the editor that nodes never serve, because a child zone answers for their names."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from dnspanel.zones.names import nesting
 
 
 def with_answers(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows, in at most two queries. A row that is never served gets the zone that answers in its place."""
+    """Return the rows, with the answering zone for each row that is never served. Takes at most two queries."""
     found = nesting.shadowed_rrsets(zone, [row.rrset for row in rows if row.rrset is not None])
     if not found:
         return list(rows)

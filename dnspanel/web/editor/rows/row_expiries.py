@@ -1,4 +1,4 @@
-"""The expiry times of rows in the editor."""
+"""Add expiry times to rows in the editor."""
 
 from collections.abc import Sequence
 from dataclasses import replace

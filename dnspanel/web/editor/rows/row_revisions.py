@@ -1,4 +1,4 @@
-"""The latest revision of each row in the editor, with its author and time."""
+"""Add the latest revision to each row in the editor, with its author and time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +9,6 @@ from dnspanel.zones.models import Zone
 
 
 def with_revisions(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows, each with the revision that last changed the row, in one query."""
+    """Return the rows with the revision that last changed each row, in one query."""
     found = revisions_numbered(zone=zone, numbers={row.row.changed_in for row in rows})
     return [replace(row, revision=found.get(row.row.changed_in)) for row in rows]

@@ -1,4 +1,4 @@
-"""A person's rights to change or delete each row in the editor, so that pages offer only allowed actions."""
+"""Add the user's rights to change or delete each row in the editor, so pages offer only allowed actions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from dnspanel.zones.rights.lock_rules import lock_of, locks_against
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows, each with the person's rights to it. Pages use these rights only for display.
+    """Return the rows with the person's rights to each row. Pages use these rights only for display.
 
     The functions that change RRsets enforce the rights.
     """

@@ -1,1 +1,1 @@
-"""The side panel of the editor, with one field for each part of a value."""
+"""The editor's side panel, with one field for each part of a value."""

@@ -1,4 +1,4 @@
-"""Builders and snippets: forms that turn their fields into several records, preview them, and add them to the draft."""
+"""Forms that generate several records from their fields, preview them, and add them to the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ class BuiltRRset:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        """The records as (CSS class, text): first deleted records, then unchanged and new ones."""
+        """The records as (CSS class, text): deleted records first, then unchanged and new ones."""
         before, after = self.before.rdata if self.before else (), self.after.rdata
         gone = [("is-delete", readable_text(text)) for text in before if text not in after]
         return gone + [("is-same" if text in before else "is-add", readable_text(text)) for text in after]
@@ -69,7 +69,7 @@ class BuiltRRset:
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """The state of one builder: its input, the resulting changes, and the errors."""
+    """A builder's state: its input, the resulting changes, and the errors."""
 
     builder: Builder
     name: str
@@ -188,7 +188,7 @@ def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Bui
 
 
 def _follow_spf_record(building: Building, zone: Zone) -> Building:
-    """Return the building with the DNS lookups that its SPF record causes. The lookups run outside any transaction."""
+    """Return the building with the DNS lookups that its SPF record requires. They run outside any transaction."""
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building
@@ -218,7 +218,7 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
 
 
 def _present(request: PanelRequest, zone: Zone, keys: Sequence[Key]) -> dict[Key, RRset]:
-    """Return the existing RRsets among these keys, with the author's draft applied."""
+    """Return the existing RRsets with these keys, including changes in the author's draft."""
     found = {}
     for name, type_ in keys:
         row = rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_)

@@ -1,7 +1,7 @@
-"""The side panel of an RRset: the fields of its type, and its values as text on another tab.
+"""The side panel for an RRset: the fields of its type, and its values as text on another tab.
 
-The panel changes only the draft, with the same functions as a row's form. Each request contains all input, so that
-tabs, types and values can be changed without a script as well.
+The panel changes only the draft, with the same functions as a row's form. Each request contains all input, so tabs,
+types and values can be changed without a script as well.
 """
 
 import json
@@ -52,7 +52,7 @@ OTHER_NAMES = [name for name in TYPE_NAMES if name not in TYPED_NAMES]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The contents of the side panel: the RRset's form, and its values as fields unless they are edited as text."""
+    """The side panel's contents: the RRset's form, and its values as fields unless they are edited as text."""
 
     form: RRsetForm
     layout: Layout | None = None
@@ -98,7 +98,7 @@ class Panel:
 
     @property
     def results(self) -> list[tuple[str, str]]:
-        """Each rdata that the draft would get, with a remark: for TXT, its length and strings, else an empty text."""
+        """The rdata that saving adds to the draft, each with a remark: a TXT's length and strings, or an empty text."""
         if self.rrset is None:
             return []
         return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
@@ -182,7 +182,7 @@ def _sizes(type: int, text: str) -> str:
 
 
 def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
-    """Return the panel for the RRset in the URL, for a line of quick add, or for a new RRset (MX by default)."""
+    """Return the panel for the RRset in the URL, for a quick-add line, or for a new RRset (MX by default)."""
     initial: dict[str, object] = {"base_revision": zone.revision}
     line = request.GET.get("line", "")[:LONGEST_LINE].strip()
     key = rrset_of_request(request, zone)
@@ -199,9 +199,9 @@ def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
 
 
 def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, object]:
-    """Return the form's initial values from a line, even if the line is incomplete.
+    """Return the form's initial values from a quick-add line, even if the line is incomplete.
 
-    If the RRset exists, return its values with the line's value added.
+    If the RRset exists, return its values plus the line's value.
     """
     try:
         entry = read_line(line, zone.name)
@@ -229,7 +229,7 @@ def _guess_of_line(line: str) -> dict[str, object]:
 
 
 def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
-    """Return the panel with the text split into fields. If it doesn't fit the fields, the panel shows the text."""
+    """Return the panel with the text split into fields, or with the text itself if it doesn't fit the fields."""
     layout = _layout_of(form)
     if layout is None:
         return Panel(form)
@@ -251,7 +251,7 @@ def _layout_of(form: RRsetForm) -> Layout | None:
 
 
 def _panel_as_sent(request: PanelRequest, zone: Zone) -> Panel:
-    """Return the panel with all input from its form, valid or not."""
+    """Return the panel with all input from the request, valid or not."""
     typed = request.POST.copy()
     if "tags" in typed:  # the form of a row, whose lines can have comments: the panel keeps them
         type_ = _type_number(typed.get("type", ""))
@@ -321,7 +321,7 @@ def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
 
 
 def _check_panel(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
-    """Return the panel with the errors in its input, and the rdata that the draft would get."""
+    """Return the panel with the errors in its input, and the rdata that saving adds to the draft."""
     values = panel.values.check_fields(zone.name) if panel.values is not None else None
     is_valid = panel.form.is_valid() and panel.form.rrset is not None and (values is None or values.is_valid)
     found = replace(panel, values=values.without_missing() if values is not None else None, told="typed")
@@ -400,7 +400,7 @@ def _show(request: PanelRequest, zone: Zone, panel: Panel, status: int = 200) ->
 
 
 def _first_field(request: PanelRequest, panel: Panel) -> str:
-    """Return the CSS selector of the field that gets the focus when the panel opens."""
+    """Return the CSS selector of the field that has the focus when the panel opens."""
     if panel.helper is not None and panel.helper.fault:
         return ":is([name=help-certificate], [name=help-keys], [value=hints])"
     if request.GET.get("act") == "type":  # arrow keys pass other types on the way to the chosen type

@@ -1,4 +1,4 @@
-"""Values that the side panel computes: TLSA from a certificate or server, SSHFP from keys, SVCB address hints."""
+"""Compute values for the side panel: TLSA from a certificate or server, SSHFP from keys, SVCB address hints."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class Helper:
 
     @property
     def may_ask(self) -> bool:
-        """True if a server can be asked for its certificate. SMIMEA certificates aren't on a server."""
+        """True if the certificate can be fetched from a server. SMIMEA certificates aren't on a server."""
         return self.layout.type == rdtypes.TLSA
 
     @property
@@ -70,14 +70,14 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """The action of the Enter key if a field for a computed value is filled in, else empty."""
+        """The action for the Enter key if an input for a computation is filled in, otherwise empty."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
 
     @property
     def choices(self) -> list[TypedInput]:
-        """The fields for usage, selector and matching type of a computed value."""
+        """The fields for a computed value's usage, selector and matching type."""
         fields = [each for each in self.layout.fields if each.name in _ABOUT_TLSA]
         return [TypedInput(each, f"help-{each.name}", self.value_of(each.name), "") for each in fields]
 
@@ -100,7 +100,7 @@ _KINDS = {
 
 
 def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object]) -> Helper | None:
-    """Return the helper of a type with its input, or None if nothing is computed for the type."""
+    """Return the type's helper with its input, or None if the type has no computed values."""
     if layout.type not in _KINDS:
         return None
     kept = {name: str(value)[: computed.LONGEST_PEM + 1] for name, value in typed.items() if name.startswith("help-")}
@@ -111,7 +111,7 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """Return the values including the computed values, and the helper with a message or an error.
+    """Return the values including the computed ones, and the helper with a message or an error.
 
     Servers are contacted outside any transaction.
     """
@@ -161,7 +161,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Return the values with hints: their targets' addresses in zone and draft. Raise BadFields if there are none."""
+    """Add the targets' addresses in zone and draft to the values as hints. Raise BadFields if there are none."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)

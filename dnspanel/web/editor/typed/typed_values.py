@@ -1,4 +1,4 @@
-"""The values of an RRset as fields of its type, read from a request or from lines, and written back as lines."""
+"""An RRset's values as fields of its type, read from a request or from lines, and written back as lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ class TypedInput:
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
-        """The choices of the field, and the current value if it isn't one of them."""
+        """The field's choices, and the current value if it isn't one of them."""
         choices = self.field.choices
         if self.value in dict(choices):
             return choices
@@ -96,7 +96,7 @@ class TypedValues:
         return replace(self, values=tuple(kept))
 
     def lines(self, origin: str) -> str:
-        """Return the values as lines of text. Invalid values are written as typed."""
+        """Format the values as lines of text. Invalid values are written as typed."""
         return "\n".join((f"{OFF} " if each.is_off else "") + self._line(each, origin) for each in self.values)
 
     def with_more(self, fields: Iterable[Mapping[str, str]]) -> "TypedValues":
@@ -115,7 +115,7 @@ class TypedValues:
         return replace(self, values=kept or blank(self.layout).values)
 
     def as_type(self, layout: Layout) -> "TypedValues":
-        """Return the values as another type. Fields with the same name keep their input."""
+        """Convert the values to another type. Fields with the same name keep their input."""
         if layout == self.layout:
             return self
         moved = []
@@ -175,7 +175,7 @@ class DrawnValue:
 
 
 def blank(layout: Layout) -> TypedValues:
-    """Return the values of a new RRset of this type: one empty value."""
+    """Return a new RRset's values for this type: one empty value."""
     return TypedValues(layout, (TypedValue(blank_fields(layout)),))
 
 
@@ -191,7 +191,7 @@ def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
 
 
 def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | None = None) -> TypedValues:
-    """Return the values from lines of text. Raise Unreadable for an invalid line, AmbiguousName for an unclear name."""
+    """Parse lines of text into values. Raise Unreadable for an invalid line, AmbiguousName for an unclear name."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(
