@@ -172,7 +172,7 @@ def main() -> None:
             out = time_out_of_rotation(stack, front, zone_id, times=args.failovers, first=args.updates + 1)
             hits, misses = front.numbers().cache_hits, front.numbers().cache_misses
             say(f"cache: {hits:,} of {hits + misses:,} lookups answered")
-            say(f"storm: {storm.qps:,.0f} questions/s, in sync after p50 {storm.waited[len(storm.waited) // 2]:.1f} ms")
+            say(f"storm: {storm.qps:,.0f} queries/s, in sync after p50 {storm.waited[len(storm.waited) // 2]:.1f} ms")
             say(f"out of rotation: {', '.join(f'{ms:.0f}' for ms in out)} ms")
     result = {
         "bench": "front",

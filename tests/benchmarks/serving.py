@@ -106,9 +106,9 @@ class Load:
     do: bool = False  # the DO bit in every question, which requests signatures
 
 
-SHARED = Load("as fast as they answer, on cores shared with dnsperf")
-SAME_RATE = Load(f"{RATE:,} questions/s for each", rate=RATE)
-OWN_CORE = Load("as fast as they answer, on a core of their own", apart=True)
+SHARED = Load("as fast as the server answers, on cores shared with dnsperf")
+SAME_RATE = Load(f"{RATE:,} queries/s", rate=RATE)
+OWN_CORE = Load("as fast as the server answers, on its own core", apart=True)
 
 
 class Processes:
@@ -241,7 +241,7 @@ def in_turns(rounds: int, competitors: Mapping[str, Callable[[int], T]]) -> dict
 def say_figures(found: Mapping[str, Sequence[Figures]]) -> None:
     for name, rounds in found.items():
         figures = figures_of(rounds)
-        say(f"  {name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} lost")
+        say(f"  {name:>22} {figures.qps:>10,.0f}/s {figures.cpu_us:>8.2f} µs each, {figures.lost} unanswered")
 
 
 def ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:

@@ -7,7 +7,14 @@ from tests.benchmarks import serving
 from tests.benchmarks.bench_serve import Bench
 from tests.benchmarks.published.options import Options
 from tests.benchmarks.published.result import Result
-from tests.benchmarks.published.tables import Found, answers_chart, answers_table, processor_chart, who_answers_most
+from tests.benchmarks.published.tables import (
+    COLUMNS,
+    Found,
+    answers_chart,
+    answers_table,
+    processor_chart,
+    who_answers_most,
+)
 from tests.benchmarks.serving import RANDOM_SHARE, SHARED
 
 STATES = {"off": "with the packet cache and both query caches off", "on": "with caches on and warm"}
@@ -26,10 +33,13 @@ def run(options: Options) -> Result:
             answers_chart("backends-answers", "LMDB against PostgreSQL", found),
             processor_chart("backends-processor", "LMDB against PostgreSQL", found),
         ],
+        purpose="This test shows how much faster PowerDNS answers if its zones are in LMDB, as on our nodes, "
+        "instead of PostgreSQL. The published results are 95,000 answers per second with LMDB and 18,000 with "
+        "PostgreSQL, a ratio of 5.3.",
         text=[
-            f"dnsperf asks {SHARED.words}; {RANDOM_SHARE:.0%} of the questions are for names that nobody has, a new "
-            "one each time. PostgreSQL's processor time is part of its servers'. Published: 95,000 answers a second "
-            "on LMDB and 18,000 on PostgreSQL, a ratio of 5.3.",
+            f"dnsperf sends queries {SHARED.words}. {RANDOM_SHARE:.0%} of the names do not exist, and each of these "
+            "names occurs only once. The processor time of PowerDNS on PostgreSQL includes PostgreSQL.",
+            COLUMNS,
             answers_table(found),
             *(_winner(found, state) for state in STATES),
         ],
@@ -38,5 +48,6 @@ def run(options: Options) -> Result:
 
 
 def _winner(found: Found, state: str) -> str:
-    alike = {name: rounds for name, rounds in found.items() if name.endswith(state)}
-    return who_answers_most(alike, f" {STATES[state]}", ours=f"ours, caches {state}")
+    end = f", caches {state}"
+    alike = {name.removesuffix(end): rounds for name, rounds in found.items() if name.endswith(end)}
+    return who_answers_most(alike, f" {STATES[state]}")

@@ -18,10 +18,12 @@ from pathlib import Path
 from tests import zonegen
 from tests.benchmarks import answers, pdns_settings, rivals, serving
 from tests.benchmarks.published import name_servers
+from tests.benchmarks.published.charts import shown
 from tests.benchmarks.published.estate_import import Imported, import_estate
 from tests.benchmarks.published.options import Options
 from tests.benchmarks.published.result import Chart, Result
 from tests.benchmarks.published.tables import (
+    COLUMNS,
     Found,
     answers_chart,
     answers_table,
@@ -100,6 +102,8 @@ def run(options: Options) -> Result:
     loads = Loads(imported, zone2sql, started, after)
     return Result(
         title=f"A provider's estate: {options.zones:,} zones, {records:,} records",
+        purpose="This test shows how long a provider's zones take to load, how much memory a server needs for the "
+        "zones, and how much processor time each answer costs.",
         figures=_figures(loads, found),
         charts=list(_charts(loads, found)),
         text=[*_text_of_loads(loads), *_text(found)],
@@ -242,36 +246,44 @@ def _charts(loads: Loads, found: Mapping[Load, Shapes]) -> Iterator[Chart]:
 def _text_of_loads(loads: Loads) -> Iterator[str]:
     seconds, started = loads.seconds(), {one.server.name: one for one in loads.started}
     yield (
-        "Load is a whole import of ours, with scan, dry run, checks and history, until all three nodes answer; "
-        "`zone2sql --gmysql --transactions` into MariaDB; and for the others their start from zone files, until they "
-        "answer for zones all over the estate. A restart is the same for those, and reads nothing for ours and "
-        "MariaDB. Memory is that of all processes of a server with its database, what several share counted once, and "
-        "with the pages of files that it has mapped: for ours most of it is the file's, which the kernel may take back."
+        "The column *Load* means different work for different servers:\n"
+        "\n"
+        "- our node: a whole import (scan, dry run, checks and history), until all three nodes answer\n"
+        "- PowerDNS on MariaDB: `zone2sql --gmysql --transactions` into MariaDB\n"
+        "- the others: the start from zone files, until the server answers for zones in all parts of the estate"
+    )
+    yield (
+        "*Start* is the time of a restart. Our node and PowerDNS on MariaDB read no zones then. *Memory* is the "
+        "memory of all processes of a server and its database, including mapped files. Memory that processes share "
+        "counts once. Most of our node's memory is its mapped LMDB file. The kernel can reuse this memory."
     )
     rows = (
-        (name, seconds[name], one.seconds, one.memory_mb, loads.memory_after_mb[name]) for name, one in started.items()
+        (shown(name), seconds[name], one.seconds, one.memory_mb, loads.memory_after_mb[name])
+        for name, one in started.items()
     )
-    yield table(("", "Load, s", "Start, s", "Memory after the start, MiB", "Memory after all questions, MiB"), rows)
+    yield table(("", "Load, s", "Start, s", "Memory after the start, MiB", "Memory after all queries, MiB"), rows)
     yield (
-        f"Beside ours runs an agent, with {loads.imported.agent_mb:.0f} MiB and, while nothing changes, "
-        f"{loads.imported.agent_core:.1%} of a core; it is not in these figures."
+        f"These figures do not include the agent of our node. The agent uses {loads.imported.agent_mb:.0f} MiB, and "
+        f"{loads.imported.agent_core:.1%} of a core while nothing changes."
     )
-    yield who_wins("Load", seconds, is_less_better=True)
-    yield who_wins("Start", {name: one.seconds for name, one in started.items()}, is_less_better=True)
-    yield who_wins(
-        "Memory after the start", {name: one.memory_mb for name, one in started.items()}, is_less_better=True
-    )
+    yield who_wins("Load", seconds, unit=" s", is_less_better=True)
+    starts = {name: one.seconds for name, one in started.items()}
+    yield who_wins("Start", starts, unit=" s", is_less_better=True)
+    memory = {name: one.memory_mb for name, one in started.items()}
+    yield who_wins("Memory after the start", memory, unit=" MiB", is_less_better=True)
 
 
 def _text(found: Mapping[Load, Shapes]) -> Iterator[str]:
     yield (
-        "Caches are empty at the beginning of each measurement. All servers run at once and are asked in turns; each "
-        "has a thread per core, also where it is kept on one core. PowerDNS on MariaDB has its database on the same "
-        "core. Where a server does not reach the rate, it is asked as fast as it answers."
+        "The next tables compare the answers to three kinds of queries. Caches are empty at the beginning of each "
+        "measurement. All servers run at the same time and are queried one after the other. Each server has a thread "
+        "per core, even if the server is restricted to one core. PowerDNS on MariaDB and its database then use the "
+        "same core. If a server does not reach the fixed rate, it is queried as fast as it answers."
     )
+    yield COLUMNS
     for load, shapes in found.items():
         for shape, of_shape in shapes.items():
-            yield f"**{shape.capitalize()}**, {load.words}:"
+            yield f"**{shape.capitalize()}**, {load.words}{' for each server' if load == SAME_RATE else ''}:"
             yield answers_table(of_shape)
             if load == SAME_RATE:
                 yield who_computes_least(of_shape)

@@ -18,6 +18,7 @@ from pathlib import Path
 from replication.dns import names
 from tests.benchmarks import answers, serving
 from tests.benchmarks.answers import Address
+from tests.benchmarks.published.charts import shown
 from tests.benchmarks.say import say
 from tests.benchmarks.serving import Processes
 
@@ -70,12 +71,18 @@ class Moved:
         """Return the cells of this fleet's row in a table with the header HEAD."""
         lock = "" if self.lock_ms is None else self.lock_ms
         return (
-            *(self.label, self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
+            *(shown(self.label), self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
             *(round(self.bytes_per_node), lock),
         )
 
 
-HEAD = ("", "Changes", "p50 ms", "p99 ms", "Bytes per node and change", "Longest lock ms")
+HEAD = ("", "Changes", "p50, ms", "p99, ms", "Bytes per node and change", "Longest lock, ms")
+COLUMNS = (
+    "The columns: *Changes* is the number of measured changes. *p50* (the median) and *p99* (99% of the changes are "
+    "faster) are the time from a change until all three nodes answer with it. *Bytes per node and change* is the "
+    "average number of bytes that a change sends to one node. *Longest lock* is the longest time that the node's LMDB "
+    "was locked for writing. The cell is empty for servers without LMDB."
+)
 
 
 def all_of(parts: Sequence[Moved]) -> Moved:

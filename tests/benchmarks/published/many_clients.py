@@ -15,6 +15,7 @@ from tests.benchmarks.published import name_servers
 from tests.benchmarks.published.options import Options
 from tests.benchmarks.published.result import Result
 from tests.benchmarks.published.tables import (
+    COLUMNS,
     Found,
     answers_chart,
     answers_table,
@@ -31,7 +32,7 @@ ADDRESSES = 8
 # Even without answers, because dnsperf gives up on a question after two seconds.
 FLOOD_RATE = 60_000
 FLOOD = Load(
-    f"{FLOOD_RATE:,} questions/s for each, answered or not, on a core of their own",
+    f"{FLOOD_RATE:,} queries/s whether answered or not, on its own core",
     rate=FLOOD_RATE,
     apart=True,
     outstanding=3 * FLOOD_RATE,
@@ -56,6 +57,7 @@ def run(options: Options) -> Result:
     found = {load: {name: [of[load] for of in rounds] for name, rounds in turns.items()} for load in LOADS}
     return Result(
         title=f"Many clients, with and without a log of queries, {options.backend_zones:,} zones",
+        purpose="This test shows how well a server answers many clients at the same time, and what a query log costs.",
         charts=[
             answers_chart("many-clients-answers", f"Many clients, {OWN_CORE.words}", found[OWN_CORE]),
             processor_chart("many-clients-processor", f"Many clients, {SAME_RATE.words}", found[SAME_RATE]),
@@ -123,30 +125,36 @@ class _Clients:
 
 def _text(found: dict[Load, Found]) -> Iterator[str]:
     yield (
-        f"{ADDRESSES} client addresses with {CLIENTS} ports each; {RANDOM_SHARE:.0%} of the questions are for names "
-        "that nobody has. Every server has a thread and a socket per core (`reuseport`), also where it is kept on one "
-        "core."
+        f"dnsperf sends queries from {ADDRESSES} client addresses with {CLIENTS} ports each. {RANDOM_SHARE:.0%} of "
+        "the names do not exist. Each server has a thread and a socket per core (`reuseport`), even if the server is "
+        "restricted to one core."
     )
+    yield COLUMNS
     for load, of_load in found.items():
         yield f"{load.words[0].upper()}{load.words[1:]}:"
         yield answers_table(of_load)
-        for log, ours, logs in (("without a log", "ours", False), ("with a log", "ours, logging to a file", True)):
-            alike = {name: rounds for name, rounds in of_load.items() if ("," in name) == logs}
-            yield _winner(load, alike, log, ours)
+        for log, logs in ((" without a log", False), (" with a log", True)):
+            alike = {
+                name.removeprefix("ours, logging to a file") or "ours": rounds
+                for name, rounds in of_load.items()
+                if ("," in name) == logs
+            }
+            yield _winner(load, alike, log)
 
 
-def _winner(load: Load, alike: Found, log: str, ours: str) -> str:
+def _winner(load: Load, alike: Found, log: str) -> str:
     if load == OWN_CORE:
-        return who_answers_most(alike, f" {log}", ours=ours)
+        return who_answers_most(alike, log)
     if load == SAME_RATE:
-        return who_computes_least(alike, f" {log}", ours=ours)
-    return who_wins(f"Lost questions {log}", by_lost(alike), is_less_better=True, ours=ours)
+        return who_computes_least(alike, log)
+    return who_wins(f"Unanswered queries{log}", by_lost(alike), is_less_better=True)
 
 
 def _text_of_lines(lines: list[LineCost]) -> Iterator[str]:
     yield (
-        "What our configuration gains line by line: the processor time per answer without a line, divided by that "
-        f"with all lines, {SAME_RATE.words}. Above 1 the line saves processor time; from the start on (cold), and when "
-        "most names were asked before (warm). What differs from 1 by less than 0.05 is in the noise."
+        "The last table shows what each line of our node's configuration saves: the processor time per answer "
+        f"without the line, divided by the time with all lines, at {SAME_RATE.words}. Above 1, the line saves "
+        "processor time. *Cold* is measured from the server's start, and *Warm* after most names were queried "
+        "before. A difference from 1 of less than 0.05 is noise."
     )
     yield table(("Without", "Cold", "Warm"), ((f"`{line.name}={line.value}`", line.cold, line.warm) for line in lines))

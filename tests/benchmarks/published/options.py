@@ -1,9 +1,19 @@
-"""The sizes and durations of the published tests."""
+"""The sizes and durations of the published tests, and which of these options each test reads."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests import zonegen
+
+# The options that each test reads, by part.
+READ_BY: dict[str, tuple[str, ...]] = {
+    "backends": ("backend_zones", "rounds", "seconds"),
+    "estate": ("zones", "rounds", "seconds"),
+    "random_names": ("questions", "rounds", "seconds"),
+    "many_clients": ("backend_zones", "rounds", "seconds"),
+    "stale": ("updates",),
+    "propagation": ("zones", "small_zones", "rounds", "seconds", "edits"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,3 +31,8 @@ class Options:
     updates: int = 10_000  # changes in the test of stale answers
     edits: int = 200  # the maximum number of changes to follow to the three nodes of each fleet
     lightning_stream: Path | None = None  # the program, if available
+
+    def command(self, part: str) -> str:
+        """Return the command that repeats a test with these options, without the options that the test ignores."""
+        flags = [f"--{name.replace('_', '-')} {getattr(self, name)}" for name in READ_BY[part]]
+        return " ".join(["./dev bench published", part, *flags]).replace(".0 ", " ").removesuffix(".0")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.benchmarks.published.charts import write_svg
+from tests.benchmarks.published.charts import shown, write_svg
 from tests.benchmarks.published.recorded import Recorded
 from tests.benchmarks.published.tables import table
 
@@ -25,14 +25,17 @@ PACKAGES = (
 HEAD = """\
 # The published tests, repeated
 
-Others published these tests for other servers, or for an older PowerDNS. We repeat the tests: in one run, our node and
-its competitors serve the same zones and take turns. To run the tests, use `./dev bench published`. With `--record`,
-this command writes this page, and a page for each test with its tables, charts and configurations.
+This page compares our node with other name servers, in performance tests that other people published for other servers
+or for an older PowerDNS. In each test, our node and its competitors serve the same zones on the same machine and take
+turns.
+
+To run the tests, use `./dev bench published`. With `--record`, this command writes this page, and a page for each test
+with tables, charts and configurations.
 
 Figures are medians of several rounds. If a server shares its cores with the program that sends the queries, compare
 processor time per answer, not answers per second. Processor time and memory of a server include its database.
 """
-NOTHING = "\nNothing was recorded yet.\n"
+NOTHING = "\nNo results yet.\n"
 
 
 def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
@@ -59,7 +62,8 @@ def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
     yield from (
         "## In short",
         "",
-        "A ratio above 1 means that our node is better. [Benchmarks](benchmarks.md#published) explains each figure.",
+        "A ratio above 1 means that our node is better. `stale` is the number of our stale answers.",
+        "[Benchmarks](benchmarks.md#published) explains each figure.",
         "",
     )
     figures = {name: value for one in recorded for name, value in one.result.figures.items()}
@@ -107,9 +111,10 @@ def _page_of_test(one: Recorded, document: str) -> Iterator[str]:
     yield from (
         f"# {one.result.title}",
         "",
-        f"Measured on {one.day}; {one.options}.",
+        *([*textwrap.wrap(one.result.purpose, WIDTH), ""] if one.result.purpose else []),
+        f"Measured on {one.day} with `{one.command}`.",
         "",
-        f"[All tests](../{document})",
+        f"[All published tests](../{document}), with the machine and the versions of the servers",
         "",
     )
     for text in one.result.text:
@@ -117,7 +122,7 @@ def _page_of_test(one: Recorded, document: str) -> Iterator[str]:
     for chart in one.result.charts:
         yield from (f"![{chart.title}]({chart.name}.svg)", "")
     if one.result.configurations:
-        yield from (f"[The configurations]({_configurations_name(one)}) of the servers.", "")
+        yield from (f"[Configurations of the servers]({_configurations_name(one)})", "")
 
 
 def _configurations_name(one: Recorded) -> str:
@@ -127,7 +132,7 @@ def _configurations_name(one: Recorded) -> str:
 def _configurations(one: Recorded) -> str:
     """Return the configurations of a test's servers, each under the server's name."""
     return "\n".join(
-        "\n".join((f"=== {name} ===", "", *_lines(configuration), ""))
+        "\n".join((f"=== {shown(name)} ===", "", *_lines(configuration), ""))
         for name, configuration in one.result.configurations.items()
     )
 

@@ -40,29 +40,36 @@ FIGURES = {
     "push_vs_axfr_p50": ("AXFR",),
 }
 WHAT_IS_COMPARED = (
-    "A figure above is a rival's p50 by that of ours in the same turns, of the rival's fleets the fastest, also where "
-    "that is nobody's documented way. What is compared:",
-    "**Checks.** A change of ours is checked, kept in the history, signed for the nodes, and answered by ring 0, a "
-    "private server, before a node answers with it. The others take whatever is in the database, all nodes at once.",
-    "**Who is told, and when.** PowerDNS looks once a second whether it has to send a NOTIFY; *NOTIFY at once* is a "
-    "program of ours that sends it instead. Nobody tells the PowerDNS of a standby, or the one beside Lightning "
-    "Stream, that something changed: with default caches it is seen up to 20 s later. So their caches are off here, "
-    "which costs them several times the processor time for each answer: see *LMDB against PostgreSQL*. Standbys were "
-    "also measured with default caches and a program of ours that waits for each standby to replay the change and "
-    "purges its node then. Our nodes have their caches on, and forget what changed.",
-    "**Durability.** A change that a standby answers with, or a node with LMDB (ours, a PowerDNS secondary, Lightning "
-    "Stream), is on that node's disk. Knot and NSD answer from memory and write nothing, and BIND does not wait for "
-    "the zone's file, which it writes meanwhile: after a crash they may have to transfer the zone again.",
+    "The ratios on the page of all tests (`push_vs_…`) divide the p50 of a competitor's fastest setup by the p50 of "
+    "our nodes in the same rounds. The fastest setup can be one that its makers do not document. The setups differ "
+    "in three ways:",
+    "**Checks.** The panel checks our change, stores the change in the history and signs the change for the nodes. "
+    "Then ring 0, a private test server, must answer correctly before a node gets the change. The competitors serve "
+    "everything that is in the database, on all nodes at once.",
+    "**Notification.** PowerDNS checks once per second whether it must send a NOTIFY. With *NOTIFY at once*, a "
+    "program of this benchmark sends the NOTIFY immediately. PostgreSQL standbys and Lightning Stream do not notify "
+    "PowerDNS of a change, so with default caches the change is visible up to 20 s later. With *caches off*, the "
+    "change is visible at once, but each answer costs several times the processor time ([LMDB against "
+    "PostgreSQL](backends.md)). With *purged when replayed*, a program of this benchmark waits until each standby "
+    "has the change, and then purges the caches. Our nodes have caches, and purge the changed names.",
+    "**Durability.** If our node, a PostgreSQL standby, a PowerDNS secondary or Lightning Stream answers with a "
+    "change, the change is on the disk of that node. Knot and NSD answer from memory and write nothing. BIND writes "
+    "the zone's file later. After a crash, Knot, NSD and BIND may have to transfer the zone again.",
 )
 
 
 def run(options: Options) -> Result:
     """Run all fleets at the small size, then at the large one."""
-    result = Result("From a change to its answer at three nodes")
+    result = Result(
+        "From a change to its answer at three nodes",
+        purpose="This test shows how long a change takes until all name servers answer with it, and how much traffic "
+        "the change causes.",
+    )
     groups = [group for size in _Part(options, result).sizes() for group in size]
+    result.text.append(fleets.COLUMNS)
     for zones in (options.small_zones, options.zones):
         here = _rows([group for group in groups if group[0].zones == zones])
-        result.text.append(f"At {zones:,} zones:\n\n" + table(fleets.HEAD, [one.row() for one in here]))
+        result.text.append(f"With {zones:,} zones:\n\n" + table(fleets.HEAD, [one.row() for one in here]))
         result.text.append(_winners(here))
         result.charts.append(_chart(here, zones))
     result.text += WHAT_IS_COMPARED
@@ -162,14 +169,14 @@ def _winners(moved: Sequence[Moved]) -> str:
     own = next(one for one in moved if one.label == OURS)
     faster = [f"{one.label} ({one.p50_ms:,.1f} ms)" for one in moved if one.p50_ms < own.p50_ms]
     if not faster:
-        return f"At {own.zones:,} zones nobody is faster than we are ({own.p50_ms:,.1f} ms)."
-    return f"At {own.zones:,} zones these are faster than we are ({own.p50_ms:,.1f} ms): {', '.join(faster)}."
+        return f"With {own.zones:,} zones, our node is the fastest ({own.p50_ms:,.1f} ms)."
+    return f"With {own.zones:,} zones, these are faster than our node ({own.p50_ms:,.1f} ms): {'; '.join(faster)}."
 
 
 def _chart(moved: Sequence[Moved], zones: int) -> Chart:
     return Chart(
         name=f"propagation-{zones}",
-        title=f"From a change to its answer at three nodes, {zones:,} zones, p50",
+        title=f"From a change to its answer at three nodes, {zones:,} zones, median",
         unit="ms",
         bars=tuple(Bar(one.label, one.p50_ms) for one in moved),
         is_less_better=True,

@@ -76,11 +76,11 @@ storage:
 # Both default to 1 s. Lightning Stream refuses to start with lower values than these.
 SHORTEST_POLLS = "lmdb_poll_interval: 100ms\nstorage_poll_interval: 100ms\n"
 DESCRIPTION = (
-    "Lightning Stream {version}, beside PowerDNS {powerdns}, runs as in its makers' demonstration: a change is made at "
-    "the first of three nodes. Its storage is a directory, which no object storage is faster than. After a change it "
-    "writes a snapshot of the whole file with the records, and every node reads all of it. It looks for changes and "
-    "snapshots once a second where it is told nothing, and refuses to look more often than every 100 ms; *as "
-    "documented* is without those two lines, and without the three that switch caches off."
+    "Lightning Stream {version} with PowerDNS {powerdns} runs as in the demonstration of its makers: the first of "
+    "three nodes gets each change. After a change, Lightning Stream writes a snapshot of the whole LMDB file, and "
+    "each node reads the snapshot. The storage is a local directory, which is at least as fast as object storage. By "
+    "default, Lightning Stream checks for changes and snapshots once per second. 100 ms is the shortest interval "
+    "that it accepts. *As documented* means the default interval and default caches."
 )
 
 
@@ -96,7 +96,7 @@ class Variant:
 DOCUMENTED = Variant(f"{LABEL}, as documented", {})
 UNCACHED = (
     Variant(f"{LABEL}, caches off", CACHES_OFF),
-    Variant(f"{LABEL}, caches off, looks every 100 ms", CACHES_OFF, SHORTEST_POLLS),
+    Variant(f"{LABEL}, caches off, checks every 100 ms", CACHES_OFF, SHORTEST_POLLS),
 )
 
 

@@ -8,16 +8,20 @@ from pathlib import Path
 
 from tests.benchmarks import pdns_settings, powerdns_tables, serving
 from tests.benchmarks.published import name_servers
+from tests.benchmarks.published.charts import shown
 from tests.benchmarks.published.options import Options
 from tests.benchmarks.published.result import Result
 from tests.benchmarks.published.tables import (
+    COLUMNS,
+    Found,
     answers_chart,
     answers_table,
+    by_lost,
     processor_chart,
     who_answers_most,
     who_computes_least,
 )
-from tests.benchmarks.serving import RANDOM_SHARE, SAME_RATE, Figures, Load, Server
+from tests.benchmarks.serving import RANDOM_SHARE, SAME_RATE, SHARED, Figures, Load, Server
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
 
@@ -35,22 +39,32 @@ def run(options: Options) -> Result:
     every = {name: [all_ for all_, _ in rounds] for name, rounds in both.items()}
     rate = {name: [rate for _, rate in rounds] for name, rounds in both.items()}
     return Result(
-        title=f"Random names: {ZONES} zones, {options.questions:,} questions",
+        title=f"Random names: {ZONES} zones, {options.questions:,} queries",
+        purpose="This test shows how a server copes with queries that its caches can't answer, as in an attack with "
+        "random subdomains.",
         charts=[
             answers_chart("random-answers", "Random names", every),
             processor_chart("random-processor", f"Random names, {SAME_RATE.words}", rate),
         ],
         text=[
-            f"{options.questions:,} questions, each asked once, {RANDOM_SHARE:.0%} of them for names that nobody has, "
-            "as fast as the server answers, on cores shared with dnsperf:",
+            COLUMNS,
+            f"In each round, dnsperf sends {options.questions:,} different queries {SHARED.words}. "
+            f"{RANDOM_SHARE:.0%} of the names do not exist:",
             answers_table(every),
             who_answers_most(every),
-            f"Others of the same kind, {SAME_RATE.words}:",
+            _unanswered(every, options.questions * options.rounds),
+            f"The same test with other random names, at a fixed rate of {SAME_RATE.words} for each server:",
             answers_table(rate),
             who_computes_least(rate),
         ],
         configurations={server.name: server.configuration for server in competitors},
     )
+
+
+def _unanswered(found: Found, total: int) -> str:
+    """Return a sentence with the share of queries that servers did not answer."""
+    lost = [f"{shown(name)} {count:,.0f} ({count / total:.3%})" for name, count in by_lost(found).items() if count]
+    return f"Unanswered of {total:,} queries: {', '.join(lost) or 'none'}."
 
 
 def servers(directory: Path, sockets: Path) -> list[Server]:

@@ -12,21 +12,19 @@ from tests.benchmarks.published.result import Bar, Chart, Result
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The result of one test, with the test's name, its date, and its options as text."""
+    """The result of one test, with the test's name, its date, and the command that repeats it."""
 
     part: str
     day: str
-    options: str
+    command: str
     result: Result
 
 
 def keep(directory: Path, part: str, options: Options, result: Result) -> None:
     """Store this test's result, replacing its earlier one."""
     directory.mkdir(parents=True, exist_ok=True)
-    sizes = {name: value for name, value in asdict(options).items() if isinstance(value, int | float)}
-    words = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in sizes.items())
     day = datetime.now(UTC).date().isoformat()
-    text = json.dumps({"day": day, "options": words, "result": asdict(result)}, indent=1)
+    text = json.dumps({"day": day, "command": options.command(part), "result": asdict(result)}, indent=1)
     (directory / f"{part}.json").write_text(text + "\n")
 
 
@@ -39,7 +37,7 @@ def kept(directory: Path, parts: Iterable[str]) -> list[Recorded]:
 def _recorded(part: str, found: dict[str, object]) -> Recorded:
     result = Result(**found["result"])  # type: ignore[arg-type]
     result.charts = [_chart(dict(chart)) for chart in result.charts]  # type: ignore[call-overload]
-    return Recorded(part, str(found["day"]), str(found["options"]), result)
+    return Recorded(part, str(found["day"]), str(found.get("command", f"./dev bench published {part}")), result)
 
 
 def _chart(found: dict[str, object]) -> Chart:

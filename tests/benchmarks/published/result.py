@@ -27,6 +27,8 @@ class Result:
     """The result of one published test."""
 
     title: str
+    # One or two sentences: what the test shows, and why that matters to an operator.
+    purpose: str = ""
     # None if there is no measurement. The text then says why.
     figures: dict[str, float | None] = field(default_factory=dict)
     charts: list[Chart] = field(default_factory=list)

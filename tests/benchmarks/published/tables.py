@@ -2,11 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.benchmarks.published.charts import figure
+from tests.benchmarks.published.charts import OWN, figure, shown
 from tests.benchmarks.published.result import Bar, Chart
 from tests.benchmarks.serving import Figures, figures_of
 
 Found = Mapping[str, Sequence[Figures]]  # by server; one entry for each round
+COLUMNS = (
+    "The columns: *Answers/s* and *Processor time per answer* are the medians of all rounds. *Unanswered* is the "
+    "number of queries in all rounds without an answer within 2 s."
+)
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -21,14 +25,14 @@ def _cell(cell: object) -> str:
 
 
 def answers_table(found: Found) -> str:
-    """Return a table with the medians of each server's rounds, and its lost questions in all rounds."""
+    """Return a table with the medians of each server's rounds, and its unanswered queries in all rounds."""
     medians = {name: figures_of(rounds) for name, rounds in found.items()}
-    rows = [(name, one.qps, one.cpu_us, one.lost) for name, one in medians.items()]
-    return table(("", "Answers/s", "Processor time per answer, µs", "Lost"), rows)
+    rows = [(shown(name), one.qps, one.cpu_us, one.lost) for name, one in medians.items()]
+    return table(("", "Answers/s", "Processor time per answer, µs", "Unanswered"), rows)
 
 
 def answers_chart(name: str, title: str, found: Found) -> Chart:
-    return Chart(name, title, "answers a second", bars(by_answers(found)))
+    return Chart(name, title, "answers per second", bars(by_answers(found)))
 
 
 def processor_chart(name: str, title: str, found: Found) -> Chart:
@@ -51,24 +55,37 @@ def by_lost(found: Found) -> dict[str, float]:
     return {name: figures_of(rounds).lost for name, rounds in found.items()}
 
 
-def who_wins(what: str, values: Mapping[str, float], *, is_less_better: bool = False, ours: str = "ours") -> str:
-    """Return a sentence with the best server and its lead over dnspanel, or dnspanel's lead over the second."""
+def who_wins(what: str, values: Mapping[str, float], *, unit: str = "", is_less_better: bool = False) -> str:
+    """Return a sentence with the best server and its lead: over dnspanel, or dnspanel's lead over the second."""
     best_first = sorted(values, key=lambda name: values[name], reverse=not is_less_better)
-    best, second = best_first[0], next(name for name in best_first if name != ours)
-    if values[best] == values[best_first[-1]]:
-        return f"{what}: nobody wins."
-    if values[best] == values[ours]:
-        return f"{what}: ours wins, with {_against(values[ours], values[second])} {second}."
-    return f"{what}: **{best} wins**, with {_against(values[best], values[ours])} ours."
+    if values[best_first[0]] == values[best_first[-1]]:
+        return f"{what}: no difference ({figure(values[OWN])}{unit})."
+    best, second = best_first[0], next(name for name in best_first if name != OWN)
+    if values[best] == values[OWN]:
+        best = OWN
+    other = second if best == OWN else OWN
+    if _is_tie(values[second], values[OWN]):
+        figures = f"{figure(values[OWN])} and {figure(values[second])}{unit}"
+        return f"{what}: our node and {second} are equal ({figures})."
+    name = "our node" if best == OWN else f"**{best}**"
+    lead = f"ahead of {shown(other)} with {figure(values[other])}{unit}"
+    return f"{what}: {name} is best with {figure(values[best])}{unit}, {lead}{_factor(values[best], values[other])}."
 
 
-def who_answers_most(found: Found, log: str = "", *, ours: str = "ours") -> str:
-    return who_wins(f"Answers{log}", by_answers(found), ours=ours)
+def who_answers_most(found: Found, log: str = "") -> str:
+    return who_wins(f"Answers{log}", by_answers(found), unit="/s")
 
 
-def who_computes_least(found: Found, log: str = "", *, ours: str = "ours") -> str:
-    return who_wins(f"Processor time{log}", by_processor(found), is_less_better=True, ours=ours)
+def who_computes_least(found: Found, log: str = "") -> str:
+    return who_wins(f"Processor time per answer{log}", by_processor(found), unit=" µs", is_less_better=True)
 
 
-def _against(value: float, other: float) -> str:
-    return f"{value / other:.2f} times" if value and other else f"{figure(value)} against {figure(other)} of"
+def _is_tie(value: float, other: float) -> bool:
+    """Return True if the ratio of both values rounds to 1.00."""
+    return value == other or bool(value and other and f"{value / other:.2f}" == "1.00")
+
+
+def _factor(value: float, other: float) -> str:
+    if not value or not other:
+        return ""
+    return f" by a factor of {figure(max(value, other) / min(value, other))}"
