@@ -30,8 +30,11 @@ QPS = 3_000  # maximum for each server
 SERVERS = 3
 RIVAL = "PowerDNS with SQL and pdns_control purge"
 WAYS_COLUMNS = (
-    "The rows are the kinds of query: *plain*, *edns* (with EDNS) and *do* (with EDNS and the DO bit) ask for the name "
-    "itself, *cname* asks for a CNAME in the same zone, and *far cname* asks for a CNAME in another zone."
+    "The rows are the kinds of query:\n"
+    "\n"
+    "- plain, edns, do: for the name itself, without EDNS, with EDNS, and with EDNS and the DO bit\n"
+    "- cname: for a CNAME in the same zone that points to the name\n"
+    "- far cname: for such a CNAME in another zone"
 )
 
 
