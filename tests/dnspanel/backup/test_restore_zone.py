@@ -90,17 +90,17 @@ def test_a_zone_becomes_as_the_archive_has_it_in_one_revision(zone: Zone, archiv
     preview = manage("example.test", "--from", str(archive), "--dry-run")
     assert "- www.example.test. 60 A 192.0.2.66" in preview
     assert "+ mail.example.test. 300 A 192.0.2.3" in preview
-    assert "nothing was written" in preview
+    assert "Nothing was written." in preview
     assert Publication.objects.latest("sequence") == last
     done = manage("example.test", "--from", str(archive), "--by", "bob", "--reason", "wrong script", "--confirm")
     newest = Publication.objects.latest("sequence")
-    assert f"publication {newest.sequence}" in done
+    assert f"Restored example.test. to its state at {NOW.isoformat()} (publication {newest.sequence})." in done
     assert (newest.author, newest.reason, newest.revisions.count()) == (bob, "wrong script", 1)
     assert others_than_soa(zone) == then
     assert Zone.objects.get(pk=zone.pk).serial > zone.serial
     entry = AuditEntry.objects.get(action="zone.restore-from-backup")
     assert (entry.user, entry.target, entry.details["publications"]) == (bob, "example.test.", [newest.sequence])
-    assert "the zone is so already" in manage("example.test", "--from", str(archive))
+    assert "The zone already has these records." in manage("example.test", "--from", str(archive))
     assert Publication.objects.latest("sequence") == newest
 
 
@@ -108,7 +108,7 @@ def test_a_zone_in_the_trash_comes_back_with_its_own_keys_and_history(zone: Zone
     then, keys = others_than_soa(zone), [key.id for key in keys_of(zone)]
     change(zone, "www 60 A 192.0.2.66")
     edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, LATER))
-    assert "the zone is in the trash now" in manage("example.test.", "--from", str(archive), "--dry-run")
+    assert "The zone is in the trash now." in manage("example.test.", "--from", str(archive), "--dry-run")
     manage("example.test.", "--from", str(archive))
     back = Zone.objects.get(name="example.test.", deleted_at=None)
     assert (back.pk, others_than_soa(back), [key.id for key in keys_of(back)]) == (zone.pk, then, keys)
@@ -119,7 +119,7 @@ def test_a_zone_that_is_gone_for_good_is_created_again_with_keys_tags_and_team(z
     ds = [key.ds for key in keys_of(zone)]
     edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, LATER))
     Zone.objects.filter(pk=zone.pk).delete()
-    assert "there is no such zone now" in manage("example.test", "--from", str(archive), "--dry-run")
+    assert "The zone does not exist now." in manage("example.test", "--from", str(archive), "--dry-run")
     manage("example.test", "--from", str(archive), "--serial", str(zone.serial + 40))
     back = Zone.objects.get(name="example.test.", deleted_at=None)
     assert back.pk != zone.pk
@@ -153,14 +153,14 @@ def test_who_may_not_change_the_zone_does_not_restore_it(zone: Zone, archive: Pa
     change(zone, "www 60 A 192.0.2.66")
     with pytest.raises(CommandError, match="You don’t have permission"):
         manage("example.test", "--from", str(archive), "--by", "rita")
-    with pytest.raises(CommandError, match="no active person nobody"):
+    with pytest.raises(CommandError, match="No active person is named nobody"):
         manage("example.test", "--from", str(archive), "--by", "nobody")
     assert RRset.objects.get(zone=zone, name="www.example.test.").rdata == ["192.0.2.66"]
 
 
 def test_what_removes_much_has_to_be_confirmed(make_zone: MakeZone, zone: Zone, archive: Path) -> None:
     change(zone, *(f"n{number} 60 A 192.0.2.7" for number in range(40)))
-    with pytest.raises(CommandError, match="Give --confirm"):
+    with pytest.raises(CommandError, match="Add --confirm to continue"):
         manage("example.test", "--from", str(archive))
     manage("example.test", "--from", str(archive), "--confirm")
     assert not RRset.objects.filter(zone=zone, name__startswith="n1").exists()

@@ -22,17 +22,19 @@ MOST_LINES = 200
 
 
 class Command(BaseCommand):
-    help = "Puts one zone back as an archive of `backup` has it. Everything else stays; nothing is held."
+    help = "Restores one zone from an archive of `backup`. Other zones do not change, and publishing continues."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("zone", metavar="ZONE", help="the name of the zone")
         parser.add_argument("--from", dest="archive", metavar="FILE", required=True, help="the archive")
-        parser.add_argument("--dry-run", action="store_true", help="show what would change, and write nothing")
-        parser.add_argument("--reason", default="", help="why, for the history")
-        parser.add_argument("--by", metavar="NAME", help="act as this person, with their rights; else as the panel")
+        parser.add_argument("--dry-run", action="store_true", help="show the changes, and write nothing")
+        parser.add_argument("--reason", default="", help="the reason for the history")
+        parser.add_argument("--by", metavar="NAME", help="the author, whose rights apply; the default is the panel")
         parser.add_argument("--confirm", action="store_true", help="confirm a change that deletes many records")
         parser.add_argument(
-            "--serial", type=int, help="a serial that secondaries know: a zone that is created again begins above it"
+            "--serial",
+            type=int,
+            help="the highest serial of a secondary; a zone that is created again gets a higher one",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,7 +44,7 @@ class Command(BaseCommand):
             plan = plan_restore(archived)
             self._show(plan)
             if options["dry_run"] or plan.is_nothing:
-                self.stdout.write("nothing was written")
+                self.stdout.write("Nothing was written.")
                 return
             published = restore_zone(
                 archived=archived,
@@ -53,26 +55,28 @@ class Command(BaseCommand):
                 serial=options["serial"],
             )
         except GuardHolds as exc:
-            raise CommandError(f"{exc} Give --confirm to do it.") from exc
+            reasons = " ".join(reason for zone in exc.zones for reason in zone.reasons)
+            raise CommandError(f"{archived.name}: {reasons} Add --confirm to continue.") from exc
         except (BackupError, ZoneError, BadName, OSError) as exc:
             raise CommandError(str(exc)) from exc
+        noun = "publication" if len(published) == 1 else "publications"
         numbers = ", ".join(str(publication.sequence) for publication in published)
-        self.stdout.write(f"{archived.name} is as it was at {archived.manifest.made_at}: publication {numbers}")
+        self.stdout.write(f"Restored {archived.name} to its state at {archived.manifest.made_at} ({noun} {numbers}).")
 
     def _show(self, plan: ZonePlan) -> None:
         archived = plan.archived
         self.stdout.write(
-            f"{archived.name} in the archive of {archived.manifest.made_at}: {len(archived.rrsets)} RRsets, "
-            f"{len(archived.keys)} DNSSEC keys{', in the trash' if archived.was_in_trash else ''}"
+            f"Archive of {archived.manifest.made_at}: {archived.name} has {len(archived.rrsets)} RRsets and "
+            f"{len(archived.keys)} DNSSEC keys{', and is in the trash' if archived.was_in_trash else ''}."
         )
         if plan.zone is None:
-            self.stdout.write("there is no such zone now: it is created again, with its keys, tags and team")
+            self.stdout.write("The zone does not exist now. It is created again, with its keys, tags and team.")
         elif plan.is_in_trash:
-            self.stdout.write("the zone is in the trash now: it comes back with its own keys and history")
+            self.stdout.write("The zone is in the trash now. It is restored with its own keys and history.")
         elif plan.is_nothing:
-            self.stdout.write("the zone is so already")
+            self.stdout.write("The zone already has these records.")
         else:
-            self.stdout.write("the zone is there: its keys, tags and team stay as they are now")
+            self.stdout.write("The zone exists now. Its keys, tags and team do not change.")
         lines = [line for change in plan.changes for line in _lines(change.before, change.after)]
         for line in lines[:MOST_LINES]:
             self.stdout.write(line)
@@ -93,7 +97,7 @@ def _person(name: str | None) -> User | None:
     if name is None:
         return None
     return first_or(
-        User.objects.filter(username=name, is_active=True), lambda: CommandError(f"There is no active person {name}.")
+        User.objects.filter(username=name, is_active=True), lambda: CommandError(f"No active person is named {name}.")
     )
 
 
