@@ -97,8 +97,8 @@ class InvitationExpired(BadInvitation):
     def __init__(self, expired_at: datetime) -> None:
         self.expired_at = expired_at
         super().__init__(
-            gettext("This invitation expired on {expired_at:%Y-%m-%d at %H:%M} UTC. Ask for a new one.").format(
-                expired_at=expired_at
+            gettext("This invitation expired on {expired_at} UTC. Ask for a new one.").format(
+                expired_at=f"{expired_at:%Y-%m-%d %H:%M}"
             )
         )
 

@@ -11,7 +11,7 @@ def test_every_error_is_in_the_tree_drawn_at_the_top() -> None:
 
 
 def test_messages_say_what_to_do() -> None:
-    assert "expired on 2026-11-21 at 12:00 UTC. Ask for a new one." in str(errors.InvitationExpired(NOW))
+    assert "expired on 2026-11-21 12:00 UTC. Ask for a new one." in str(errors.InvitationExpired(NOW))
     assert "alice is the last administrator" in str(errors.LastAdministrator("alice"))
     refused = errors.AccountRefused({"email": ["Enter a valid email address."], "password": ["Too short."]})
     assert str(refused) == "Enter a valid email address. Too short."
