@@ -21,7 +21,7 @@ from dnspanel.zones.models import PolicyRun, PolicyRunZone
 from dnspanel.zones.runs import policy_runs as verbs
 
 _LABELS: Labels = {
-    Act.SIGN: ("ok", gettext_lazy("to be signed"), gettext_lazy("signed")),
+    Act.SIGN: ("ok", gettext_lazy("to be signed"), gettext_lazy("now signed")),
     Act.DENIAL: (
         "info",
         gettext_lazy("with denial of existence to be changed"),
