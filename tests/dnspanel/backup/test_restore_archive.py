@@ -232,7 +232,7 @@ def test_a_damaged_archive_and_a_wrong_key_change_nothing(
     (tmp_path / "damaged.tar").write_bytes(damaged)
     assert "SHA-256" in manage("restore", str(tmp_path / "damaged.tar")).err
     other = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-    assert "another PANEL_MASTER_KEY" in manage("restore", str(archive), master_key=other).err
+    assert "a different PANEL_MASTER_KEY" in manage("restore", str(archive), master_key=other).err
     assert rows(elsewhere, "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'") == [(0,)]
 
 

@@ -138,7 +138,7 @@ def test_a_server_with_two_addresses_is_tried_at_the_other_one(zone: Zone, make_
     with NameServer(secondary_keys.key_of(secondary), signed_answer) as server:
         Secondary.objects.update(addresses=["127.0.0.1:1", server.address], catalog_notify_at=None)
         assert notices.send_due(secondary_id=secondary.pk, clock=clock()).answered == 0
-        assert "cannot be reached" in Member.objects.get().notify_error
+        assert "couldn’t be reached" in Member.objects.get().notify_error
         assert notices.send_due(secondary_id=secondary.pk, clock=clock(NOW + notices.WAITS[0])).answered == 1
 
 

@@ -127,7 +127,7 @@ def test_each_node_says_its_keys_its_serial_and_until_when_its_signature_is_good
         "forged": (Verdict.BOGUS, f"the signature for the SOA for {zone.name} is invalid", 8),
         "keyless": (Verdict.UNSIGNED, "", 7),
         "lame": (Verdict.SILENT, "not authoritative", None),
-        "refusing": (Verdict.SILENT, "it answers REFUSED", None),
+        "refusing": (Verdict.SILENT, "response code REFUSED", None),
     }
     with serving(servers, other_port):
         late = found(zone, later=timedelta(days=60))["good"]

@@ -192,7 +192,7 @@ def test_a_delegation_that_is_proven_to_be_unsigned_ends_it(
 ) -> None:
     zone = f"{name}.{parent}"
     cut = f"plain.{parent}" if name == "below.plain" else zone
-    reason = f"{cut} has no DS"
+    reason = f"{cut} doesn’t have a DS"
     if parent == "optout.test.":
         cut = f"open.{parent}" if name == "far.open" else cut  # the empty non-terminal has no NSEC3 either
         reason = f"{cut} doesn’t have a signed delegation, because optout.test. uses NSEC3 opt-out"
@@ -430,7 +430,7 @@ def _alias_of_nobody(world: World, reply: dns.message.Message) -> None:
         ("plain.test.", _altered_proof, Verdict.BOGUS, "the signature for the NSEC for plain.test. is invalid"),
         ("plain.hashed.test.", _unsigned_proof, Verdict.BOGUS, "hashed.test. is not signed by hashed.test."),
         ("plain.optout.test.", _old_proof, Verdict.BOGUS, "optout.test. ended 1970-01-02"),
-        ("plain.narrow.test.", _altered_proof, Verdict.BOGUS, "narrow.test. is wrong"),
+        ("plain.narrow.test.", _altered_proof, Verdict.BOGUS, "narrow.test. is invalid"),
         # Proof of the zone's own apex, with its own signature. A missing DS on this side of the cut proves nothing.
         (
             "good.test.",
@@ -537,5 +537,5 @@ def test_a_resolver_that_is_silent_proves_nothing(world: World, monkeypatch: pyt
 
 @pytest.mark.parametrize("text", ["", "20326 8 2", "20326 8 2 AB", "x 8 2 " + "AB" * 32])
 def test_what_is_no_ds_is_no_anchor(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a DS record"):
+    with pytest.raises(ValueError, match="isn’t a valid DS record"):
         read_anchors([text])

@@ -42,7 +42,7 @@ def test_a_file_that_was_cut_short_is_told(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_is_told(tmp_path: Path) -> None:
-    with pytest.raises(TransferError, match="gone"):
+    with pytest.raises(TransferError, match="missing from the panel’s disk"):
         list(read_documents(tmp_path / "spool-9"))
 
 

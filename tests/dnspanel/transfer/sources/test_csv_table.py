@@ -89,7 +89,7 @@ def test_rows_of_a_zone_may_stand_anywhere_and_know_their_lines(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("a.test,www,A", "the row has 3 cells, but at least 5 are needed"),
+        ("a.test,www,A", "the row has too few cells: 3 instead of at least 5"),
         (",www,A,60,192.0.2.1", "the row doesn’t name a zone"),
         ("a.test,www.b.test.,A,60,192.0.2.1", "www.b.test. is not in the zone a.test."),
         ("a.test,w..w,A,60,192.0.2.1", "empty label"),

@@ -121,7 +121,7 @@ def test_strings_with_backslashes_follow_the_dialect() -> None:
 
 
 def test_what_does_not_say_its_columns_or_has_them_twice_is_refused() -> None:
-    with pytest.raises(SourceRefused, match="the columns of domains are missing"):
+    with pytest.raises(SourceRefused, match="the columns for domains are missing"):
         found("INSERT INTO domains VALUES (1);")
     with pytest.raises(SourceRefused, match="table domains twice"):
         found(CREATE + CREATE)

@@ -48,7 +48,7 @@ def test_signatures_are_dropped_after_a_question(presigned: Zone, bob: User, bro
     assert "First remove the DS" in question.replace("\n", " ")
     assert queries.signing_of(presigned).presigned
     page = client.post(f"{PAGE}drop/", {"confirmed": "yes"}, follow=True).content.decode()
-    assert "Signatures of" in page
+    assert "Signatures removed from" in page
     assert not queries.signing_of(presigned).is_signed
     again = client.post(f"{PAGE}drop/", {"confirmed": "yes"})
     assert again.status_code == 422

@@ -184,4 +184,4 @@ def test_what_holds_a_secondary_up_says_the_way_out(signed: Zone, bob: User, bro
     Rollover.objects.update(late_secondaries=["partner"], waits_for="partner answers with serial 1 instead of 2.")
     page = page_of(client)
     assert "partner answers with serial 1 instead of 2." in page
-    assert 'remove the zone from that secondary under <a href="/secondaries/">Secondaries</a>' in page
+    assert 'remove the zone from it under <a href="/secondaries/">Secondaries</a>' in page

@@ -31,7 +31,7 @@ def test_a_record_is_previewed_as_typed_and_enter_only_previews(page: Page) -> N
     preview = page.locator("#builder-preview")
     expect(preview).to_contain_text("v=DMARC1; p=none; rua=mailto:reports@example.test")
     page.get_by_label("Daily report addresses").press("Enter")
-    expect(preview).to_contain_text("Add 1 change to the draft")
+    expect(preview).to_contain_text("Add 1 change to draft")
     assert not Operation.objects.exists()
     page.get_by_role("button", name="Add 1 change to draft").press("Enter")
     page.wait_for_url("**/?in=draft")

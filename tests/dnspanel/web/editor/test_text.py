@@ -142,7 +142,7 @@ def test_the_filter_and_the_ticks_choose_a_part(zone: Zone, browser: Browser, bo
     assert form["whole"] == ""
     form["text"] += "www 60 A 192.0.2.1\nother A 192.0.2.1\n"
     page = client.post(ADDRESS, form | {"act": "save", "q": "shop"}).content.decode()
-    assert "www.example.test. A is in the zone, but not in the part that this text contains" in page
+    assert "www.example.test. A exists in the zone, but not in the part you’re editing" in page
     assert "other.example.test." not in page
     ticked = client.post(ADDRESS, {"rr": ["www.example.test. 1"]}).content.decode()
     assert field(ticked, "text").count("\n") == 4

@@ -88,7 +88,7 @@ def test_a_comparison_starts_from_the_form(zone: None, browser: Browser, bob: Us
         ({"server": "ns1.old.test"}, "Enter a valid IP address."),
         ({"server": "127.0.0.1"}, "127.0.0.1 is not a public address."),
         ({"resolver": "169.254.169.254"}, "169.254.169.254 is not a public address."),
-        ({"port": "6"}, "Port 6 is not allowed"),
+        ({"port": "6"}, "Port 6 isn’t allowed"),
         ({"server": ""}, "This field is required."),
         ({"port": "65536"}, "less than or equal to 65535"),
         ({"q": "nothing"}, "No zones match."),

@@ -20,7 +20,7 @@ from tests.people import NOW
 
 pytestmark = pytest.mark.django_db
 HOLD, DECIDE = "/hold/", "/hold/decide/"
-REASON = "Node ns1 has change 9, but this panel has published only 5."
+REASON = "Node ns1 is at sequence 9, but this panel has only published up to 5."
 
 
 @pytest.fixture
@@ -272,7 +272,7 @@ def test_zones_that_would_not_validate_have_to_be_accepted(report: AheadReport, 
     assert page.count('name="accepts_breaks"') == 1
     assert '<span class="strong">1</span> zone would fail validation' in page
     listed = text(browser(alice).get(HOLD, {"kind": "breaks"}))
-    assert f"After keeping the panel’s content, validation fails: {reason}." in listed
+    assert f"After keeping the panel’s content, validation would fail: {reason}." in listed
     assert "new.test." not in listed
     sent = {"choice": "keep", "typed": unknown_history.TYPED[Choice.KEEP], "reason": "the zone is not in use"}
     refused = browser(alice).post(DECIDE, sent)

@@ -41,7 +41,7 @@ def test_the_page_says_what_was_found(browser: Browser, bob: User, job: ImportJo
     scan = response.context["scan"]
     assert (scan.zones, scan.new, scan.existing, scan.failed) == (4, 2, 1, 1)
     page = response.content.decode()
-    assert "the address 192.0.2.300 is not a valid IPv4 address" in page
+    assert "192.0.2.300 isn’t a valid IPv4 address" in page
     assert "existing zone" in page
     assert "cannot be imported" in page
 

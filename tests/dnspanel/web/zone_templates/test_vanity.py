@@ -62,4 +62,4 @@ def test_what_is_wrong_is_said(client: Client, vanity: ZoneTemplate, make_zone: 
     make_zone(name="other.test.")
     url = f"/settings/name-servers/{vanity.pk}/addresses/"
     page = client.post(url, {"zone": "other.test", "act": "keep"}, follow=True).content.decode()
-    assert "None of the name servers in this set that are inside other.test. is assigned to nodes." in page
+    assert "This set doesn’t have any name servers inside other.test. that are assigned to nodes." in page

@@ -155,7 +155,7 @@ def test_each_state_says_what_it_is(estate: None, browser: Browser, bob: User, m
     monkeypatch.setattr(zone_conditions, "MANY_ZONES", 0)
     refused = client.get(SEARCH, {"q": "ex"})
     assert refused.status_code == 422
-    assert "too general" in refused.content.decode()
+    assert "is too broad for this many zones" in refused.content.decode()
 
 
 def test_what_is_not_looked_through_yet_is_told(

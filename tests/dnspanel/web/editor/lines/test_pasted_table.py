@@ -62,7 +62,7 @@ def told(entry: Entry) -> str:
         ),
         pytest.param(
             "\n\nname,type,value\nwww,A\n",
-            [(4, "! The row has 2 cells, but at least 3 are needed.")],
+            [(4, "! The row has too few cells: 2 instead of at least 3.")],
             id="empty lines above count",
         ),
     ],

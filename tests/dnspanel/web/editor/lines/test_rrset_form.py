@@ -45,7 +45,7 @@ def test_an_empty_ttl_is_inherited() -> None:
         ({"type": "NSEC"}, "type", "signed"),
         ({"type": "NSEC3"}, "type", "signed"),
         ({"type": "NSEC3PARAM"}, "type", "a setting of the signed zone"),
-        ({"ttl": "soon"}, "ttl", "not a TTL"),
+        ({"ttl": "soon"}, "ttl", "isn’t a valid TTL"),
         ({"values": ""}, "values", "at least one value"),
         ({"values": "\n ;\n"}, "values", "at least one value"),
         ({"values": "192.0.2.1\n192.0.2.x"}, "values", "Line 2"),

@@ -57,7 +57,7 @@ def test_what_the_guard_holds_needs_the_name_of_the_zone(zone: Zone, bob: User) 
     assert form.is_valid()
     assert form.is_confirmed
     [(bound, reasons)] = form.confirmations
-    assert "deletes 7 of" in reasons[0]
+    assert "will delete 7 of" in reasons[0]
     assert bound.label == "Type example.test. to confirm"
 
 

@@ -24,4 +24,4 @@ def test_the_newest_change_comes_first_with_its_author(browser: Browser, bob: Us
     page = client.get("/zones/example.test./?sort=-changed")
     rows = page.context["rows"]
     assert [(row.owner, row.revision.number) for row in rows if row.type == "A"] == [("b", 3), ("c", 2), ("a", 1)]
-    assert page.content.decode().count("by bob</span>") >= 2
+    assert page.content.decode().count("by bob") >= 2
