@@ -1,7 +1,7 @@
 """Wake workers. A message contains at most ids, and a lost message delays work only by seconds.
 
-PostgreSQL has the list of pending work, and the beat schedule finds that work again. Therefore callers must not fail
-without the broker, and don't have to check whether it answers.
+PostgreSQL has the list of pending work, and the beat schedule finds that work again. Therefore callers must not fail if
+the broker is down, and don't have to check whether it answers.
 """
 
 import logging
@@ -52,7 +52,7 @@ def wake_each(task: "Task[..., Any]", ids: Iterable[int], *, countdown: float = 
 def answer_before_waking() -> None:
     """Make `wake_soon` send from a thread of this process, so responses do not wait for the broker.
 
-    For an edit by API, the message to the broker took a sixth of the response time, and a dead broker took two seconds.
+    For an edit by API, the message took a sixth of the response time, or two seconds if the broker was down.
     """
     global _by_thread
     _by_thread = True

@@ -30,7 +30,7 @@ KILL_AFTER = 45.0
 START_SECONDS = 600.0
 LOOK_EVERY = 1.0
 LIFE_SIGN_EVERY = 5.0
-# Programs by others, which write no heartbeats. The watcher writes them while the kernel lets the program run.
+# Third-party programs, which don't write heartbeats. The watcher writes them while the program isn't stopped.
 WITHOUT_LIFE_SIGNS = frozenset({"proxy"})
 _FILE = "PANEL_LIFE_SIGN_FILE"
 
@@ -38,7 +38,7 @@ Child = tuple[int, str]  # process id and start time, because an id can be reuse
 
 
 def write_life_sign() -> None:
-    """Write a heartbeat for this process's watcher. Do nothing without a watcher, or if the file cannot be written."""
+    """Write a heartbeat for this process's watcher, if there is one. Ignore file errors."""
     path = os.environ.get(_FILE)
     if path:
         _touch(Path(path))
@@ -174,7 +174,7 @@ def _touch(path: Path) -> None:
 
 
 def _fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat from the state on, or an empty list if the process has ended."""
+    """Return the fields of /proc/PID/stat, starting with the state, or an empty list if the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,6 +1,8 @@
 """The errors of notifications as one tree. Every message can be shown to the person who caused it.
 
-AlertError ├── RouteUnknown          the route doesn't exist └── RouteRefused          a field of the route is invalid
+AlertError
+├── RouteUnknown          the route doesn't exist
+└── RouteRefused          a field of the route is invalid
 """
 
 from dnspanel.accounts.errors import NotFound

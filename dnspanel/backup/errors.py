@@ -1,10 +1,13 @@
 """The errors that stop a backup or a restore, as one tree. Every message is for the person at the terminal.
 
-BackupError ├── ProgramFailed         a program of PostgreSQL is missing or failed ├── BadArchive            not an
-archive of this panel, damaged, or of a newer panel ├── WrongKey              PANEL_MASTER_KEY is not the one of the
-archive ├── DatabaseInUse         the panel's processes are still connected ├── DatabaseNotEmpty      a restore would
-replace existing data ├── ZoneNotInArchive      the archive has no zone with this name └── ZoneNotRestorable     one
-zone cannot be restored
+BackupError
+├── ProgramFailed         a program of PostgreSQL is missing or failed
+├── BadArchive            not an archive of this panel, damaged, or of a newer panel
+├── WrongKey              PANEL_MASTER_KEY is not the one of the archive
+├── DatabaseInUse         the panel's processes are still connected
+├── DatabaseNotEmpty      a restore would replace existing data
+├── ZoneNotInArchive      the archive has no zone with this name
+└── ZoneNotRestorable     one zone cannot be restored
 """
 
 from dnspanel.texts import gettext

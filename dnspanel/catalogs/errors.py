@@ -1,7 +1,9 @@
 """The errors of consumer catalogs, as one tree. Every message can be shown to the person who caused the error.
 
-CatalogError ├── CatalogUnknown      the catalog does not exist ├── CatalogRefused      a field of a catalog, or of one
-of its rules, is not acceptable └── NothingKept         no removal waits to be confirmed, or a different one does
+CatalogError
+├── CatalogUnknown      the catalog does not exist
+├── CatalogRefused      a field of a catalog, or of one of its rules, is not acceptable
+└── NothingKept         no removal waits to be confirmed, or a different one does
 """
 
 from dnspanel.accounts.errors import NotFound

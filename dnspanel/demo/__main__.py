@@ -1,7 +1,8 @@
-"""Commands that the script `dev` uses to start stacks.
+"""The commands with which the script `dev` starts stacks.
 
-python -m dnspanel.demo run                       the demo, until Ctrl-C python -m dnspanel.demo exec COMMAND ...
-in the environment of the demo python -m dnspanel.demo stores DIRECTORY COMMAND ...
+python -m dnspanel.demo run                       the demo, until Ctrl-C
+python -m dnspanel.demo exec COMMAND ...          in the environment of the demo
+python -m dnspanel.demo stores DIRECTORY COMMAND ...
                                                   with a PostgreSQL and a Redis that stop after the command
 """
 

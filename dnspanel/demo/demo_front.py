@@ -1,6 +1,7 @@
 """The front of a stack: dnsdist in front of the nodes, with its agent.
 
-nodes/front1/front.toml   the front's configuration nodes/front1/identity/    the result of enrollment
+nodes/front1/front.toml   the front's configuration
+nodes/front1/identity/    the result of enrollment
 nodes/front1/state/       dnsdist's configuration, which the agent writes
 """
 

@@ -1,8 +1,9 @@
 """A node of a stack: its files, ports and configuration.
 
-nodes/ns1/agent.toml      the agent's configuration nodes/ns1/identity/       the result of enrollment nodes/ns1/state/
-the agent's own files nodes/ns1/pdns/           pdns.conf, and the LMDB files that the agent writes and pdns_server
-reads
+nodes/ns1/agent.toml      the agent's configuration
+nodes/ns1/identity/       the result of enrollment
+nodes/ns1/state/          the agent's own files
+nodes/ns1/pdns/           pdns.conf, and the LMDB files that the agent writes and pdns_server reads
 """
 
 import secrets

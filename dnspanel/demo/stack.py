@@ -1,16 +1,16 @@
-"""A stack in one directory: PostgreSQL, Redis, the panel's processes and real nodes.
+"""A stack in one directory: PostgreSQL, Redis, the panel's processes and a fleet of real nodes.
 
-`./dev run`, the tests and the benchmarks start the same stack, each in its own directory. A later start uses the
-existing data.
+`./dev run`, the tests and the benchmarks start the same stack, each in its own directory. A second start finds all data
+of the first one.
 
     stack.json        the ports, chosen once
     secrets/          generated; only the stack's user can read them
     postgres/ redis/  the stores
     panel/            PANEL_VAR: the publisher's LMDB, segments, static files
     proxy/            nginx, which listens on the web port and waits for slow clients
-    nodes/ns1/ ...    one directory per node; ring0 is the private node that gets every publication first
-    nodes/front1/     dnsdist in front of the public nodes, if the stack has a front
-    bin/dnspanel      the command-line client for this panel
+    nodes/ns1/ ...    a node each; ring0 is the private one that gets every publication first
+    nodes/front1/     dnsdist before the public nodes, if the stack has a front
+    bin/dnspanel      the command-line client, for this panel
     log/              one file per process
 """
 

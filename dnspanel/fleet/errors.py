@@ -1,10 +1,15 @@
 """Errors about nodes, as one tree. Every message can be shown to the person or agent that caused it.
 
-FleetError ├── UnknownNode             no node has this name ├── NameTaken               another node has this name ├──
-BadNode                 an invalid value of a node │   └── BadFront            an invalid value of a front ├──
-WrongState              the node's state does not allow this action ├── GroupRefused            an invalid value or
-action of a group ├── DeliveryRefused         delivery can't be stopped, pinned or resumed like this ├── WrongDecision
-a decision about a lost history that can't be carried out ├── CodeRefused             an unknown, expired or used code
+FleetError
+├── UnknownNode             no node has this name
+├── NameTaken               another node has this name
+├── BadNode                 an invalid value of a node
+│   └── BadFront            an invalid value of a front
+├── WrongState              the node's state does not allow this action
+├── GroupRefused            an invalid value or action of a group
+├── DeliveryRefused         delivery can't be stopped, pinned or resumed like this
+├── WrongDecision           a decision about a lost history that can't be carried out
+├── CodeRefused             an unknown, expired or used code
 └── BadRequest              an unacceptable certificate signing request
 """
 

@@ -1,8 +1,10 @@
 """The errors of transferred zones, as one tree. Every message can be shown to the person who caused the error.
 
-PrimaryError ├── NotTransferred        the zone's primary is this panel ├── PrimariesRefused      a field of the
-primaries is not acceptable ├── TakeOverRefused       the zone cannot be taken over or given back └── TransferFailed
-a primary sent nothing, or content that cannot be served; nothing has changed
+PrimaryError
+├── NotTransferred        the zone's primary is this panel
+├── PrimariesRefused      a field of the primaries is not acceptable
+├── TakeOverRefused       the zone cannot be taken over or given back
+└── TransferFailed        a primary sent nothing, or content that cannot be served; nothing has changed
 """
 
 from dnspanel.field_faults import FieldsRefused

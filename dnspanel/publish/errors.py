@@ -1,9 +1,13 @@
 """Errors that stop the publisher, in addition to those of `replication`. Each is shown to a person.
 
-Transient (replication) └── StorageUnreachable    the storage of segments does not answer, or is full Permanent
-(replication) ├── ZoneNotEncoded        a zone's content cannot be compiled ├── ChainBroken           a zone would no
-longer validate ├── SegmentsAhead         segments exist that the log lacks ├── StoreAhead            the panel's LMDB
-has more than its segments └── BadSegment (replication)
+Transient (replication)
+└── StorageUnreachable    the storage of segments does not answer, or is full
+Permanent (replication)
+├── ZoneNotEncoded        a zone's content cannot be compiled
+├── ChainBroken           a zone would no longer validate
+├── SegmentsAhead         segments exist that the log lacks
+├── StoreAhead            the panel's LMDB has more than its segments
+└── BadSegment (replication)
     └── DamagedObject     a stored object is missing, or is not what was stored
 """
 

@@ -1,12 +1,14 @@
 """The errors of imports and exports.
 
-TransferError ├── UploadRefused       an upload breaks a limit or does not match its format; has the limit's name ├──
-SourceAway          a server does not answer or refuses; a later attempt can succeed ├── SourceRefused       a source
-cannot be read at all: wrong credentials, unknown format │   └── ServerRefused   the panel must not connect to this
-server for this person; has the field ├── QuotaExceeded       the author or one of the author's teams has reached a
-quota ├── PassphraseRefused   a passphrase is too weak, or the file format has no place for keys ├── KeyLocked
-a sealed key was not opened; has the `sealed_keys.KeyLock` └── WrongState          a job's state does not allow the
-request
+TransferError
+├── UploadRefused       an upload breaks a limit or does not match its format; has the limit's name
+├── SourceAway          a server does not answer or refuses; a later attempt can succeed
+├── SourceRefused       a source cannot be read at all: wrong credentials, unknown format
+│   └── ServerRefused   the panel must not connect to this server for this person; has the field
+├── QuotaExceeded       the author or one of the author's teams has reached a quota
+├── PassphraseRefused   a passphrase is too weak, or the file format has no place for keys
+├── KeyLocked           a sealed key was not opened; has the `sealed_keys.KeyLock`
+└── WrongState          a job's state does not allow the request
 """
 
 from dnspanel.texts import gettext

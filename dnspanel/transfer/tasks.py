@@ -73,7 +73,7 @@ def drive_transfers() -> str:
 
 @shared_task(ignore_result=True)
 def keep_addresses() -> str:
-    """Update the vanity names' addresses to the current addresses of their nodes. Runs every minute."""
+    """Update the vanity names' addresses to their nodes' current addresses. This task runs every minute."""
     return f"published={vanity.bring_into_step(now=timezone.now())}"
 
 

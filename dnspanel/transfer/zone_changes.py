@@ -22,9 +22,9 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
     comment. RRSETS takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions keep the
     SOA.
 
-    REPLACE makes the zone equal to the source. A different SOA serial alone is not a change, because serials only
-    increase. In a signed zone it is a change, because the signature covers the serial. Apex records that the import
-    created, because the source has none, never replace existing ones.
+    REPLACE makes the zone equal to the source. If only the SOA serial differs, nothing changes, unless the source has
+    signatures, because these cover the serial. Apex records that the import created, because the source has none, never
+    replace existing ones.
 
     RRsets that cannot be united (`clashes_of`) stay unchanged.
     """
@@ -40,7 +40,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Yield the reason for each RRset in the source, like a second CNAME, that cannot be united with the zone's."""
+    """Yield a message for each source RRset, such as a second CNAME, that can't be united with the zone's RRset."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:
@@ -77,7 +77,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 
 def _merge_values(ours: RRset, theirs: RRset) -> RRset | None:
-    """Return `ours` with the values of `theirs` added, or None if the type does not allow that."""
+    """Return `ours` with the values of `theirs` added, or None if the result isn't a valid RRset."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours

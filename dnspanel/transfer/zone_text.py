@@ -1,12 +1,12 @@
 """Convert a zone, or a part of it, to zone-file text that people edit, and read the edited text. Writes nothing.
 
-The text is like an export, but with ALIAS and LUA as people write them. Each line is one record. An RRset's comment is
-at the end of its first line. A disabled record is `;!disabled name ttl IN TYPE rdata`. Tags and comments of values are
-`;!noted name TYPE {…}`. The import parser reads the text.
+The text is like an export, except that ALIAS and LUA are written as in the editor. Each line is one record. An RRset's
+comment is at the end of its first line. A disabled record is `;!disabled name ttl IN TYPE rdata`. Tags and comments of
+values are `;!noted name TYPE {…}`. The import parser reads the text.
 
 The changes are the differences between the edited text and the original text (the base). RRsets that others published
 in between, or that the text does not have, therefore stay unchanged. Neither text is trusted: `draft.change_rrsets`
-decides about each change.
+checks each change.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the draft's selected RRsets (None: all) as text. Raise TooLarge if they are too many or too long."""
+    """Return the draft's selected RRsets, or all, as text. Raise TooLarge if they are too many or too long."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -106,7 +106,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 ) -> EditedText:
     """Return the changes in the text compared with the base, which must have been made for the same author.
 
-    `is_complete` means that the base had every RRset of the zone. With `over_clashes`, clashes are not reported.
+    `is_complete` means that the base had every RRset of the zone. `over_clashes` means that clashes are not reported.
     Neither text is trusted: pass the result to `draft.change_rrsets`, with the revision that the zone had when the base
     was made. Invalid text never raises an error.
     """
@@ -177,7 +177,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 ) -> None:
     """Add the differences from the base to the result, and report changes that the author isn't allowed to make.
 
-    Raise Enough at the limit of errors.
+    Raise Enough if there are too many errors.
     """
     sets = reader.content.sets
     records = [record for record, ready in sets.items() if base.get(record) != ready]
@@ -258,7 +258,7 @@ def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[Sourc
 
 
 def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now: datetime) -> None:
-    """Add broken rules to the result: errors that prevent publishing to `blocking`, and warnings to `advice`.
+    """Add rule violations to the result: errors that prevent publishing to `blocking`, and warnings to `advice`.
 
     The check includes the rest of the draft.
     """

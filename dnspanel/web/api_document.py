@@ -176,7 +176,7 @@ def _fill_path(path: str, parameters: list[Mapping[str, Any]]) -> str:
 
 
 def curl_text(method: str, url: str, body: Any) -> str:
-    """Return the call as a curl command. A `body` of None means no body."""
+    """Return the API call as a curl command, without a request body if `body` is None."""
     lines = ["curl" if method == "get" else f"curl -X {method.upper()}", f"-H 'Authorization: Bearer {TOKEN}'"]
     if body is not None:
         text = json.dumps(body, ensure_ascii=False, default=str).replace("'", "'\\''")
@@ -185,7 +185,7 @@ def curl_text(method: str, url: str, body: Any) -> str:
 
 
 def python_text(method: str, url: str, body: Any) -> str:
-    """Return the call as Python code."""
+    """Return the API call as Python code."""
     sent = "" if body is None else f"\n    json={_indent_body(body)},"
     return (
         "import requests\n\n"
@@ -201,7 +201,7 @@ def _indent_body(body: Any) -> str:
 
 
 def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping[str, Any]:
-    """Return the schema that `$ref` points to, or the schema itself without `$ref`. Keys next to `$ref` are ignored."""
+    """Return the schema that `$ref` points to, or the schema itself if it has no `$ref`. Ignore other keys."""
     seen = 0
     while "$ref" in schema and seen < DEEPEST:
         found: Any = document
@@ -212,7 +212,7 @@ def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return a schema's type as one word, or an empty text if the schema has no type."""
+    """Return a schema's type as one word, or "" if the schema has no type."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for key in ("allOf", "oneOf"):

@@ -1,4 +1,4 @@
-"""The URL converter for zone names, which escapes them like PowerDNS escapes its zone ids.
+"""The URL converter for zone names, which escapes them as PowerDNS escapes its zone ids.
 
 Browsers rewrite `/./`, URLs are split at `/`, and names can contain any byte. Therefore every character except letters,
 digits, `.`, `_` and `-` becomes `=HH` (hex of its UTF-8 bytes). The root zone is `=2E`.

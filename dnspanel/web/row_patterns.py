@@ -105,7 +105,7 @@ class RowPatterns:
         self._patterns: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def draw_row(self, row: PatternRow, draw: Callable[[object], str]) -> SafeString:
-        """Return the same HTML for this row as `draw` would. Raise NotOfPattern if no correct pattern exists."""
+        """Return the row's HTML, equal to the result of `draw`. Raise NotOfPattern if no correct pattern exists."""
         if not row.has_pattern:
             return mark_safe(draw(row))
         shape = row.shape
@@ -120,7 +120,7 @@ class RowPatterns:
 
 
 def _pattern_of(row: PatternRow, draw: Callable[[object], str]) -> tuple[str, ...]:
-    """Return the row's pattern: HTML parts with names of texts between them. Raise NotOfPattern if impossible."""
+    """Return the row's pattern: HTML parts alternating with attribute names. Raise NotOfPattern if it is wrong."""
     faults: list[str] = []
     drawn = draw(_Outline(row, faults))
     if faults:

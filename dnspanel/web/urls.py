@@ -1,4 +1,4 @@
-"""URLs of the web interface. The first word of a URL's name is the navigation entry it belongs to."""
+"""URLs of the web interface. The first word of a URL's name selects the current navigation entry."""
 
 from allauth.account import views as allauth
 from django.urls import include, path, register_converter

@@ -1,1 +1,1 @@
-"""Webhooks, which send signed events to other servers until they are delivered, and publish hooks."""
+"""Send signed events to other servers (webhooks), with retries, and query publish hooks."""

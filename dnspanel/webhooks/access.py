@@ -16,7 +16,7 @@ from dnspanel.webhooks.errors import TooNarrow, WebhookUnknown
 from dnspanel.webhooks.models import Delivery, EventKind, Webhook
 from dnspanel.zones.errors import Forbidden
 
-# The right that a person needs to receive an event.
+# The permission that a person needs to receive an event of this kind.
 NEEDED = {
     EventKind.SAVED: Permission.READ,
     EventKind.EVERYWHERE: Permission.READ,

@@ -1,7 +1,7 @@
-"""Check where webhooks are sent: public addresses over HTTPS, and networks that the operator allowed.
+"""Check that webhooks are sent only to public addresses over HTTPS, or to networks that the operator allowed.
 
-Users enter the URL. Therefore only one parser reads it, `dnspanel.outbound` resolves its host and checks every address,
-and the connection is made to one of the checked addresses.
+The URL comes from a user. Therefore it is parsed only here, `dnspanel.outbound` resolves the host and checks every
+address, and the connection is made to one of the checked addresses.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 
 LONGEST_URL = 2000
 _PORTS = {"https": 443, "http": 80}
-# Below this port, only the ports of HTTP are allowed, so that nobody can reach mail, SSH or DNS servers.
+# Below this port, only the ports of HTTP are allowed, so that webhooks can't reach mail, SSH or DNS servers.
 _FIRST_FREE_PORT = 1024
 
 
@@ -81,7 +81,7 @@ def checked_addresses(
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
     except outbound.NotReachable as exc:
-        # A host without an address may get one soon. Both texts are the same, so that no one can probe internal names.
+        # A host can get an address later. Both messages are the same, so that users can't probe internal names.
         refusal = AddressRefused if isinstance(exc, outbound.NotAllowed) else NoAnswer
         raise refusal(
             gettext("{exc} The operator can allow networks in PANEL_{networks}.").format(exc=exc, networks=networks)

@@ -1,10 +1,10 @@
 """Query publish hooks over HTTP: all hooks of a publication in parallel, each with its own time limit.
 
-The question is a POST, signed like webhooks (`sign_events`). For a day after a rotation, it is also signed with the old
-secret. The answer has status 200 and a JSON object of at most 4,096 bytes. It is signed in the same way with one of the
-secrets, under the question's `webhook-id`, which is unique:
+The query is a POST request, signed like webhooks (`sign_events`). For a day after a rotation, it is also signed with
+the old secret. A valid answer has status 200 and a JSON object of less than 4,096 bytes. It is signed in the same way
+with one of the secrets, under the query's unique `webhook-id`:
 
-    {"allow": true, "digest": "<that of the question>", "reason": "…", "ticket": "…"}
+    {"allow": true, "digest": "<that of the query>", "reason": "…", "ticket": "…"}
 
 All other responses count as no answer: a timeout, a redirect, another status, another format, another digest, an
 invalid signature.
@@ -32,10 +32,7 @@ LONGEST_TICKET = 100
 
 
 def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
-    """Query all hooks in parallel, and return their answers in the order of the questions.
-
-    Each hook has its own time limit, `seconds`.
-    """
+    """Query all hooks in parallel, each with its own time limit. Return the answers in the order of the questions."""
     now = timezone.now()
     answers = [_nothing_within(each.hook.seconds) for each in questions]
     secrets = [secrets_of(each.hook, now=now) for each in questions]

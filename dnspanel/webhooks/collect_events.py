@@ -1,7 +1,7 @@
 """Collect new events: everything stored since the last check. Verbs.
 
-Tasks carry no events, so no event is lost if Redis or a worker fails: the next check finds it. Events, their deliveries
-and the new position are committed together.
+Events are read from the database and not passed through tasks. If Redis or a worker fails, the next check finds the
+missing events. Events, their deliveries and the new position are committed together.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,7 +30,7 @@ from dnspanel.zones.models import Publication, PublishRequest, RequestState
 # The number of publications whose events are collected in one transaction.
 BATCH = 200
 # A node's state is reported only if it lasts this long, because after a restart of the panel every node looks offline
-# until the collector has asked it.
+# until the collector has queried it.
 STEADY = timedelta(seconds=6)
 # An import gets its end time before the commit. After this time, the commit is certainly visible.
 _COMMIT_TIME = timedelta(minutes=10)
@@ -199,8 +199,8 @@ def _taken_back(watch: Watch) -> list[Event]:
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
     """Return a function that maps a sequence to the time when this node first confirmed it. Makes one query.
 
-    `publications` must be consecutive. The query reads at most one of the node's later positions for each publication,
-    plus one. These contain the first confirmation of each publication.
+    `publications` must be consecutive. The query reads one acknowledgement more than there are publications, which is
+    enough to find the first confirmation of each.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None
@@ -214,7 +214,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 
 
 def _node_states(now: datetime, *, subscribed: bool) -> list[Event]:
-    """Return events for nodes whose state has differed from the last sent state for a while. Update that state."""
+    """Return an event for each node whose new state has lasted for STEADY, and record the new state as sent."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     events = []

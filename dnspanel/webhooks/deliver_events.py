@@ -82,8 +82,8 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
     """Attempt this webhook's first due delivery and record the outcome. Return False if nothing is due.
 
     1. Switch the webhook off and return False if its owner or token is no longer valid.
-    2. Send what the listener is allowed to see, outside of any transaction. A program gets one event. People get one
-       message with up to MOST_TOGETHER events that are due now or soon.
+    2. Send the data that the listener is allowed to see, outside of any transaction. A program gets one event. People
+       get one message with up to MOST_TOGETHER events that are due now or soon.
     3. Record the outcome. After a crash before this step, the attempt is repeated.
     """
     now = clock()
@@ -212,7 +212,7 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
         if webhook.format == Format.MAIL:
             stop = f"{settings.PANEL_URL}{reverse('webhook-stop-mails', args=[hooks.stop_key(webhook)])}"
             page = f"{settings.PANEL_URL}{reverse('webhook-detail', args=[webhook.pk])}"
-            # RFC 8058: the unsubscribe button of a mail program works without a page.
+            # RFC 8058: with these headers, an email client can unsubscribe without opening a page.
             headers = {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
             with speaking(mail_language(webhook.owner)):
                 subject, text = subject_of(lines), mail_text(lines, settings_url=page, stop_url=stop)
@@ -227,7 +227,7 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
 
 
 def _page_of(facts: Mapping[str, Any]) -> str:
-    """Return the URL of the publication, request or alert list for these facts, or "" for other events."""
+    """Return the URL of the publication, the request or the alert list that an event is about, otherwise ""."""
     if "severity" in facts:
         return f"{settings.PANEL_URL}{reverse('alert-list')}"
     if "sequence" in facts:
@@ -278,7 +278,7 @@ def _fault_of(status: int) -> str:
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
-    """Reset the failure count after a success. After a failure, pause the webhook for longer or switch it off."""
+    """Reset the failures after a success. After a failure, pause the webhook (each time longer) or switch it off."""
     stored = Webhook.objects.filter(pk=webhook.pk)
     if not attempt.error:
         stored.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)

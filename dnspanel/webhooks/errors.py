@@ -18,7 +18,7 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class WebhookError(Exception):
-    """A problem with a webhook. Its message tells the user how to fix it."""
+    """A problem with a webhook. The message explains to the user how to fix it."""
 
 
 class WebhookUnknown(WebhookError, NotFound):
@@ -40,7 +40,7 @@ class NoAnswer(WebhookError):
 
 
 class NotTold(WebhookError):
-    """The mail server didn't accept the mail. The message contains the server's reply."""
+    """The mail server didn't accept the email. The message contains the server's reply."""
 
 
 class TooNarrow(Forbidden):

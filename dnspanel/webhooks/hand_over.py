@@ -43,7 +43,7 @@ class Belongings:
 
 
 def belongings_of(person: User) -> Belongings:
-    """Return the person's transferable belongings, at most MOST_LISTED of each kind, in four queries."""
+    """Return the person's belongings in four queries: all hooks, and at most MOST_LISTED of each other kind."""
     alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
     own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
     return Belongings(

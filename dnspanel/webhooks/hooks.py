@@ -54,8 +54,8 @@ OVERLAP = timedelta(hours=24)
 class WebhookTerms:
     """A webhook's settings, such as its events, URL and format, from a form or the API.
 
-    Zones, tags and teams (ids) limit the publications that the webhook receives. A publication must change one of these
-    zones, or a zone with one of these tags or teams.
+    Zones, tags and teams (ids), if any, limit the publications and requests that the webhook receives. These must
+    change one of the zones, or a zone with one of the tags or teams.
     """
 
     url: str
@@ -83,8 +83,8 @@ def create_webhook(
 ) -> NewWebhook:
     """Create a webhook that receives events from now on. A form submitted twice creates only one webhook.
 
-    Raise Forbidden without the right. Raise WebhookRefused with the invalid fields: a URL that isn't allowed, an
-    unknown event, an event that the creator isn't allowed to see, or too many webhooks.
+    Raise Forbidden if the actor isn't allowed to have webhooks. Raise WebhookRefused with the invalid fields: a URL
+    that isn't allowed, an unknown event, an event that the creator isn't allowed to see, or too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):
@@ -185,10 +185,7 @@ def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
 
 
 def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
-    """Queue a ping and return its delivery. The delivery later shows the outcome.
-
-    Raise WebhookRefused if the webhook is off.
-    """
+    """Queue a ping and return its delivery. Raise WebhookRefused if the webhook is off."""
     uid = uuid4()
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(webhook))
@@ -203,7 +200,7 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
     """Queue the same event again, with the same `webhook-id` and number. Raise WebhookRefused if the webhook is off.
 
-    The body contains only facts that the webhook's owner is allowed to see when it is sent.
+    The body contains only the data that the webhook's owner is still allowed to see at the time of sending.
     """
     with transaction.atomic():
         _refuse_inactive(_lock_webhook(delivery.webhook))
@@ -221,12 +218,12 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
 
 
 def stop_key(webhook: Webhook) -> str:
-    """Return the key for the unsubscribe link in a mail. The key permits nothing else."""
+    """Return the key for the unsubscribe link in an email. The key permits nothing else."""
     return _stop_signer().sign(str(webhook.pk))
 
 
 def webhook_of_stop_key(key: str) -> Webhook:
-    """Return the mail webhook for an unsubscribe key. Raise WebhookUnknown if the key is invalid."""
+    """Return the email webhook for an unsubscribe key. Raise WebhookUnknown if the key is invalid."""
     try:
         found = Webhook.objects.filter(pk=int(_stop_signer().unsign(key)), format=Format.MAIL).first()
     except (BadSignature, ValueError) as exc:
@@ -237,7 +234,7 @@ def webhook_of_stop_key(key: str) -> Webhook:
 
 
 def stop_mails(*, webhook: Webhook, now: datetime) -> None:
-    """Switch a mail webhook off, for the unsubscribe link in its mails. The owner can switch it on again."""
+    """Switch an email webhook off, as requested with its unsubscribe link. The owner can switch it on again."""
     with transaction.atomic():
         locked = _lock_webhook(webhook)
         if locked.active:
@@ -378,13 +375,13 @@ def _webhook_of_form(form_id: UUID | None, actor: Actor) -> NewWebhook | None:
 
 
 def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **details: object) -> None:
-    # Only the host, because for some receivers the path is the password.
+    # Only the host, because the path of some receivers' URLs is a secret.
     host = "mail" if webhook.format == Format.MAIL else urlsplit(webhook.url).hostname or ""
     audit.record(action=action, by=by, now=now, target=host, webhook=webhook.pk, **details)
 
 
 def _columns_for_audit(columns: Mapping[str, object]) -> dict[str, object]:
-    """Return the values for the audit log. They include only the URL's host, as in `_record`."""
+    """Return the values for the audit log, with the URL reduced to its host as in `_record`."""
     return {
         name: urlsplit(str(value)).hostname if name == "url" else str(value) if isinstance(value, time) else value
         for name, value in columns.items()

@@ -1,4 +1,4 @@
-"""Send a mail to one address and return the mail server's reply."""
+"""Send an email to one address and return the mail server's reply."""
 
 import smtplib
 import time
@@ -29,7 +29,7 @@ Mail = Callable[..., Answer]  # `send_mail`, or a substitute
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send the mail and return the mail server's last reply. Raise NotTold with the step that failed.
+    """Send the email and return the mail server's last reply. Raise NotTold with the failed step if this fails.
 
     This function issues the SMTP commands itself, because Django's mail backend discards the server's replies.
     """

@@ -46,7 +46,7 @@ def lines_of(events: Sequence[tuple[str, Mapping[str, Any], str]]) -> list[Line]
 
 
 def subject_of(lines: Sequence[Line]) -> str:
-    """Return the subject for a mail with these lines."""
+    """Return the subject for an email with these lines."""
     first = lines[0].text.partition("\n")[0]
     if len(lines) == 1:
         return f"[dnspanel] {first[:150]}"
@@ -54,7 +54,7 @@ def subject_of(lines: Sequence[Line]) -> str:
 
 
 def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str:
-    """Return the text of a mail with these lines, plus links to its settings and to unsubscribe."""
+    """Return an email's text with these lines, a link to the webhook's settings, and a link to unsubscribe."""
     told = "\n\n".join(f"{line.text}\n{line.url}".rstrip() for line in lines)
     request = gettext("You subscribed to these emails: {url}").format(url=settings_url)
     stop = gettext("Stop these emails: {url}").format(url=stop_url)

@@ -59,7 +59,7 @@ READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format
 
 
 class Webhook(models.Model):
-    """A URL, or the owner's mail address, that receives events that the owner is allowed to see.
+    """A URL or the owner's email address. It receives events that the owner is allowed to see.
 
     If a token created the webhook, the webhook receives only events that the token is also allowed to see.
     """
@@ -71,7 +71,7 @@ class Webhook(models.Model):
     url = models.TextField()  # "" for mail, which goes to the owner's current address
     events = ArrayField(models.CharField(max_length=32))  # sorted EventKind values
     # The filters for publications and requests: zone names, tags and ids of teams. An event passes if it matches one of
-    # them, or if all three are empty.
+    # these filters, or if all three are empty.
     zones = ArrayField(models.TextField(), default=list, db_default=[])
     tags = ArrayField(models.TextField(), default=list, db_default=[])
     teams = ArrayField(models.IntegerField(), default=list, db_default=[])
@@ -93,7 +93,7 @@ class Webhook(models.Model):
     resting_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
     disabled_reason = MessageField(blank=True)
-    # Comes from the form, so that sending a form twice creates only one webhook.
+    # The form's one-time id: submitting a form twice creates only one webhook.
     form_id = models.UUIDField(null=True, unique=True)
 
     class Meta:
@@ -101,7 +101,7 @@ class Webhook(models.Model):
 
     @property
     def receiver(self) -> str:
-        """The URL, or for mail the owner's current address. Reading it loads the owner."""
+        """The URL or, for email, the owner's current address. Reading the address loads the owner."""
         return (self.owner.email or "") if self.format == Format.MAIL else self.url
 
 
@@ -112,7 +112,7 @@ class Event(models.Model):
     kind = models.CharField(max_length=32, choices=EventKind)
     subject = models.TextField(unique=True)
     at = models.DateTimeField()
-    facts: "models.JSONField[Any]" = MessagesField(default=dict)  # what `payload` needs and cannot find elsewhere
+    facts: "models.JSONField[Any]" = MessagesField(default=dict)  # data for `payload` that isn't stored elsewhere
 
     @property
     def message_id(self) -> str:
@@ -157,14 +157,14 @@ class Watch(models.Model):
     id = models.SmallIntegerField(primary_key=True, default=1)
     saved = models.BigIntegerField()  # the last sequence for which SAVED events were collected
     everywhere = models.BigIntegerField()  # the last sequence for which EVERYWHERE events were collected
-    looked_at = models.DateTimeField()  # imports that ended before this time were reported
+    looked_at = models.DateTimeField()  # time of the last check; later checks start shortly before it
 
     class Meta:
         constraints = [models.CheckConstraint(condition=Q(id=1), name="watch_single")]
 
 
 class NodeWatch(models.Model):
-    """The node's state that was last sent to webhooks, and the state that was observed since then."""
+    """The node state that was last sent to webhooks, and the state that was last observed."""
 
     node = models.OneToOneField("fleet.Node", on_delete=models.CASCADE, primary_key=True, related_name="+")
     told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none was sent

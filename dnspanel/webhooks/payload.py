@@ -98,7 +98,7 @@ def moment(at: datetime) -> str:
 
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
-    """Return True if the event concerns a listener that doesn't receive the events of all zones."""
+    """Return True if a listener that is limited to some zones receives this event."""
     if event.kind == EventKind.IMPORT:  # the event has numbers of zones without names, so it is only for its author
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:

@@ -28,7 +28,7 @@ from dnspanel.zones.governance.hook_questions import HookAnswer, example_questio
 from dnspanel.zones.governance.publish_rules import Scope, may_govern, scope_of
 from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
 
-MOST = 20  # in the whole panel, because a publication asks its hooks all at once, each in its own thread
+MOST = 20  # in the whole panel, because a publication queries all its hooks at once, each in its own thread
 LEAST_SECONDS, MOST_SECONDS = 1, 10
 LONGEST_NAME = 40
 # A hook gets an example request after this time without requests. A silent hook gets one sooner.
@@ -47,7 +47,7 @@ class HookTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewHook:
-    """A publish hook, and its new secret for signing questions and answers. The secret is shown only once."""
+    """A publish hook, and its new secret for signing requests and responses. The secret is shown only once."""
 
     hook: PublishHook
     secret: str
@@ -83,10 +83,10 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     now: datetime,
     resolve: Resolve | None = None,
 ) -> PublishHook:
-    """Change the hook, starting with the next question, and return it. The secret doesn't change.
+    """Change the hook, starting with the next request to it, and return it. The secret doesn't change.
 
-    The actor must be able to govern the zones before and after the change. Raise RuleUnknown if the hook doesn't exist,
-    RightMissing, or RuleRefused for invalid terms or if it has changed since `hook` was read.
+    Raise RuleUnknown if the hook doesn't exist. Raise RightMissing if the author can't govern the zones before and
+    after the change. Raise RuleRefused if the terms are invalid or the hook has changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():
@@ -102,7 +102,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
         scope_before = found.scope
         for name in changed:
             setattr(found, name, columns[name])
-        # The changed hook may work where the old one failed, so it starts without failures.
+        # A changed hook can work again, so it starts without failures.
         found.version, found.failing_since, found.failures, found.error = hook.version + 1, None, 0, ""
         found.questioned_at = None
         found.save()
@@ -121,7 +121,7 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
 
 
 def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
-    """Set a new secret. For a day, questions are also signed with the old secret, and answers can use either one.
+    """Set a new secret. For a day, requests are signed with both secrets, and responses can be signed with either one.
 
     Raise RuleUnknown if the hook doesn't exist, or RightMissing if the author can't govern its zones.
     """
@@ -136,7 +136,7 @@ def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
 
 
 def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> HookAnswer:
-    """Send an example question that is marked as a test, record the hook's health, and return the answer.
+    """Send an example request that is marked as a test, record the hook's health, and return the answer.
 
     Raise RuleUnknown if the hook doesn't exist, or RightMissing if the author can't govern its zones.
     """
@@ -151,7 +151,7 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 
 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
-    """Send an example question to hooks that weren't queried recently or didn't answer. Return their number.
+    """Send an example request to each hook that wasn't queried recently or didn't answer. Return the number of hooks.
 
     The alert about a failing hook is therefore raised before someone publishes, and ends when the hook answers again.
     """
@@ -213,7 +213,7 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
 
 
 def _columns_for_audit(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the values for the audit log. They include only the URL's host, because the path can be a password."""
+    """Return the values for the audit log, with the URL reduced to its host, because the path can be a password."""
     return {
         "host" if name == "url" else name: urlsplit(value).hostname or "" if name == "url" else value
         for name, value in columns.items()

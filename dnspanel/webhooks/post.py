@@ -147,7 +147,7 @@ def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 
 
 def _seconds(retry_after: str) -> int | None:
-    """Return the seconds in a Retry-After header, or None if it contains a date."""
+    """Return the seconds in a Retry-After header, or None if the header is missing or contains a date."""
     text = retry_after.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 

@@ -53,10 +53,7 @@ def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) 
 def deliveries_page(
     webhook: Webhook, *, state: str = "", kind: str = "", before: int | None = None, limit: int = 50
 ) -> list[Delivery]:
-    """Return a webhook's newest deliveries with ids below `before`, with their events.
-
-    `state` and `kind` filter the deliveries.
-    """
+    """Return a webhook's newest deliveries with ids below `before`, filtered by state and kind, with their events."""
     found = Delivery.objects.filter(webhook=webhook).select_related("event", "replay_of").order_by("-pk")
     if state:
         found = found.filter(state=state)

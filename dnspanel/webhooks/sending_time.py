@@ -1,4 +1,4 @@
-"""Compute when to send an event: to programs immediately, to people after a gathering time, not in quiet hours."""
+"""Compute when to send an event: to programs immediately, to people after a gathering time outside quiet hours."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -19,7 +19,7 @@ GATHERED = {
 
 
 def due_at(webhook: Webhook, now: datetime) -> datetime:
-    """Return when (UTC) to send this webhook an event that is collected now."""
+    """Return the time (UTC) at which an event that is collected now is sent to this webhook."""
     if webhook.format not in READ_BY_PEOPLE:
         return now
     clock = time_zone_of(webhook.owner)

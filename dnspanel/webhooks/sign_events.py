@@ -1,8 +1,8 @@
 """Sign events in the format of Standard Webhooks. Receivers can verify them with its libraries.
 
-webhook-id         the same for every attempt and replay of one event webhook-timestamp  the time of the attempt, in
-seconds since 1970 webhook-signature  "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each valid
-secret
+- `webhook-id` is the same for every attempt and replay of one event.
+- `webhook-timestamp` is the time of the attempt, in seconds since 1970.
+- `webhook-signature` is "v1,<Base64 of HMAC-SHA256>" of "<id>.<timestamp>.<body>", one for each valid secret.
 """
 
 import base64

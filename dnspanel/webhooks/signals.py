@@ -1,6 +1,6 @@
-"""The signal that a delivery is waiting. It carries no data."""
+"""The signal that a webhook has a waiting delivery. It carries only the webhook's id."""
 
 from django.dispatch import Signal
 
-# Sent after commit with `webhook_id`. A lost signal only costs some seconds, because beat finds the work.
+# Sent after commit with `webhook_id`. If a signal is lost, beat finds the work some seconds later.
 due = Signal()

@@ -16,7 +16,7 @@ from dnspanel.wake import wake
 from dnspanel.webhooks import deliver_events, place_publish_hooks
 from dnspanel.webhooks.collect_events import collect_events
 
-# After this time, a sender makes room for other webhooks.
+# After this time, a sender stops, and its thread can work for other webhooks.
 TURN_SECONDS = 20.0
 # Receivers can be slow, and pushes to nodes use the same threads, so senders must leave most threads free.
 _places = threading.BoundedSemaphore(4)
@@ -50,7 +50,7 @@ def forget_old_deliveries() -> str:
 
 @shared_task(ignore_result=True)
 def ask_quiet_hooks() -> None:
-    """Send example questions to hooks that weren't queried recently. Running twice, late or never does no harm."""
+    """Send example requests to hooks that weren't queried recently. Running twice, late or never does no harm."""
     place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 

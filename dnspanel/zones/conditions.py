@@ -18,8 +18,8 @@ FAILED_FOR = timedelta(days=1)
 FAILED_AMONG = 1_000
 PAST_RULES_FOR = timedelta(days=1)
 MOST_REQUESTS = 50
-# How long a rollover may wait before an alert: for nodes and secondaries, for the parent's servers, and for a DS that
-# people must set.
+# How long a rollover can wait before an alert: for nodes and secondaries, for the parent's servers, and for a DS that
+# someone must set.
 NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timedelta(days=3)
 SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this time, or has ended
 

@@ -22,7 +22,7 @@ _LONGEST_WAIT = 60.0
 
 @shared_task
 def empty_trash() -> str:
-    """Permanently delete expired zones in the trash, deleted keys and discarded drafts. Runs once a day."""
+    """Permanently delete old zones in the trash, deleted keys' private parts, and discarded drafts. Runs once a day."""
     now = timezone.now()
     zones, keys = edit.empty_trash(now=now), sign.forget_deleted_keys(now=now)
     return f"emptied trash zones={zones} keys={keys} drafts={forget_discarded(now=now)}"

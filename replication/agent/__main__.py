@@ -1,10 +1,10 @@
 """The agent's command line.
 
-python -m replication.agent prepare  --config FILE              make the LMDB files, before PowerDNS starts python -m
-replication.agent pdnsconf --config FILE              print the pdns.conf for this configuration python -m
-replication.agent run      --config FILE              serve the panel until stopped python -m replication.agent enroll
---panel URL --code CODE --dir DIR python -m replication.agent join     --panel URL --code CODE [...]     enroll,
-configure, and write the systemd units
+python -m replication.agent prepare  --config FILE              make the LMDB files, before PowerDNS starts
+python -m replication.agent pdnsconf --config FILE              print the pdns.conf for this configuration
+python -m replication.agent run      --config FILE              serve the panel until stopped
+python -m replication.agent enroll   --panel URL --code CODE --dir DIR
+python -m replication.agent join     --panel URL --code CODE    enroll, configure, and write the systemd units
 """
 
 import argparse

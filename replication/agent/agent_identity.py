@@ -94,8 +94,8 @@ class IdentityKeeper:
     def install(self, certificate_pem: str, ca_pem: str) -> None:
         """Install the certificate for the next connections. A repeated call with the same certificate changes nothing.
 
-        Raise BadBytes unless our CA issued the certificate for this node and it has not expired. It must also be for
-        the current key or the key created by `request`.
+        Raise BadBytes unless the panel's CA issued the certificate for this node and it has not expired. The
+        certificate must also be for the current key or the key that `request` created.
         """
         with self._lock:
             certificate = self._check_certificate(certificate_pem, ca_pem)
@@ -170,7 +170,7 @@ _NO_CHECK_TIME = 0x200000
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """Return a TLS 1.3 context with our certificate. It accepts only clients with a certificate from our CA.
+    """Return a TLS 1.3 context with the node's certificate, for clients with a certificate from the panel's CA.
 
     The context doesn't check validity times. The caller checks the client's certificate with `is_valid_at` and can then
     report a wrong clock as the reason.
@@ -205,10 +205,7 @@ def format_key(key: ec.EllipticCurvePrivateKey) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file that only this user can read.
-
-    After a crash or power loss, the file contains either the old text or the new text.
-    """
+    """Write a file for only this user. After a crash or power loss, it contains either the old text or the new text."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

@@ -1,7 +1,4 @@
-"""Export a node's own metrics to Prometheus over plain HTTP, if agent.toml sets a port for them.
-
-This module measures nothing itself.
-"""
+"""Export a node's own metrics to Prometheus over plain HTTP, if agent.toml sets a port for them."""
 
 import logging
 import socket
@@ -74,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             text = self.server.exposition()
         except Exception:
-            # A silently closed connection would look like a network fault, and nothing would point here.
+            # A silently closed connection would look like a network fault, and nothing would indicate the agent.
             logger.exception("metrics failed")
             self._answer(500, b"The metrics could not be read; this agent's log says why.\n", PLAIN_TEXT)
         else:

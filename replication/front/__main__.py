@@ -1,11 +1,11 @@
 """The front's command line.
 
 python -m replication.front conf   --config FILE     print dnsdist's configuration, each line with its reason
-python -m replication.front write  --config FILE     write the configuration, after dnsdist has checked it
-python -m replication.front run    --config FILE     write the configuration, and maintain the rotation until
-                                                     stopped; an enrolled front also serves the panel
-python -m replication.front start  --config FILE     replace this process with dnsdist, using the configuration
-python -m replication.front xdp    --config FILE     let dnsdist receive queries through AF_XDP; run as root
+python -m replication.front write  --config FILE     write the configuration, if dnsdist would start with it
+python -m replication.front run    --config FILE     write the configuration, and maintain the rotation until stopped;
+                                                     a front that enrolled also serves the panel
+python -m replication.front start  --config FILE     become dnsdist, with the written configuration
+python -m replication.front xdp    --config FILE     let dnsdist get questions with AF_XDP; run as root
 python -m replication.front status --config FILE     print each backend's position and numbers as JSON
 python -m replication.front enroll --panel URL --code CODE --dir DIR
 python -m replication.front join   --panel URL --code CODE [...]     enroll, configure, and write the units

@@ -1,7 +1,9 @@
 """The errors of audit log destinations, as one tree. Every message can be shown to an administrator.
 
-EvidenceError ├── DestinationRefused    a field of the destination is invalid ├── DestinationUnknown └── NotSent
-the destination did not confirm a batch, which is sent again
+EvidenceError
+├── DestinationRefused    a field of the destination is invalid
+├── DestinationUnknown
+└── NotSent               the destination did not confirm a batch, which is sent again
 """
 
 from dnspanel.accounts.errors import NotFound

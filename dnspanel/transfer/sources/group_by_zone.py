@@ -1,7 +1,7 @@
 """Group records by zone, regardless of their order in the source.
 
-The records can number in the millions, so they are stored in SQLite, with consecutive lines of one zone in one row.
-Most files are ordered by zone, so most zones are one row.
+There can be millions of records, so they are stored in SQLite, with consecutive lines of one zone in one row. Most
+files are ordered by zone, so most zones need only one row.
 """
 
 import re
@@ -62,7 +62,7 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
 
 class ZoneCollector:
-    """Collector of zone-file lines in any order, which are then grouped into one document per zone.
+    """Collector that groups zone-file lines, added in any order, into one document per zone.
 
     The documents are in the order of the zones' first lines.
     """
@@ -122,9 +122,9 @@ def text_of_txt(value: str) -> str:
 
 
 def absolute_name(text: str, zone: str) -> str:
-    """Return a table's name in absolute form.
+    """Convert a name from a table to absolute form.
 
-    Only a name without dots is relative to the zone, because tables usually omit the trailing dot.
+    A name with dots is absolute even if the trailing dot is missing, because tables usually omit that dot.
     """
     if text == "@":
         return zone

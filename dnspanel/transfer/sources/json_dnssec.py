@@ -1,4 +1,4 @@
-"""Read a zone's DNSSEC state from the panel's own JSON export, as metadata and keys like those of other sources.
+"""Read a zone's DNSSEC state from the panel's own JSON export, as the metadata and keys that other sources yield.
 
 If a private key cannot be used, the key is stored as in the file, under a name that ends with a `sealed_keys.KeyLock`.
 A zone with such a key uses none of the keys in the file, and the import reports the reason.
@@ -33,7 +33,7 @@ from replication.errors import BadRdata
 def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
     """Return (data to keep for the zone, error texts) from a `dnssec` member.
 
-    No data is kept for a zone without keys, unless it is presigned.
+    No data is kept if the zone has no keys and isn't presigned. An invalid member becomes one unreadable key.
     """
     try:
         keys = _member(member, "keys", list)
@@ -137,7 +137,7 @@ _MISSING = {
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return a JSON object's member. Raise ValueError if the member is missing or has another type."""
+    """Return a JSON object's member. Raise ValueError if the member is missing or isn't of the type `kind`."""
     found = value.get(name) if isinstance(value, dict) else None
     if type(found) is not kind:
         raise ValueError(gettext(_MISSING[kind]).format(name=name))

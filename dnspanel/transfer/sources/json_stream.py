@@ -5,8 +5,8 @@ A zone of a million RRsets therefore needs only the memory of one RRset.
 Why not `ijson` (3.6, backend yajl2_c): its memory grows with the square of the depth. A response of 10,000 opening
 brackets takes 250 MiB, and one of 100,000 takes all of the machine's memory; this module rejects such input. `ijson`
 replaces a lone surrogate with “?” and rejects integers of more than 64 bits. It finds no elements if the response is an
-object instead of an array. For PowerDNS API responses it took 1.18 times our CPU seconds (median of seven turns,
-300,000 RRsets).
+object instead of an array. For PowerDNS API responses it took 1.18 times as much CPU time as this module (median of
+seven runs, 300,000 RRsets).
 """
 
 import codecs

@@ -31,7 +31,7 @@ from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
 
 _FIRST_READ = 1 << 20
-# The most characters of a zone's object, which takes several times as much memory when decoded.
+# Character limit for one zone's object. Decoding takes several times as much memory.
 _MOST_VALUE = 128 << 20
 _MOST_SOURCE = 200
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -43,7 +43,7 @@ _NEAR_END = 10
 class JsonSource:
     """The zones of a JSON file, as a `documents.Source`. Faults show `name` as the file's name.
 
-    A passphrase is used to decrypt sealed keys in the file.
+    `keys_passphrase` is used to decrypt private keys in the file.
     """
 
     unit = "bytes"
@@ -155,7 +155,7 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """Return a JSON object's member. Raise ValueError if the member is missing or has another type."""
+    """Return a JSON object's member. Raise ValueError if the member is missing or isn't of the type `kind`."""
     if not isinstance(value, dict):
         raise ValueError(gettext("an RRset must be an object"))
     found = value.get(name)

@@ -1,8 +1,8 @@
 """Read the zones listed in NSD and Knot DNS configurations.
 
-Both kinds of configurations consist of lines `key: value` in sections. Knot configurations are YAML, with entries that
-begin with `- `. Only settings that lead to zone files are read: names, files, their folders, NSD's patterns and Knot's
-templates, and includes.
+Both formats consist of lines `key: value` in sections. Knot configurations are YAML, with entries that begin with `- `.
+Only settings that lead to zone files are read: names, files, directories, NSD's patterns, Knot's templates, and
+includes.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Find the zones that an upload's configurations list, and these zones' files in the upload."""
+"""Find the zones that an upload's configurations list, and the files of these zones in the upload."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -108,7 +108,7 @@ class _Lister:
     ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
         """Yield the zones of a configuration and of all files that it includes, in order and with their view.
 
-        Each file is also yielded once with None as the zone. This shows the caller files without zones.
+        Also yield each file with None as the zone, because a file without zones can still set the directory.
         """
         yield conf, None, view
         for statement in conf.listed:

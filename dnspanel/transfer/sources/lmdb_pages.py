@@ -57,7 +57,7 @@ _CACHED_PAGES = 512
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The flags, depth and root page of a table's tree."""
+    """The flags, depth, number of entries and root page of a table's tree."""
 
     flags: int
     depth: int
@@ -79,10 +79,10 @@ class _Node:
 
 
 class LmdbFile:
-    """The state of an LMDB environment when the file was opened."""
+    """An uploaded LMDB file, read in the state that it had when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file. Raise FileNotFoundError, or BadBytes if the file is truncated or not an LMDB file."""
+        """Open the file. Raise FileNotFoundError, or raise BadBytes if the file is truncated or not an LMDB file."""
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -142,7 +142,7 @@ class LmdbFile:
                     yield node.key, value.key
 
     def _newest_meta(self) -> tuple[int, int, int, Table]:
-        """Return (page size, transaction, last page, main table) of the newer valid meta page."""
+        """Return (page size, transaction, last page, main table) of the newer meta page. Both pages must be valid."""
         first = self._meta(os.pread(self._fd, _META_SIZE, 0))
         if first is None:
             raise self._bad(gettext("not an LMDB file from a 64-bit machine"))
@@ -190,7 +190,7 @@ class LmdbFile:
                 raise self._bad(gettext("page {number} is neither a branch nor a leaf").format(number=number))
 
     def _children(self, page: bytes, number: int, start: bytes) -> Iterator[int]:
-        """Yield the children of a branch page that can have keys not less than `start`."""
+        """Yield the page numbers of a branch page's children, except those with only keys less than `start`."""
         offsets = self._offsets(page, number)
         # A child has the keys from its own key up to the next child's key. The first child's own key is empty.
         first = max(0, bisect_right(offsets, start, lo=1, key=lambda at: _key(page, at)) - 1) if start else 0

@@ -84,7 +84,7 @@ class Lines:
 
 @dataclass(slots=True)
 class Configuration:
-    """A configuration file. `listed` has its statements in order, and `lines` converts their offsets to places."""
+    """A parsed configuration file. `listed` has its zones and includes in order, and `lines` finds their places."""
 
     path: str
     lines: Lines
@@ -99,7 +99,7 @@ def is_named_conf(text: bytes) -> bool:
 
 
 def parse_named_conf(path: str, text: bytes) -> Configuration:
-    """Return the file's zones and includes. Unreadable parts become faults, and the rest of the file is still used."""
+    """Return the file's zones and includes. Errors become faults. Reading stops at an unclosed quote or comment."""
     return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 
 
@@ -159,7 +159,7 @@ class _Reader:
                     gettext("a quote that isn’t closed") if match[0] == '"' else gettext("a comment that isn’t closed")
                 )
                 self._fault(match.start(), reason)
-                # The rest would be read with quotes and text exchanged.
+                # After an unclosed quote, quoted and unquoted text would be swapped.
                 return
             if kind is not None:
                 yield kind, match

@@ -15,7 +15,7 @@ from dnspanel.zones.rules.violations import Severity
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one
 
-# The kinds of zones that PowerDNS copies from elsewhere, in the words of all its releases.
+# Kinds of zones that PowerDNS copies from another server, with the names from all its releases.
 _SECONDARY = gettext_noop(
     "The zone is a secondary zone in PowerDNS, copied from another server. The current copy is imported."
 )
@@ -66,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Escape semicolons, parentheses and line breaks, which are ordinary characters in PowerDNS."""
+    """Escape unquoted `;`, `(` and `)`, which PowerDNS treats as text. Replace control characters with spaces."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -85,7 +85,7 @@ def _as_bytes(text: str) -> str:
 def _text(content: str, zone: str, prio: object) -> str:
     """Return a TXT record's content as zone-file text.
 
-    Content without quotes becomes one string, like in `pdnsutil check-zone`.
+    If the content has no quotes, it becomes one string, as in `pdnsutil check-zone`.
     """
     if not content.lstrip().startswith('"'):
         content = '"' + content.replace('"', '\\"') + '"'
@@ -140,7 +140,7 @@ def _ipseckey(content: str, zone: str, prio: object) -> str:
     return " ".join(fields)
 
 
-# The values that PowerDNS used for missing fields of a SOA.
+# PowerDNS's former defaults for missing fields of an SOA.
 _SOA_DEFAULTS = ("0", "10800", "3600", "604800", "3600")
 
 
@@ -179,7 +179,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """Return a note that the zone becomes editable in the panel, or None if it was already editable in PowerDNS."""
+    """Return a note if PowerDNS copies the zone from another server, or None if it doesn't."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None

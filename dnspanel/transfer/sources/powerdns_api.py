@@ -80,9 +80,9 @@ class PowerdnsApiSource:
         workers: int = WORKERS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server at `url`, such as `https://host:8081`. Connect only to the host's `addresses`.
+        """Prepare to read from a server at `url`, such as `https://host:8081`.
 
-        Raise SourceRefused if the URL is invalid.
+        `addresses` returns the host's addresses to connect to. Raise SourceRefused if the URL is invalid.
         """
         self._api = _Api.at(url, key, server_id, timeout, addresses)
         self._requested = None if zones is None else {_name(zone) for zone in zones}
@@ -95,7 +95,7 @@ class PowerdnsApiSource:
         self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the TSIG keys, and then over the zones by name.
+        """Iterate over the TSIG keys, and then over the zones, sorted by name.
 
         Each zone yields notes, its document, and data to keep.
         """
@@ -185,7 +185,7 @@ class _Api:
         return cls(parts.scheme, parts.hostname, port, base, key, timeout, addresses)
 
     def check(self) -> None:
-        """Raise SourceRefused unless the server is a PowerDNS that accepts the key, or SourceAway if it fails."""
+        """Raise SourceRefused unless the server is PowerDNS and accepts the key, or SourceAway if the check fails."""
         try:
             server = self._object("")
         except _Missing:
@@ -325,9 +325,9 @@ class _Api:
         return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """Return a successful response. Raise SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
+        """Send a GET request, once more if the connection breaks, and return the response if it is successful.
 
-        If the connection breaks before a response, send the request once more. Errors of `_check_answer` propagate.
+        Raise the errors of `_check_answer`, SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
         """
         try:
             try:
@@ -391,7 +391,7 @@ def _check_answer(response: http.client.HTTPResponse) -> None:
 
 
 def _add(text: ZoneText, rrset: Any, zone: str, left: dict[tuple[str, str], str]) -> None:
-    """Add an RRset's records to the text, with comments at the first record. Without records, add them to `left`."""
+    """Add an RRset's records and comments to the text. If the RRset has no records, add its comments to `left`."""
     if not isinstance(rrset, dict):
         raise BadJson(gettext("an RRset is not an object"))
     name, type = str(rrset.get("name", "")), str(rrset.get("type", "")).upper()

@@ -55,7 +55,7 @@ class PowerdnsDumpSource:
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Iterate over the faults of the dump's lines, and then over all items of `PowerdnsSqlSource`.
 
-        Raise SourceRefused if the file is not such a dump, or UploadRefused if it is damaged or an archive bomb.
+        Raise SourceRefused if the file is not a PowerDNS dump, or UploadRefused if it is damaged or an archive bomb.
         """
         return islice(self._items(), skip, None)
 
@@ -85,7 +85,7 @@ class PowerdnsDumpSource:
     def _load(self, size: int) -> None:
         """Load the dump's rows into the SQLite file, and mark it as complete at the end."""
         self._loaded.unlink(missing_ok=True)
-        # The file will have private keys, so no other user can read it from the beginning.
+        # The file will contain private keys, so it is created without access for other users.
         os.close(os.open(self._loaded, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
         with closing(sqlite3.connect(self._loaded, isolation_level=None)) as database, self._path.open("rb") as file:
             database.execute("PRAGMA journal_mode = OFF")
@@ -124,7 +124,7 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 
 class _Loader:
-    """Loader that inserts several thousand rows at a time."""
+    """Loader that inserts a dump's rows in batches."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

@@ -44,7 +44,7 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the TSIG keys, and then over the zones by name.
+        """Iterate over the TSIG keys, and then over the zones, sorted by name.
 
         Each zone yields notes, its document, and data to keep. Raise SourceRefused if a file cannot be read, or if a
         server writes to the file during the import.
@@ -94,7 +94,7 @@ class _Shard:
 
 @dataclass
 class _Aside:
-    """Metadata, keys and comments that cannot be stored in the panel's zones, by zone."""
+    """Metadata and DNSSEC keys to keep, by the zone's name and variant."""
 
     by_zone: dict[tuple[str, str], list[Kept]] = field(default_factory=lambda: defaultdict(list))
 
@@ -317,7 +317,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
 
 
 def _address(primary: Primary) -> str:
-    """Format a primary's address like PowerDNS's other interfaces."""
+    """Format a primary's address as PowerDNS's other interfaces do."""
     if primary.port == 53:
         return primary.address
     return join_port(primary.address, primary.port)

@@ -45,7 +45,7 @@ class PowerdnsSqlSource:
     unit = "zones"
 
     def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
-        """Prepare to read the database. If `addresses` is set, connect only to these addresses of the URL's host."""
+        """Prepare to read the database. `addresses`, if set, returns the host's addresses to connect to."""
         self._url, self._addresses = url, addresses
         self._connections = Connections()
         self.total = 0
@@ -56,7 +56,7 @@ class PowerdnsSqlSource:
         self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the TSIG keys, and then over the zones by name.
+        """Iterate over the TSIG keys, and then over the zones, sorted by name.
 
         Each zone yields notes, its document, and data to keep.
         """
@@ -106,7 +106,7 @@ _Comments = dict[int, dict[tuple[str, str], str]]
 
 
 class _Tables:
-    """PowerDNS's tables, with differences between releases hidden."""
+    """Reader for PowerDNS's tables that hides the differences between releases."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -124,7 +124,7 @@ class _Tables:
                 )
 
     def zones(self) -> tuple[list[_Zone], list[SourceFault]]:
-        """Return all zones by name, and faults for invalid names and for records without a zone."""
+        """Return all zones, sorted by name, and faults for invalid names and for records without a zone."""
         counts: dict[int | None, int] = dict(self._query("SELECT domain_id, COUNT(*) FROM records GROUP BY domain_id"))
         zones: list[_Zone] = []
         faults: list[SourceFault] = []

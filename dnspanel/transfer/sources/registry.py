@@ -112,7 +112,7 @@ def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, 
 
 
 def database_url(parameters: dict[str, Any], password: str) -> str:
-    """Return the URL of a PowerDNS database, with special characters in every part quoted."""
+    """Return the URL of a PowerDNS database, with special characters quoted in every part."""
     database = quote(parameters["database"].lstrip("/") if parameters["kind"] != "sqlite" else parameters["database"])
     if parameters["kind"] == "sqlite":
         return f"sqlite:///{database.lstrip('/')}" if not database.startswith("/") else f"sqlite://{database}"
@@ -127,7 +127,7 @@ def _powerdns_dump(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
 
 
 def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    """Open LMDB files by original name, which identifies shards. Raise SourceRefused unless one main file exists."""
+    """Open the uploaded LMDB under its original file names. Raise SourceRefused unless there is one main file."""
     directory = import_directory(job.pk) / "lmdb"
     directory.mkdir(parents=True, exist_ok=True)
     files = upload.uploaded_files(job)

@@ -1,4 +1,4 @@
-"""Track a source's open connections, which another thread can abort."""
+"""Track a source's open connections, so that another thread can abort them."""
 
 import contextlib
 import socket
@@ -39,7 +39,7 @@ class Connections:
 
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
-    """Connect to the first address that accepts, of at most MOST_ADDRESSES. If none does, raise the last OSError."""
+    """Connect to one of the first MOST_ADDRESSES addresses. If all attempts fail, raise the last OSError."""
     failure = OSError(gettext("no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:

@@ -313,7 +313,7 @@ def _reason_of_count(values: Sequence[object], columns: Sequence[str]) -> str:
 
 
 def _names(text: bytes) -> list[str]:
-    """Return the identifiers in a list separated by commas or dots, lowercase and without quotes."""
+    """Return the identifiers in a comma- or dot-separated list, in lowercase and without quotes."""
     return [_name(name) for name in re.findall(_IDENTIFIER, text)]
 
 

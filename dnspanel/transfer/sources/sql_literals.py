@@ -37,7 +37,7 @@ class RowReader:
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Parse a row with function calls like SQLite's `replace('a\nb', '\n', char(10))`. Return like `row`."""
+        r"""Parse a row with function calls such as SQLite's `replace('a\nb', '\n', char(10))`. See `row`."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 
@@ -110,7 +110,7 @@ def _unescape_match(match: re.Match[bytes]) -> bytes:
 
 
 def _call_function(function: bytes, arguments: list[Value]) -> Value:
-    """Compute a function that occurs in SQLite's dumps. Return None for any other function."""
+    """Return the result of a function that SQLite's dumps use, or None for other functions or arguments."""
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) != len(arguments):
         return None

@@ -49,9 +49,9 @@ def open_snapshot(
 ) -> Iterator[Snapshot]:
     """Open the database at a URL. Raise SourceAway if it does not respond, or SourceRefused if it cannot be read.
 
-    With `addresses`, the database must be on a server, and only these addresses of the URL's host are used. Without
-    `addresses`, the database can also be in a file or behind a Unix socket. Connections to a server are added to
-    `connections`, so another thread can abort them.
+    If `addresses` is set, the database must be on a server, and only the addresses that it returns for the URL's host
+    are used. Otherwise, the database can also be in a file or behind a Unix socket. Connections to a server are added
+    to `connections`, so another thread can abort them.
     """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
@@ -222,7 +222,7 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
         )
         plain = None if addresses is None else connect(addresses, connection.port, CONNECT_SECONDS)
         if plain is not None:
-            connections.add(plain)  # the server's greeting could never come
+            connections.add(plain)  # so that the wait for the server's greeting can be aborted
         connection.connect(plain)
         connections.add(connection._sock)  # a different socket if TLS was started
     except (pymysql.Error, OSError) as exc:
@@ -279,7 +279,7 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
     """Open a database read-only.
 
-    If the database is in WAL mode and its directory is not writable, open it as immutable.
+    If that fails and there is no `-wal` file, open it as immutable, which WAL mode needs in a read-only directory.
     """
     immutable = not path.with_name(path.name + "-wal").exists()
     for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:

@@ -1,8 +1,8 @@
-"""Keep the addresses of vanity names, which are name servers in the panel's zones, equal to the nodes'. Verbs.
+"""Keep the addresses of vanity names (name servers in the panel's zones) equal to their nodes' addresses. Verbs.
 
     set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
 
-The addresses are published in the name of the person or token that turned the updates on, within the author's current
+The addresses are published under the name of the person or token that enabled the updates, within that author's current
 rights.
 """
 
@@ -34,7 +34,7 @@ TTL = 3600  # for names that have no addresses yet
 MOST_KEPT = 500  # zones of all sets; every update checks each of them
 # A refused zone is tried again, because rules and rights can change.
 TRIED_AGAIN_AFTER = timedelta(hours=1)
-_ANY = ("192.0.2.1",)  # represents any address in the check of a right
+_ANY = ("192.0.2.1",)  # a placeholder address for checking rights
 _TYPES = {4: rdtypes.A, 6: rdtypes.AAAA}
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones that contain this set's names with nodes, sorted. Omit zones that the person can't see."""
+    """Return the zones that the person can see and that contain this set's names with nodes, sorted by name."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -80,8 +80,8 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     """Publish the nodes' addresses for the set's names in the zone, and keep the addresses up to date.
 
     Updates use the author's rights, and a later call replaces the author. The audit log records the change. Raise
-    TemplateRefused if the zone has no such name or too many zones are kept. Raise RightMissing, Locked or Transferred
-    if the author is not allowed to write these addresses. Other errors are stored in the returned row.
+    TemplateRefused if the zone has no such name, or if too many zones have kept addresses. Raise RightMissing, Locked
+    or Transferred if the author is not allowed to write these addresses. Other errors are stored in the returned row.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected_addresses(found.servers, zone)
@@ -126,8 +126,8 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
     """Stop updating the addresses. The current addresses stay. A second call changes nothing.
 
-    Raise Forbidden for a person who is not allowed to edit the zone. Raise RightMissing or Locked for a person who is
-    not allowed to write addresses in the zone.
+    Raise Forbidden if the author isn't allowed to edit the zone. Raise RightMissing or Locked if the author isn't
+    allowed to write addresses in the zone.
     """
     access.require_editor(by, zone)
     found = newest_set(template)
@@ -141,11 +141,11 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Update the zones whose kept addresses differ from the nodes'. Return the number of changed zones.
+    """Update the zones whose kept addresses differ from the nodes' addresses. Return the number of changed zones.
 
     Each zone is published separately. If a zone fails, the reason is stored, and the zone is tried again after
-    TRIED_AGAIN_AFTER. A name without nodes keeps its addresses. While publishing is held, all zones wait. The number of
-    queries is fixed, plus several for each zone that differs.
+    TRIED_AGAIN_AFTER. A name without nodes keeps its addresses. While publishing is on hold, no zone is updated. The
+    number of queries is fixed, plus several for each zone that differs.
     """
     due = (
         _select_kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
@@ -246,7 +246,7 @@ def _addresses(host: Host, known: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]:
-    """Return the current RRsets at these names, by zone id. Takes one query, or none if there are no zones."""
+    """Return the current RRsets at these names, by zone id. This takes one query, or none if there are no zones."""
     if not expected:
         return {}
     found = rrsets_at_names({zone.pk: (zone.name, set(of_zone)) for zone, of_zone in expected.items()})

@@ -42,6 +42,6 @@ def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Reso
 
 
 def _first_resolver() -> Resolver:
-    """Return the first resolver in the settings, or else the system's resolvers."""
+    """Return the first resolver in the settings, or the system's resolvers if the settings don't have any."""
     address, port = next(map(split_resolver, settings.DNS_RESOLVERS), ("", 53))
     return Resolver(address, port, allows=is_allowed)

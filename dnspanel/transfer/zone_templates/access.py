@@ -52,13 +52,13 @@ def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 def set_for(person: Person, set_id: int) -> ZoneTemplate:
     """Return the set of name servers with this id.
 
-    Raise TemplateUnknown if the person isn't allowed to see it, or for a template of another kind.
+    Raise TemplateUnknown if the person isn't allowed to see it, or if it is a template of another kind.
     """
     return first_or(sets_visible_to(person).filter(pk=set_id), TemplateUnknown)
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Return True if this person is allowed to create and change templates of the team (None: panel-wide ones)."""
+    """Return True if the person can create and change the team's templates, or panel-wide ones if the id is None."""
     actor = actor_of(person)
     return actor is not None and all(
         any(

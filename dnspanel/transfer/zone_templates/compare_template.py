@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The template's effect on one RRset. `change.after` is the template's RRset, even in a conflict."""
+    """The template's effect on one RRset. In a conflict, `change` replaces the zone's RRset with the template's."""
 
     act: Act
     change: Change
@@ -51,8 +51,8 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
     template put into the zone. If the zone's RRset is the same as in a base, or both lack it, it was not edited
     manually and follows the template.
 
-    Any other RRset that differs is a conflict. The NS of the apex are never removed, because a zone needs NS records.
-    Differences in comments and tags are ignored, and they stay if the template has none.
+    Any other RRset that differs is a conflict. The apex NS RRset is never removed, because a zone needs NS records.
+    Differences in comments and tags are ignored. An RRset keeps its comment if the template's RRset has none.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
     return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]
@@ -86,8 +86,8 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
     """Return the steps that add a snippet's records to the existing ones, sorted by name and type.
 
-    An existing RRset keeps its TTL. If the name can have only one record, or a DNS response cannot hold all of them,
-    the step is a conflict. Its change replaces the existing records.
+    An existing RRset keeps its TTL. If the records can't form one RRset, for example because the type allows only one
+    record, the step is a conflict. Its change replaces the existing records.
     """
     return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
 

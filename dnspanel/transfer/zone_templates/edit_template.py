@@ -42,7 +42,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A template's name, description and owner team (None: panel-wide)."""
+    """A template's name, description and owner team. A panel-wide template has no team."""
 
     name: str
     team: Team | None = None
@@ -125,7 +125,7 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
 
 
 def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
-    """Publish a version of the template, for new uses. Existing zones do not change.
+    """Publish a new version of the template. Linked zones don't change until a run updates them.
 
     If the newest version has the same content, return that version instead. Raise TemplateRefused for invalid content,
     TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown like `change_template`.
@@ -158,10 +158,10 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for its team's new zones, or end that default.
+    """Make this set of name servers the default for its team's new zones, or clear that default.
 
-    A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused for another
-    kind of template, and Forbidden or TemplateUnknown like `change_template`.
+    A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused if the
+    template isn't a set of name servers, and Forbidden or TemplateUnknown like `change_template`.
     """
     with transaction.atomic():
         # Lock all sets in the same order, so that concurrent choices wait for each other.
@@ -260,8 +260,8 @@ def _checked_line(field: str, text: str) -> str:
 def check_text(content: Text) -> Text:
     """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused if no zone can use the content. Errors in the text are under the key `text`, and errors in a
-    variable under `variables/NAME`.
+    Raise TemplateRefused if the content is invalid or has no records. Errors in the text are under the key `text`, and
+    errors in a variable under `variables/NAME`.
     """
     note = _checked_line("note", content.note)
     text = content.text.replace("\r\n", "\n").replace("\r", "\n")

@@ -97,9 +97,9 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 ) -> TemplateRun:
     """Create a dry run of the template's newest version, for a worker to process.
 
-    By default, the run covers the linked zones, with the values stored in their links. With a `search` (as in the list
-    of zones; "" finds all) or `names`, the run covers these zones and uses the given values, and `keep` links the zones
-    to the template.
+    By default, the run covers the linked zones, with the values stored in their links. If `search` is given (as in the
+    list of zones; "" finds all), the run covers the matching zones, or only those in `names`. It then uses `values`,
+    and `keep` links the zones to the template.
 
     Raise Forbidden if the author isn't allowed to change any zone, or TemplateUnknown if the template was deleted.
     Raise TemplateRefused for a snippet or wrong values, or RunRefused if the author has several unfinished runs.
@@ -129,8 +129,8 @@ def start_run(
 ) -> TemplateRun:
     """Create a real run that publishes this dry run's results, for a worker to process.
 
-    `overwrite` replaces RRsets that were edited manually with the template's. Raise RunRefused if the dry run has not
-    ended, TemplateUnknown if the template was deleted, or Forbidden if the author isn't allowed to change any zone.
+    `overwrite` also replaces RRsets that were edited manually. Raise RunRefused if the dry run has not ended,
+    TemplateUnknown if the template was deleted, or Forbidden if the author isn't allowed to change any zone.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)
@@ -212,7 +212,7 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
 
 
 def _take_batch(run: TemplateRun, batch: int) -> bool:
-    """Process the next zones, or end the run. Return True if more can follow. Raise Forbidden without the template."""
+    """Handle the next zones. Return True if more can follow. Raise Forbidden if the author can't see the template."""
     author = run_turns.author_of(run)
     if author is not None:
         try:
@@ -250,7 +250,7 @@ class _Batch:
         self._links = {link.zone_id: link for link in links}
 
     def carry_out(self) -> None:
-        """Publish the zones in one publication and record it in the run's row. A dry run only records the results.
+        """Publish the zones in one publication, and record it in the run. A dry run only records the results.
 
         Raise RightMissing, RevisionMoved or another error if a zone or the author's rights changed since the zones were
         read.
@@ -285,9 +285,9 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """True if the run applies a set of name servers. The guard then requires no confirmation.
+        """True if the run applies a set of name servers.
 
-        The person who started the run has already seen the dry run's result.
+        The guard then requires no confirmation, because the person who started the run has seen the dry run's result.
         """
         return self._run.template.kind == TemplateKind.SERVERS
 
@@ -342,7 +342,7 @@ class _Batch:
         return sees is None or all(sees(*step.change.key) for step in steps)
 
     def _refuse_changes(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
-        """Return {zone id: result with the reason} for zones that the author's rights, rules or the guard protect."""
+        """Return results, by zone id, for zones whose changes the author's rights, rules or the guard don't allow."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
             if changes := found[zone.pk].changes:

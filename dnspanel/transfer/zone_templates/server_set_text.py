@@ -1,9 +1,9 @@
-"""Parse, check and write the text form of a set of name servers, with names, addresses and nodes.
+"""Parse, check and format the text of a set of name servers, with names, addresses and nodes.
 
     ns1.example.net. 192.0.2.1 2001:db8::1
     ns2.example.net. node:fra1
 
-This module only reads nodes and writes nothing. A set is created and changed like any other template (`edit_template`).
+This module does not write to the database. A set is created and changed like any other template (`edit_template`).
 """
 
 import ipaddress

@@ -18,7 +18,7 @@ from dnspanel.zones.settings.template_text import (
 SAMPLE_ZONE = "example.com."
 # Longer lines are not tried: a text has up to 50 variables, and each try reads the line again.
 _LONGEST_LINE = 1_000
-# Only a record that takes any text takes this value. It isn't a valid name, address or number.
+# A value that is only valid where any text is allowed: it isn't a valid name, address or number.
 _ONLY_TEXT = "a..b"
 # A host name is tried before addresses, because an address is also a valid relative name.
 _ORDER = (VariableKind.TEXT, VariableKind.HOSTNAME, VariableKind.IPV4, VariableKind.IPV6, VariableKind.NUMBER)
@@ -27,8 +27,8 @@ _ORDER = (VariableKind.TEXT, VariableKind.HOSTNAME, VariableKind.IPV4, VariableK
 def try_text(text: str, variables: Sequence[Variable]) -> Made:
     """Return the text's RRsets with default or sample values for the variables.
 
-    Undeclared or unused variables are faults. A variable whose kind doesn't fit its record is a fault that names the
-    right kind, because the sample value would mean nothing to the author.
+    Undeclared or unused variables are faults. If a variable's kind doesn't fit its record, the fault names the right
+    kind instead of the sample value, which the author never entered.
     """
     try:
         used = variables_of(text)
@@ -55,7 +55,7 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
 def infer_kinds(text: str, declared: Mapping[str, Variable]) -> dict[str, VariableKind]:
     """Return each variable's kind: the declared kind, or the kind that fits the first line with the variable.
 
-    A variable that doesn't fit any other kind is a text. Raise BadText for invalid variables.
+    If no kind fits, the kind is text. Raise BadText for invalid variables.
     """
     found = dict(declared)
     used = variables_of(text)
@@ -66,7 +66,7 @@ def infer_kinds(text: str, declared: Mapping[str, Variable]) -> dict[str, Variab
 
 
 def fitting_kind(text: str, name: str, declared: Mapping[str, Variable]) -> VariableKind | None:
-    """Return the first kind that fits the variable's first line, or None. Kinds of variables before it matter."""
+    """Return the first kind that makes the variable's first line valid, or None. Other variables keep their kinds."""
     line = next((line for line in text.split("\n") if OPEN in line and name in _names_in(line)), "")
     if not line or len(line) > _LONGEST_LINE:
         return None
@@ -80,7 +80,7 @@ def fitting_kind(text: str, name: str, declared: Mapping[str, Variable]) -> Vari
         if kind is VariableKind.TEXT:
             values[name] = _ONLY_TEXT
         made = make_records(line, variables, values, zone=SAMPLE_ZONE, name=SAMPLE_ZONE)
-        # A fault without a variable is in a word around the variable, such as 192.0.2.{{ ip }}.
+        # A fault without a variable is in a token that contains the variable, such as 192.0.2.{{ ip }}.
         if all(fault.variable not in ("", name) for fault in made.faults):
             return kind
     return None

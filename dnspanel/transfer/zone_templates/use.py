@@ -30,7 +30,7 @@ from replication.dns.rrset import Key, RRset
 Values = Mapping[str, str]
 
 MOST_BEFORE = 5  # earlier versions that a zone's link can have
-MOST_NEW_ZONES = 100  # that one form creates from a template, because each zone is expanded and checked
+MOST_NEW_ZONES = 100  # that one form can create from a template, because each zone is expanded and checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
     accept_warnings: bool = True,
     confirmed: bool = True,
 ) -> zone_patches.Outcome:
-    """Publish these steps in a separate publication. The steps must have been proposed for the zone's current revision.
+    """Publish these steps as one publication. The steps must have been proposed for the zone's current revision.
 
     `keep` is as in `draft_steps`, and the link changes in the same transaction. Raise Forbidden if the author is not
     allowed to change the zone. Exceptions of `zone_patches.publish_patches` propagate.
@@ -241,7 +241,7 @@ def keys_of(*made: Made, apex: str) -> set[Key]:
 
 
 def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: str) -> list[Step]:
-    """Like `compare`, return the steps that make a zone match the template, including the servers in the zone's SOA."""
+    """Return the steps that make a zone match the template, including the name servers in the zone's SOA."""
     soa = apex, rdtypes.SOA
     wanted, left = made.over(current, apex), [base.over(current, apex) for base in bases]
     for base in left:
@@ -254,7 +254,7 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 
 
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
-    """Return the RRsets that each linked version, current or earlier, put into a zone. Without a link, return [].
+    """Return the RRsets of each linked version of a template, current or earlier. Return [] if `link` is None.
 
     `make` expands a version. If an old version violates current rules, none of its RRsets count as the template's.
     """

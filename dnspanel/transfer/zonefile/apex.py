@@ -20,7 +20,7 @@ _SUFFIXES = (
     *(".conf", ".rev", ".fwd", ".forward", ".reverse", ".dat", ".lan.db", ".bak"),
 )
 _PREFIXES = ("db.", "named.", "pri.", "pz.", "zone.", "master.", "primary.", "hosts.", "fwd.", "rev.", "db_", "zone_")
-# File names without information. The name of the directory can have it.
+# File names that don't contain the zone's name. The directory's name can contain it.
 _EMPTY = frozenset(("db", "zone", "zonefile", "named", "hosts", "data", "master", "primary", "records", "dns"))
 _NETWORK = re.compile(r"(?:[0-9]{1,3}\.){0,3}[0-9]{1,3}", re.ASCII)
 _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
@@ -42,8 +42,8 @@ class Found(NamedTuple):
 class _Stated(NamedTuple):
     """The zone that a file names in the lines up to its first SOA.
 
-    `owner` is the SOA's owner: None without a SOA, or "" if the owner is relative and there is no origin. `origin` is
-    the first $ORIGIN or "".
+    `owner` is the SOA's owner: None if the file has no SOA, or "" if the owner is relative and there is no origin.
+    `origin` is the first $ORIGIN or "".
     """
 
     owner: str | None
@@ -63,7 +63,7 @@ def find(sheet: Sheet, include: Include) -> Found:
     if stated.owner:
         return Found(stated.owner, is_dotless=stated.is_dotless)
     if stated.owner is None:
-        # A zone without a SOA is faulty anyway, and the fault is best reported with a name.
+        # A zone without an SOA is invalid anyway, and its fault is clearer if the report names the zone.
         name = stated.origin or guess(sheet.document.path)
         reason = gettext(
             "the zone name is unknown: the file needs an SOA record, a $ORIGIN or a file name with the zone name"
@@ -166,7 +166,7 @@ def _argument_of_origin(text: str) -> str:
 
 
 def _parse_name(word: str, origin: str) -> str:
-    """Return the canonical name, or "" if the token is not a name or is relative without an origin."""
+    """Return the canonical name, or "" if the token is not a name, or if it is relative and `origin` is empty."""
     absolute = word.endswith(".") and not word.endswith("\\.")
     if not absolute and not origin:
         return ""

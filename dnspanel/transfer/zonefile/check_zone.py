@@ -31,7 +31,7 @@ from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset
 
-_BATCH = 200  # suspects that are checked together with their surroundings
+_BATCH = 200  # suspects per call of the rules, which also read the neighboring RRsets
 _MOST_SLIGHT = 2_000  # suspects that are checked for warnings only
 _TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS, _TAIL_CAA = map(
     type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS, rdtypes.CAA)
@@ -39,9 +39,9 @@ _TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS, _TAIL_CAA = map(
 APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
 # The beginnings of texts that mail rules check, also after an empty string.
 _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
-# The last bytes of the types that the quick scan stops at.
+# Types whose owner names contain a service or port.
 _SERVICES = frozenset((rdtypes.SRV, rdtypes.TLSA))
-# The types among the remaining ones that name hosts.
+# Other types whose values contain host names.
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS))
 # The ends of record keys of host types: A, MX, AAAA, ALIAS.
 _HOST_ENDS = (b"\0\0\x01", b"\0\0\x0f", b"\0\0\x1c", b"\0\xff\x79")
@@ -80,9 +80,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 
 
 def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
-    """Add doubtful RRsets whose types have specific rules to the suspects.
+    """Add RRsets that can violate a rule for their type to the suspects.
 
-    Return the names of services that clients can't find, and True if there are delegations or DNAMEs.
+    Return the names of services that clients can't find, and True if there are delegations, DNAMEs or DS records.
     """
     sets, stops = content.sets, _STOPS
     has_cuts = False
@@ -241,7 +241,7 @@ def _has_glue(content: Content, servers: ReadyRRset) -> bool:
 
 
 def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Add RRsets to the suspects if a target in the zone is missing, doubled, in a loop or without an address."""
+    """Add RRsets to the suspects if a target is missing, has no address, is in a loop or repeats the zone's name."""
     sets = content.sets
     doubled = content.zone_key
     suspicious = {
@@ -301,7 +301,7 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
 def violations(
     content: Content, ordered: list[bytes], found: Suspects, unanswered: Mapping[int, str]
 ) -> Iterator[Violation]:
-    """Yield the suspects' errors, then warnings, found by the rules. Warnings cover at most _MOST_SLIGHT suspects."""
+    """Run the rules on the suspects. Yield errors, then warnings, which cover at most _MOST_SLIGHT suspects."""
     if not found.grave and not found.slight:
         return
     told: set[Violation] = set()

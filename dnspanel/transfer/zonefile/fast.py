@@ -107,7 +107,7 @@ class FastReader:
         self.owner, self.last_ttl = last_owner, last_ttl
 
     def _read_plain_directive(self, fields: list[str], last_owner: str) -> bool:
-        """Read a `$TTL` or `$ORIGIN` in its usual form at the beginning of a zone. Return False for any other line."""
+        """Read a `$TTL`, or a `$ORIGIN` with the zone's own name. Return False for any other line."""
         if len(fields) != 2:
             return False
         self.owner = last_owner

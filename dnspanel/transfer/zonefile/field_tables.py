@@ -1,4 +1,4 @@
-"""Parse fields in plain lines, each different text only once per process. Pure."""
+"""Parse the fields of plain lines, and cache the results for the whole process. Pure."""
 
 import re
 from collections.abc import Callable

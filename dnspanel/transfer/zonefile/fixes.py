@@ -1,6 +1,6 @@
-"""Describe faults of unreadable entries: the faulty token, a reason for the user, and the line probably intended.
+"""Describe faults of unreadable entries: the faulty token, a reason for the user, and a corrected line.
 
-A fix is only offered for an entry of one line, and only if the parser can read the fixed line.
+A corrected line is only offered for an entry of one line, and only if the parser can read the result.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from replication.dns.rdtypes import SERVED_TYPES, type_from_text, type_to_text
 from replication.errors import BadName, BadRdata
 
 _MNEMONICS = sorted(type_to_text(number) for number in SERVED_TYPES)
-# Other names for types that the panel has.
+# Other providers' names for types that the panel supports.
 _SYNONYMS = {"ANAME": "ALIAS", "FLATTENED": "ALIAS"}
 _LEAST_LIKENESS = 0.6
 _NAMES = frozenset((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS))
@@ -82,7 +82,7 @@ def unknown_type(
 
 
 def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
-    """Return the type that was probably intended and can read the value, or "" unless exactly one type fits.
+    """Return the type that was probably intended and allows the value, or "" if that is unclear.
 
     If the token is another provider's name for a type, only that type is considered: ANAME is similar to DNAME, which
     would redirect all names below its owner.
@@ -122,7 +122,7 @@ def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
 
 
 def target_fix(line: str, token: Token) -> str:
-    """Return the line that was probably intended for a URL, or a name with an @ or without its trailing dot, or ""."""
+    """Return a corrected line for a target that is a URL, or a name with an @ or no trailing dot, or "" otherwise."""
     if match := _URL.fullmatch(token.text):
         return replace_token(line, token, match[1].rstrip(".") + ".")
     if "@" in token.text:
@@ -235,9 +235,9 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
 
 
 def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Iterator[Guess]:
-    """Yield fixed lines for a faulty address.
+    """Yield corrected lines for an invalid address.
 
-    It can be of the other family, have a port, a prefix length, a comma or leading zeros, or be a URL or a host name.
+    The address can belong to the other family, be a URL or a host name, or have a port, prefix, comma or leading zeros.
     """
     url = _URL.fullmatch(value.text)
     bare = (url[1] if url else value.text).strip(",").strip("[]").partition("/")[0]
@@ -265,9 +265,9 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None:
-    """Return a warning for a TXT without quotes, which becomes one string per word and ends at a `;`.
+    """Return a warning if a TXT without quotes has several words or is cut at a `;`, or None for any other TXT.
 
-    Return None for any other TXT.
+    Each word of such a TXT becomes a separate string.
     """
     values = tokens[at:]
     if line is None or any(token.quoted for token in values):

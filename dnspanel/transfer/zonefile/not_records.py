@@ -1,8 +1,8 @@
 """Recognize lines in zone files that are not records, such as providers' aliases and redirects. Pure.
 
-Providers store some data with a zone that only their own servers know. Their exporters write such data in the form of
-records: cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes WINS
-look-ups. `dig` and similar tools print the TSIG that signed a transfer.
+Some providers add data to zones that is only meaningful on their own servers. Their exporters write such data in the
+form of records: cli53 writes aliases of Route 53, Azure's command line writes aliases of resources, and Windows writes
+WINS look-ups. `dig` and similar tools print the TSIG that signed a transfer.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,7 +29,7 @@ _OF_PROVIDERS: Mapping[str, str] = dict.fromkeys(
     "WINSR": gettext_noop("a Windows WINS lookup"),
     "WORKER": gettext_noop("a Cloudflare Worker"),
 }
-# Lines that programs for transfers print. They belong to the message.
+# Types in the output of transfer tools that belong to the DNS message, not to the zone.
 _OF_MESSAGES = frozenset(("OPT", "SIG", "TKEY", "TSIG"))
 _CLASSES_OF_MESSAGES = frozenset(("ANY", "CLASS255", "NONE", "CLASS254"))
 

@@ -137,7 +137,7 @@ class Reader(RecordReader):
     def _read_disabled(self, place: int, line: str) -> None:
         """Read a disabled record.
 
-        The line is a comment for later lines, which do not take their owner or TTL from it.
+        Later lines don't take their owner or TTL from this line, because other programs read it as a comment.
         """
         owner, last_ttl = self.owner, self.last_ttl
         try:
@@ -146,7 +146,7 @@ class Reader(RecordReader):
             self.owner, self.last_ttl = owner, last_ttl
 
     def _read_noted(self, place: int, line: str) -> None:
-        """Read an RRset's tags and value comments, anywhere in the file. Raise Unreadable if the line is invalid."""
+        """Read a line with an RRset's tags and value comments. Raise Unreadable if the line is invalid."""
         if not self.scope.comments:
             return
         try:
@@ -183,7 +183,7 @@ class Reader(RecordReader):
             flat = flatten(block)
             if flat is None:
                 return False
-            # The comment after the last line of a SOA only concerns one of its fields.
+            # The comment after the last line of an SOA describes only one of its fields.
             line, comment = flat, "" if _SOA.search(flat) else comment_of(block[-1])
         try:
             self._read_as(Lines.SIMPLE, iter([(place, line)]), comment if self.scope.comments else "")
@@ -294,7 +294,7 @@ class Reader(RecordReader):
         self.owner = owner
 
     def _read_generate(self, place: int, tokens: list[Token]) -> None:
-        """Read the records that the line generates, up to the first faulty one. Raise Unreadable for a bad line."""
+        """Read the records that the line generates. Raise Unreadable if the line or a generated record is invalid."""
         if len(tokens) < 5:
             reason = gettext("$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$")
             raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)

@@ -38,14 +38,14 @@ _SIGNED = frozenset((24, 30, 46, 47, 50, 51))
 # BIND stores its signing state only at the apex. Below it, the type is an ordinary private type. BIND also signs its
 # state, and its NSEC lists the type.
 _SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGNING_STATE))
-# Types with rules that need more than a look at neighboring records.
+# Types with rules that need more data than the neighboring records.
 _SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
 _UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 
 class Enough(Exception):
-    """Raised at the limit of errors. The rest of the zone is not read."""
+    """Raised if a zone has too many errors. The rest of the zone is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class RecordReader(FastReader):
         super().__init__(zone, is_dotless=is_dotless)
         self.scope = scope
         self.chain = SourceChain()
-        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; over NSEC3PARAM it is often 0, never cached
+        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs, except over NSEC3PARAM, which often have TTL 0
         self.sheets: list[Sheet] = []
         self.faults: list[SourceFault] = []
         self.errors = 0
@@ -89,7 +89,7 @@ class RecordReader(FastReader):
     # Faults
 
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
-        """Store a fault for the entry at a place, or for the zone (None). Raise Enough at the limit of errors."""
+        """Store a fault at `place`, or of the zone if `place` is None. Raise Enough if there are too many errors."""
         if place is None:
             path = self.sheets[0].document.path
             self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
@@ -281,7 +281,7 @@ class RecordReader(FastReader):
     def _ttl(self, place: int, head: Head, text: str) -> int:
         """Return the TTL for a record without one: $TTL (RFC 2308 4) or the previous record's (RFC 1035 5.1).
 
-        Without both, warn and use the SOA's minimum for an SOA, or raise Unreadable for any other record.
+        If both are missing, warn and use the SOA's minimum for an SOA, or raise Unreadable for any other record.
         """
         if self.default_ttl is not None:
             return self.default_ttl

@@ -88,7 +88,7 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """Return True if the line is an SOA record. A zone transfer begins and ends with the same SOA."""
+    """Return True if the line is an SOA record. A transferred zone file has the SOA at its start and its end."""
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 

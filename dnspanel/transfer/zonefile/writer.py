@@ -55,13 +55,13 @@ class ZoneText:
 
     def _flush(self) -> None:
         if not self.is_too_large:
-            # Data from a database may be not UTF-8. The parser reports it where it matters.
+            # Data from a database can be invalid UTF-8. The parser reports that at the affected line.
             self._text += "".join(self._lines).encode("utf-8", "surrogateescape")
         self._lines.clear()
 
 
 def wire_text(type: int, wire: bytes) -> str:
-    """Return rdata as text. Invalid rdata is written as bytes, and the parser then rejects its line."""
+    """Return rdata as text. Invalid rdata gets the generic form (RFC 3597), and the parser then rejects its line."""
     try:
         return rdata.from_wire(type, wire)
     except BadRdata:
@@ -69,6 +69,6 @@ def wire_text(type: int, wire: bytes) -> str:
 
 
 def comment_text(comments: list[str]) -> str:
-    """Join all comments of one RRset in one line, without duplicates."""
+    """Join all comments of one RRset into one line, without duplicates."""
     flat = (" ".join(comment.split()) for comment in comments)
     return "; ".join(dict.fromkeys(comment for comment in flat if comment))

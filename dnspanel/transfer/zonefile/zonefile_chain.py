@@ -89,7 +89,7 @@ class SourceChain:
             yield None
 
     def of(self, nsec3: Nsec3 | None) -> dict[bytes, SourceLink]:
-        """Return the records in the chain with these parameters (None: NSEC)."""
+        """Return the records of the NSEC3 chain with these parameters, or of the NSEC chain if `nsec3` is None."""
         if nsec3 is None:
             return self.nsec
         return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})

@@ -97,7 +97,7 @@ class Content:
         return key
 
     def add_to(self, key: bytes, ttl: int, text: str, wire: bytes, place: int, *, disabled: bool = False) -> None:
-        """Add a record to an existing RRset, or only store its place if it is a duplicate."""
+        """Add a record to an RRset. For a duplicate, only store its place, or enable the record if it is disabled."""
         first = self.sets[key]
         known = self.more.get(key)
         if known is None:

@@ -110,7 +110,7 @@ def _records(reader: Reader) -> list[bytes]:
 
 
 def _texts(reader: Reader, record: bytes) -> Iterator[str]:
-    """Yield an RRset's rdata while its file is read."""
+    """Yield the rdata of an RRset that isn't complete yet. Yield nothing if the RRset does not exist."""
     known = reader.content.more.get(record)
     if known is not None:
         yield from (text for text, _ in known.values())

@@ -98,7 +98,7 @@ def what_of(rights: Collection[Right]) -> str:
 
 
 def limits_of(grant: Grant) -> str:
-    """Return the names and types that the grant is limited to, as text, or "" without limits."""
+    """Return the names and types that the grant is limited to, as text, or "" if the grant has no limits."""
     parts = []
     if grant.names:
         parts.append(gettext("names: {names}").format(names=shorten_list(grant.names)))

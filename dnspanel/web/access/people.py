@@ -111,7 +111,7 @@ def change_role(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Close the person's account after a confirmation, or reopen it without one (`active` is no or yes)."""
+    """Reopen the person's account if `active` is yes. Otherwise, close the account after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     if request.POST.get("active") == "yes":
@@ -195,7 +195,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Create and show once a link that sets the person's password. First, ask for the administrator's own password."""
+    """Show, once, a link that sets the person's password. First, ask for the administrator's own password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])

@@ -43,7 +43,7 @@ class Verdict:
 
 
 class AboutRRsetForm(PanelForm):
-    """The base class of forms that check rights over an RRset, which need not exist. Subclasses choose the zone."""
+    """The base class of forms that check rights over an existing or possible RRset. Subclasses choose the zone."""
 
     without_type: int | None = rdtypes.A  # the type if the field is empty
     name = mono_field(None, 1100, placeholder="www")

@@ -47,7 +47,7 @@ class RulesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor_rules(request: PanelRequest) -> HttpResponse:
-    """Show the rules, and the users without a required second factor. A POST changes the rules."""
+    """Show the rules, and the users that lack a required second factor. A POST changes the rules."""
     access.require(request.user, Permission.PEOPLE)
     found, now = rules(), timezone.now()
     initial = {

@@ -152,7 +152,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _confirm_member(request: PanelRequest, team: Team, person: User, role: str) -> None:
-    """Ask for confirmation of a member's new role or removal."""
+    """Ask for confirmation if an existing member gets a new role or is removed."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
@@ -177,7 +177,7 @@ _IN_TEAM = frozenset(("editor", "reader"))
 
 
 def _effect(role: str, zones: int) -> str:
-    """Describe the rights of a member in this role, with placeholders for the username and the number of zones."""
+    """Describe the effect of a new role or of a removal, with placeholders for the username and the zone count."""
     if role == "editor":
         return ngettext(
             "{username} will be able to change the team’s {zones:,} zone.",
@@ -305,7 +305,7 @@ def display_grants(request: PanelRequest, rows: Any) -> list[DisplayGrant]:
 
 
 def _person(text: str) -> User:
-    """Return the person with this id. Raise Http404 if it is invalid or unknown."""
+    """Return the person with this id. Raise Http404 if the id is invalid or unknown."""
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise Http404
     return get_object_or_404(User, pk=int(text))

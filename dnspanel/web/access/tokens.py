@@ -163,7 +163,7 @@ def _page_with_secret(
 
 
 def _about_powers(terms: token_terms.TokenTerms, *, is_key: bool) -> Question | None:
-    """Return the password confirmation for a powerful token or any TSIG key, or None if none is required."""
+    """Return the question that asks for the password before a powerful token or a TSIG key is created, or None."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything in all zones"))
@@ -197,7 +197,7 @@ def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tup
 
 
 def _place_of(form: TokenForm) -> tuple[str, str]:
-    """Return the zone and name that the new token is for, or empty texts."""
+    """Return the zone and name that the new token is for, or empty strings."""
     zone: Zone | str | None = form.cleaned_data.get("zone")
     name = form.cleaned_data.get("name") or ""
     found = closest_zone(form.person, name) if name else zone

@@ -180,7 +180,7 @@ def webhook_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def webhook_detail(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Show a webhook and its deliveries, newest first. While deliveries are waiting, htmx fetches only the list."""
+    """Show a webhook and its deliveries, newest first. For htmx, return only the list of deliveries."""
     webhook = webhook_for(request.user, webhook_id)
     before = _cursor(request)
     display = deliveries_page(webhook, before=before, limit=MOST_DELIVERIES + 1)
@@ -221,7 +221,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Switch the webhook off, or on again (`active` is no or yes)."""
+    """Switch the webhook on if `active` is yes, otherwise off."""
     webhook = webhook_for(request.user, webhook_id)
     active = request.POST.get("active") == "yes"
     with reporting(request, WebhookRefused, text=NOTHING_CHANGED):
@@ -250,7 +250,7 @@ def _page_with_secret(request: PanelRequest, webhook: Webhook, secret: str, *, r
     return show_once(request, page, after=reverse("webhook-detail", args=[webhook.pk]))
 
 
-@csrf_exempt  # the key in the URL is the authority, and mail programs send no token (RFC 8058, section 3.1)
+@csrf_exempt  # the key in the URL authorizes the request; mail programs send no token (RFC 8058, section 3.1)
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_mails(request: HttpRequest, key: str) -> HttpResponse:
     """Show the page that unsubscribes from a webhook's emails. A POST, also from a mail program, unsubscribes."""

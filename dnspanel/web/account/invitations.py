@@ -47,7 +47,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_safe
 def who_is_here(request: PanelRequest) -> HttpResponse:
-    """Return the signed-in user's name as JSON for scripts, or otherwise a page.
+    """Return the signed-in user's name as JSON for scripts, or a page for browsers.
 
     The page is for a user who signed in again in a second tab and can return to the first tab.
     """

@@ -22,7 +22,7 @@ from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import no_store
 from dnspanel.web.frame.outcomes import say_done
 
-_MAIL_LIFETIME = 600.0  # seconds until a worker must have taken the task; nobody waits longer for an email
+_MAIL_LIFETIME = 600.0  # seconds until the task expires, because people don't wait longer for an email
 
 
 class ForgottenForm(PanelForm):
@@ -34,7 +34,7 @@ class ForgottenForm(PanelForm):
 
 
 class NewPasswordForm(PanelForm):
-    """The form for a new password, typed only once. The user can view the password, or request another link."""
+    """The form for a new password, typed only once because the user can view it or request another link."""
 
     password = forms.CharField(
         label=gettext_lazy("New password"),
@@ -72,7 +72,7 @@ def by_link(request: HttpRequest, link: str) -> HttpResponse:
         person = person_of_link(link)
         if form.is_valid():
             set_password_by_link(link=link, password=form.cleaned_data["password"], now=timezone.now())
-            logout(request)  # the person who was signed in in this browser
+            logout(request)  # also signs out any other user of this browser
             say_done(request, gettext("Password set. Sign in with your new password."))
             return redirect("account_login")
     except LinkDead as exc:

@@ -202,7 +202,7 @@ def _to_set_up(request: HttpRequest) -> HttpResponse:
 
 
 def _is_by_the_person(request: HttpRequest) -> bool:
-    """Return True if the user clicked or typed. Requests that an open page sends automatically don't count."""
+    """Return True if the request counts as the user's activity: it opens a page or isn't a GET or HEAD request."""
     if request.method not in {"GET", "HEAD"}:
         return True
     by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")

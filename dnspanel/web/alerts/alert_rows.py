@@ -1,4 +1,4 @@
-"""Prepare alerts for display, with links to their objects and the actions that the user is allowed to do."""
+"""Prepare alerts for display, with links to their objects and the actions that the user is allowed to take."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _OF_PANEL = {
     **dict.fromkeys(("collector", "failing", "overdue", "postgresql", "process", "redis", "stuck"), _PROCESSES),
     "held": ("node-hold", gettext_lazy("Review hold")),
 }
-# The acts that can fix an alert: the permission, the text of the button, the name of its URL, and more arguments.
+# The actions that can fix an alert: permission, button text, URL name, and additional URL arguments.
 _FIXES: Mapping[str, tuple[Permission, str, str, tuple[str, ...]]] = {
     "panel.failed": (Permission.EDIT, gettext_lazy("Create draft again"), "publication-again", ()),
     "node.certificate": (Permission.NODES, gettext_lazy("Replace certificate"), "node-act", ("rotate",)),
@@ -58,7 +58,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """A line of alerts, as one user sees it. The members of an expanded line are rows, too."""
+    """A row of the alert list, as one user sees it: a line of equal alerts, or one alert of an expanded line."""
 
     line: AlertLine
     links: Sequence[Link]
@@ -89,7 +89,7 @@ class AlertRow:
 
 
 def alert_rows(lines: Iterable[AlertLine], person: User, *, opened: str, after: int = 0) -> Iterator[AlertRow]:
-    """Yield a row for each line. After the line with the key `opened`, yield a page of its members after this id."""
+    """Yield a row for each line. After the line `opened`, also yield a page of its alerts with ids above `after`."""
     for line in lines:
         is_one, is_opened = len(line.alerts) == 1, line.key == opened
         links = [link for alert in line.alerts[: MOST_LINKS + 1] for link in links_of(alert, person)]
@@ -124,7 +124,7 @@ def _fix_of(alert: Alert, person: User) -> Link | None:
     permission, text, name, more = _FIXES.get(alert.kind, (Permission.NODES, "", "", ()))
     if not name or alert.over_at or not can(person, permission):
         return None
-    # The acts are about one object, and each of these alerts names one.
+    # Each action applies to one object, and each of these alerts names exactly one.
     what = alert.node.slug if alert.node else alert.about[0].partition(":")[2] if alert.about else ""
     if not what:
         return None

@@ -63,7 +63,7 @@ def route_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Show a route and the messages sent to it. While messages are waiting, htmx fetches only the list."""
+    """Show a route and the messages sent to it. For htmx, return only the list of messages."""
     access.require(request.user, Permission.FLEET)
     route = route_by_id(route_id)
     context = _context(request, route)
@@ -102,7 +102,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Switch the route off, or on again (`active` is no or yes)."""
+    """Switch the route on if `active` is yes, otherwise off."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     active = request.POST.get("active") == "yes"

@@ -44,7 +44,7 @@ REVERTED_SINCE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A thing that needs attention, or several equal ones. `tone` is bad, warn or info.
+    """A line about one thing that needs attention, or about several equal ones. `tone` is bad, warn or info.
 
     `act` is the link's text if it isn't "View details". The thing began at `since`, or happens at `ends`.
     """
@@ -123,7 +123,7 @@ def attention_groups(
 
 
 def _by_urgency(lines: Iterable[Line]) -> list[Line]:
-    """Sort lines: bad ones first, then by time, with lines without a time last. Merge lines with the same text."""
+    """Sort lines: bad ones first, then by time, and lines without a time last. Merge lines with the same text."""
     last = datetime.max.replace(tzinfo=UTC)
     equal: dict[str, list[Line]] = {}
     for line in sorted(lines, key=lambda line: (line.tone != "bad", line.ends or line.since or last)):
@@ -165,7 +165,7 @@ def _of_fleet(person: User, statuses: Sequence[NodeStatus], now: datetime) -> It
 
 
 def _of_publications(person: User, now: datetime) -> Iterator[Line]:
-    """Yield lines about the person's own recently reverted publications, which the alerts above don't include."""
+    """Yield lines about the person's own recently reverted publications, which alerts don't include."""
     reverted = Publication.objects.filter(author=person, failed_at__gte=now - REVERTED_SINCE)
     for each in reverted.order_by("-failed_at")[:MOST_READ]:
         text = gettext("Your publication was reverted: {reason}").format(reason=each.failed_reason)
@@ -181,7 +181,7 @@ def _of_rollovers(person: User) -> Iterator[Line]:
 
 
 def _of_moving_rollovers(person: User) -> Iterator[Line]:
-    """Yield a line about key rollovers that aren't stuck: for a single one its next step, otherwise their number."""
+    """Yield a line about key rollovers that aren't stuck: the next step of a single one, or the number of several."""
     rollovers, has_more = under_way(person, limit=MOST_READ)
     moving = [each for each in rollovers if not each.is_stuck]
     if len(moving) == 1:

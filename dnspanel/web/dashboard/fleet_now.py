@@ -28,7 +28,7 @@ class FleetNow:
 
     @property
     def tile(self) -> "FleetNow":
-        """The object itself: the node graph templates expect a variable `tile`."""
+        """The object itself, because the node graph templates expect a variable `tile`."""
         return self
 
 
@@ -52,7 +52,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 
 
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
-    """Return the sum of the series for each second, or None where no series has data. All end at the same second."""
+    """Return the sum for each second, or None where no series has data. All series end at the same second."""
     longest = max(map(len, lines), default=0)
     aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]

@@ -64,7 +64,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
 
 
 def _steps(person: User, *, has_zones: bool, has_nodes: bool) -> list[Step]:
-    """Return the setup steps that the person can do, or none if all are done or the person hid the steps."""
+    """Return the setup steps that the person can do, or [] if all are done or the person hid the steps."""
     if "steps" in look_of(person, ListName.HOME).hidden:
         return []
     steps = []

@@ -33,7 +33,7 @@ _STEP_LABELS = {
     Step.UNDONE: gettext_lazy("reverted"),
 }
 _STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): gettext_lazy("signed on all nodes")}
-# Steps in which the parent may have a request for the new DS.
+# Steps in which the parent's operator may already have been asked to add the new DS.
 _ASKS_PARENT = (Step.DS,)
 _CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
 
@@ -81,7 +81,7 @@ class DisplayRollover:
 
     @property
     def remaining(self) -> str:
-        """The time until the next step can start, or an empty text if that time has passed or is unknown."""
+        """The time until the next step can start, or "" if that time has passed or is unknown."""
         if self.row.earliest is None or self.row.earliest <= self.now:
             return ""
         return duration((self.row.earliest - self.now).total_seconds())

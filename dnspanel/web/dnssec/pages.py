@@ -88,7 +88,7 @@ def page(
 ) -> HttpResponse:
     """Return the zone's DNSSEC page. `form` is a rejected form, and `refusal` the reason for a refused action.
 
-    Without `answers`, the page fetches the nodes' answers after it has loaded.
+    If `answers` is None, the page fetches the nodes' answers after it has loaded.
     """
     state = dnssec.signing_of(zone)
     keys = dnssec.keys_of(zone, state)

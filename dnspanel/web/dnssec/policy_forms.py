@@ -18,7 +18,7 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import DnssecPolicy
 from dnspanel.zones.signing.policies import LONGEST_NAME, MOST_DAYS
 
-_FIELDS = {"nsec3": "denial"}  # the form's fields for errors about other names
+_FIELDS = {"nsec3": "denial"}  # form fields for errors that use another field name
 
 
 class PolicyForm(KeyChoice, DenialForm):

@@ -96,7 +96,7 @@ def run_list(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def run_detail(request: PanelRequest, run_id: int) -> HttpResponse:
-    """Show a run's progress and findings. htmx fetches only the changing part, or gets 204 if nothing changed."""
+    """Show a run's progress and findings. htmx gets only the part that changes, or 204 if nothing changed."""
     verbs.require_signer(request.user)
     display = DisplayPolicyRun(verbs.run_for(request.user, run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:

@@ -75,7 +75,7 @@ def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
 
 @require_POST
 def key_delete(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Delete the key from the zone, after a confirmation. For the only key, redirect to the unsigning page."""
+    """Delete the key from the zone, after a confirmation. If it is the only key, redirect to the unsigning page."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid():

@@ -1,4 +1,4 @@
-"""The paste panel, which takes many lines or table rows at once and shows each one's effect or error."""
+"""The paste panel, which accepts many lines or table rows at once and shows the effect or error of each."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ class PtrTick:
 
     @property
     def can_do_something(self) -> bool:
-        """True unless the preview is final and the person can't change any of its addresses' reverse zones here."""
+        """True unless the preview is final and the person can't change a reverse zone of any of its addresses."""
         return not (self.is_final and self.steps) or any(
             step.state not in (State.NO_ZONE, State.NO_RIGHT) for step in self.steps
         )
@@ -100,7 +100,7 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
     """Return the checkbox for a row's form, or None for types other than A and AAAA.
 
-    It is set if PTRs of all addresses with a reverse zone here already point to the name, or as in a submitted form.
+    Unless the form was submitted, it is set if all addresses with a reverse zone here already have PTRs to the name.
     """
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None
@@ -122,7 +122,7 @@ def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
 
 
 def summary_of(drafted: Drafted) -> str:
-    """Return a sentence about the changed PTRs, or an empty text if none changed."""
+    """Return a sentence about the changed and refused PTRs, or "" if there are no such PTRs."""
     parts = []
     if drafted.count:
         where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")

@@ -68,7 +68,7 @@ def back_to_row(zone: Zone, key: Key) -> HttpResponse:
 
 
 def way_back(zone: Zone, came_from: str) -> str:
-    """Return the URL of the review page that the user came from, or an empty text for the editor."""
+    """Return the URL of the review page that the user came from, or "" if the user came from the editor."""
     if came_from == "changes":
         return reverse("changes")
     return reverse("zone-review", args=[zone.name]) if came_from == "review" else ""

@@ -38,7 +38,7 @@ MOST_REFUSED = 20  # refused RRsets in the list
 LONGEST_COMMENT = 1_000
 LONGEST_VALUES = 20_000
 LONGEST_TAGS = 1_000
-# The fields of a change, which a form that asks for confirmation repeats.
+# The fields of a bulk change, which the confirmation form submits again.
 FIELDS = ("act", "ttl", "comment", "find", "replacement", "pattern", "lines", "tags")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -152,7 +152,7 @@ class Example:
 
 @require_POST
 def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add a bulk change to the draft. Text replacements, and changes refused for some RRsets, are previewed first."""
+    """Add a bulk change to the draft. If it changes values or is refused for some RRsets, show a preview first."""
     zone = access.zone_for_editing(request.user, zone_name)
     form = ManyForm(request.POST)
     selection = selection_of(request, zone)

@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return the columns that this large zone can't be sorted by, with reasons. With a filter, return {}."""
+    """Return the columns that this large zone can't be sorted by, with reasons, or {} if the rows are filtered."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -180,7 +180,7 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
 
 
 def _name_at(request: PanelRequest, zone: Zone) -> str:
-    """Return the name where the table starts, or an empty text if the request has no valid name."""
+    """Return the name where the table starts, or "" if the request has no valid name."""
     if request.GET.get("after"):
         return ""
     try:

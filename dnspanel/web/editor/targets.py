@@ -101,10 +101,10 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
 
 
 def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
-    """Return the targets of the draft's records, by name, except targets in zones that the person can see.
+    """Return the targets of the draft's records, sorted by name, except targets in zones that the person can see.
 
-    This takes a few queries. Targets in the panel's other zones are looked up like external names: they are public in
-    DNS.
+    This takes a few queries. Targets in the panel's other zones are looked up like external names, because they are
+    public in DNS.
     """
     rows = rrset_pages.rrset_page(
         zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=MOST_RRSETS

@@ -22,7 +22,7 @@ class DisplayTransfer:
 
     @property
     def title(self) -> str:
-        """The most serious fact about the zone's state."""
+        """The title of the notice, which names the most serious problem if there is one."""
         if not self.has_come:
             return gettext("This zone is waiting for its first transfer")
         if not self.zone.is_served:
@@ -46,7 +46,7 @@ class DisplayTransfer:
 
     @property
     def confirmed_at(self) -> datetime | None:
-        """When a primary last sent the zone or confirmed that nothing is newer; None if unknown or hidden."""
+        """The time when a primary last sent the zone or confirmed its serial, or None if unknown or hidden."""
         return None if self.row is None else self.row.confirmed_at
 
 

@@ -42,7 +42,7 @@ class ZoneHead:
     sync: Sync
     blocking: Blocking
     is_pinned: bool
-    lock: Lock | None  # a lock of the whole zone that binds the reader
+    lock: Lock | None  # a lock of the whole zone that applies to the reader
     calendar: ZoneCalendar
     transfer: DisplayTransfer | None  # None unless the zone is transferred from a primary elsewhere
 

@@ -273,7 +273,7 @@ def _display_difference(row: CutoverDifference) -> DisplayDifference:
 
 
 def _zones(check: CutoverCheck) -> dict[str, Any]:
-    """Return the compared zones that have the most differences, and then the most open checklist items."""
+    """Return the compared zones: those with the most differences first, then by number of open checklist items."""
     zones = CutoverZone.objects.filter(check_run=check).defer("checklist")
     return {"zones": zones.order_by("-differences", "-open_points", "name")[:ROWS_PER_PAGE]}
 

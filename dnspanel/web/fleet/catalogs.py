@@ -178,7 +178,7 @@ def _context(request: PanelRequest, catalog: Catalog) -> dict[str, object]:
 
 
 def _next(found: Sequence[Listing], search: str, state: str) -> str:
-    """Return the URL query of the next page, or an empty text on the last page."""
+    """Return the URL query of the next page, or "" on the last page."""
     if len(found) <= MOST_LISTED:
         return ""
     return f"?{urlencode({'q': search, 'state': state, 'after': found[MOST_LISTED - 1].zone_name})}"

@@ -1,4 +1,4 @@
-"""Forms for nodes: a new node, its group and tags, and the duration of a drain."""
+"""Forms to create, describe and drain nodes."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ DRAINS = [
 
 
 class GroupField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A field for a group of nodes, by name. Groups are listed in the order in which they receive publications."""
+    """A field to choose a group of nodes. Groups are listed in the order in which they receive publications."""
 
     def __init__(self) -> None:
         groups = NodeGroup.objects.order_by("order")
@@ -76,7 +76,7 @@ class NodeDescriptionForm(PanelForm):
 
 
 class DrainForm(PanelForm):
-    """The form that drains nodes: the reason and the duration."""
+    """The form for draining nodes: the reason and the duration."""
 
     reason = text_field(None, 200, placeholder=gettext_lazy("Reason"))
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)

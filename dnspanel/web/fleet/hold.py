@@ -1,4 +1,4 @@
-"""Views of a hold on publishing: its reason, the publications that exist only on nodes, and the decision to make."""
+"""Views for a hold on publishing. They show publications that exist only on nodes, and save the decision about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -162,7 +162,7 @@ def _is_working(report: AheadReport | None) -> bool:
 
 
 def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[str, int]) -> dict[str, dict[str, Any]]:
-    """Return each choice with its form, the phrase to type, the number of zones that it breaks, and any obstacle."""
+    """Return each choice with its form, the phrase to type, the number of broken zones, and any reason against it."""
     return {
         str(choice): {
             "form": sent if sent is not None and sent.data.get("choice") == choice else DecisionForm(choice=choice),
@@ -175,7 +175,7 @@ def _decisions(report: AheadReport, sent: DecisionForm | None, broken: Mapping[s
 
 
 def _zones_context(request: PanelRequest, report: AheadReport | None) -> dict[str, Any]:
-    """Return one page of zones that differ, or an empty list for users who aren't allowed to decide."""
+    """Return one page of zones that differ. It is empty until the report is ready, and for users who can't decide."""
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in _KINDS else ""
     if report is None or report.ended_at is None or not can(request.user, Permission.NODES):
         return {"zones": [], "kinds": _KINDS, "kind": kind, "next_after": None}
@@ -195,7 +195,7 @@ def _display(zone: AheadZone) -> DisplayZone:
 
 
 def _display_rrset(zone: AheadZone, rrset: AheadRRset) -> DisplayDiff:
-    """Return the diff from the panel's RRset to the node's, which is the change if the node's data is adopted."""
+    """Return the diff from the panel's RRset to the node's: the change that an import of the node's data makes."""
     here = RRset.from_json(rrset.name, rrset.type, rrset.here) if rrset.here else None
     on_node = RRset.from_json(rrset.name, rrset.type, rrset.there) if rrset.there else None
     return DisplayDiff(zone.name, diff(Change(rrset.name, rrset.type, here, on_node)))

@@ -1,4 +1,4 @@
-"""The matrix of zones that aren't in sync on every node, and the nodes where they differ."""
+"""View of the zones that aren't in sync on every node."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,7 +12,7 @@ from dnspanel.zones.rights import access
 
 @require_safe
 def node_matrix(request: PanelRequest) -> HttpResponse:
-    """Show the zones that aren't in sync, and only the nodes where they differ.
+    """Show the zones that aren't in sync, with only the nodes that differ.
 
     A search shows the matching zones on every node. Only zones that the user is allowed to read are shown.
     """

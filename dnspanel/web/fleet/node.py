@@ -123,7 +123,7 @@ def details_of(node: Node, now: datetime) -> NodeDetails:
 
 @require_safe
 def node_points(request: PanelRequest, name: str) -> JsonResponse:
-    """Return the charts' data: one point per second after `after` (Unix time), or per minute or hour with `step`."""
+    """Return the charts' data after the Unix time `after`: one point per second, or per `step` ("minute" or "hour")."""
     access.require(request.user, Permission.FLEET)
     node = node_lifecycle.node_by_name(name)
     try:
@@ -206,7 +206,7 @@ def _require_typed(request: PanelRequest, node: Node, what: str) -> None:
 
 
 def _rebuild(request: PanelRequest, node: Node, now: datetime) -> None:
-    """Rebuild the node. Raise WrongState if the node no longer needs the schema on the page."""
+    """Rebuild the node. Raise WrongState if the node no longer needs the schema that was shown on the page."""
     required = read_report(node).needed_schema
     if not required or request.POST.get("schema") != str(required):
         raise WrongState(node.name, gettext("no longer needs this schema"))

@@ -87,7 +87,7 @@ def node_rows(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def node_acts(request: PanelRequest) -> HttpResponse:
-    """Drain, disable, resume, resync or check the selected nodes. Messages list the changed and the refused nodes."""
+    """Drain, disable, resume, resync or check the selected nodes. Messages name the changed nodes and any refusals."""
     access.require(request.user, Permission.NODES)
     act = _ACTS.get(request.POST.get("act", ""))
     if act is None:

@@ -139,7 +139,7 @@ def _page(
 
 
 def _next(found: Sequence[MemberRow], search: str) -> str:
-    """Return the URL query of the next page, or an empty text on the last page."""
+    """Return the URL query of the next page, or "" on the last page."""
     if len(found) <= MOST_LISTED:
         return ""
     return f"?{urlencode({'q': search, 'after': found[MOST_LISTED - 1].zone.name})}"

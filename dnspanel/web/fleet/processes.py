@@ -19,7 +19,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """A process, or a required process name without a running process."""
+    """A process, or the name of a required process that isn't running."""
 
     name: str
     process: ProcessNow | None
@@ -49,7 +49,7 @@ def process_list(request: PanelRequest) -> HttpResponse:
 
 
 def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
-    """Return a row for each process, and for each required name without a process. Silent processes come first."""
+    """Return a row for each process and for each missing required process. Silent and missing processes come first."""
     rows = []
     for each in state.processes:
         is_slow = each.task_since is not None and now - each.task_since > LONGEST_TASK

@@ -24,10 +24,7 @@ _MOST_DIGITS = 18
 
 @require_safe
 def delivery(request: PanelRequest) -> HttpResponse:
-    """Show the newest publication released to each group, and why later ones aren't released.
-
-    Every two seconds, htmx fetches only the changing part.
-    """
+    """Show the newest publication released to each group, and why later publications aren't released yet."""
     access.require(request.user, Permission.FLEET)
     context = {
         "view": rollout_status(now=timezone.now()),

@@ -170,7 +170,7 @@ def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECR
 
 
 def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
-    """Return the URL query of the next page, or an empty text on the last page."""
+    """Return the URL query of the next page, or "" on the last page."""
     if len(found) <= MOST_MEMBERS:
         return ""
     more = {"q": search, "behind": "yes" if behind else "", "after": found[MOST_MEMBERS - 1].zone_name}
@@ -178,9 +178,9 @@ def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
 
 
 def _withheld_names(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
-    """Return the zones withheld from the secondary: nodes sign them, and signed transfers aren't possible.
+    """Return the names of zones that are withheld, because nodes sign them and no signed transfer is possible.
 
-    Only names of zones that the person is allowed to see are included, at most MOST_SIGNED + 1.
+    Only zones that the person is allowed to see are included, at most MOST_SIGNED + 1.
     """
     found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])

@@ -43,7 +43,7 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """One node's lists and the time when they were fetched. They are empty until the first fetch."""
+    """One node's lists, and the time of the fetch. Before the first fetch, `at` is None and there are no lists."""
 
     at: datetime | None
     lists: tuple[TopList, ...]
@@ -59,14 +59,14 @@ def node_top(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def top_of(node: Node) -> TopView:
-    """Return the node's lists, empty before the first fetch. The collector then keeps fetching for half a minute."""
+    """Return the node's lists (empty before the first fetch), and keep the collector fetching for half a minute."""
     telemetry.watch(node.pk)
     top = telemetry.top(node.pk)
     return view_of(top) if top is not None else TopView(None, ())
 
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
-    """Return the agent's last log lines, which name zones, or None if the person isn't allowed to change nodes."""
+    """Return the agent's last log lines, or None if the user can't change nodes: log lines contain zone names."""
     return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 

@@ -19,9 +19,9 @@ MOST_COUNTED = 100_000  # zones
 
 @dataclass(frozen=True, slots=True)
 class AllOrSome:
-    """A choice between everything and a part: its name, and the part's fields. The default name is for zones.
+    """A choice between everything and a part: the name of the choice, and the fields that select the part.
 
-    `needs_number` means that choosing all zones requires typing their number. `more` are further values of the choice.
+    If `needs_number` is True, a user who chooses all zones must enter their number. `more` are additional options.
     """
 
     fields: tuple[str, ...]
@@ -49,9 +49,9 @@ class Part:
 
 
 class AllOrSomeForm(PanelForm):
-    """The base class of forms with such choices. `counted_for` is the person whose zones are counted.
+    """The base class of forms with `AllOrSome` choices. `counted_for` is the person whose zones are counted.
 
-    `stored` means a form for a stored object: without a selection, the object already applies to everything.
+    If `stored` is True, the form is for a stored object, and an empty selection already means everything.
     """
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]]
@@ -89,7 +89,7 @@ class AllOrSomeForm(PanelForm):
             )
 
     def _complete_data(self, data: Mapping[str, Any], each: AllOrSome) -> Any:
-        """Return the data, without the selection if everything is chosen. Without a choice, a selection is a part."""
+        """Return the data without the selection if ALL is chosen. If no option is chosen, add SOME or the default."""
         completed: Any = data.copy()  # type: ignore[attr-defined]
         chosen = data.get(self.add_prefix(each.name))
         selectors = [self.add_prefix(name) for name in each.fields]
@@ -107,7 +107,7 @@ class AllOrSomeForm(PanelForm):
         return cleaned
 
     def refuse_empty(self, choices: Iterable[AllOrSome]) -> None:
-        """Add errors for an empty selection, and for all zones without their number."""
+        """Add an error if no option is chosen, the selection is empty, or the entered number of zones is wrong."""
         for each in choices:
             chosen, names = self.cleaned_data.get(each.name), [name for name in each.fields if name in self.fields]
             if not chosen and each.name not in self.errors:

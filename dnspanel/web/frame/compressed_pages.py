@@ -4,8 +4,8 @@ Files aren't compressed, because they have their own length and format. API resp
 `api.compressed_answers`, which needs no padding and keeps the ETags that clients send back.
 
 A BREACH attack guesses a secret in a page from the lengths of compressed responses to requests that contain the
-guesses. Here it finds nothing to guess: the CSRF token is masked differently in each page, other secrets are shown only
-once, and each response is longer by up to 100 random bytes. Browsers don't send the cookies across sites (SameSite).
+guesses. It fails here: the CSRF token is masked differently in each page, other secrets are shown only once, and each
+response is longer by up to 100 random bytes. Browsers don't send the cookies across sites (SameSite).
 """
 
 from django.http import HttpRequest

@@ -215,7 +215,7 @@ class SecretInput(forms.PasswordInput):
 
 
 class PublishingForm(PanelForm):
-    """A form that publishes only once, even if it is submitted twice."""
+    """A form with a one-time id. A form that is submitted twice publishes only once."""
 
     form_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
@@ -290,7 +290,7 @@ class DeleteZoneForm(TypedNameForm):
 
 
 class DecisionForm(PanelForm):
-    """The form that chooses which data to keep after lost publications. A page has two, with different ids."""
+    """The form that chooses the data to keep after lost publications. A page has two such forms, with different ids."""
 
     choice = forms.CharField(widget=forms.HiddenInput)
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the audit log."))

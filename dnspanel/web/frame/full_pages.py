@@ -57,9 +57,10 @@ def _is_full(request: HttpRequest, response: HttpResponseBase) -> bool:
 
 
 def _page_of(request: HttpRequest) -> str:
-    """Return the URL of the object's page. Return "" for the API, or if no page is above it.
+    """Return the URL of the object's page, or "" for the API or if no parent URL is valid.
 
-    It is listed in `_PAGES`, or else the nearest URL above. The query string stays, because it can name a record.
+    The page is listed in `_PAGES`, or is the nearest valid parent URL. It keeps the query string, which can name a
+    record.
     """
     match = request.resolver_match
     if match is None or match.app_names[:1] == ["api"]:

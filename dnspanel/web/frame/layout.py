@@ -209,7 +209,7 @@ def say(
     focus: str = "",
     draft_changed: bool = False,
 ) -> HttpResponse:
-    """Add htmx events for `panel.js`: show a toast of a `kind` (ok, warn, bad), speak, focus or update the draft."""
+    """Add htmx events for `panel.js`: toast (`kind`: ok, warn or bad), announcement, focus, and update of the draft."""
     events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
     if toast:
         events["toast"] = {"kind": kind, "text": toast}

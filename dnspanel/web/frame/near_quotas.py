@@ -10,7 +10,7 @@ from dnspanel.transfer.import_quotas import usage_of_kind
 
 
 def near_quotas(user: User, *kinds: Kind) -> list[str]:
-    """Return a message for each nearly exhausted quota of these kinds, of the user or of their teams."""
+    """Return a message for each nearly exhausted quota of these kinds that the user or one of their teams has."""
     now = timezone.now()
     found = []
     for holder in holders_for(user):

@@ -202,7 +202,7 @@ class NewZoneForm(ApexForm, PublishingForm):
             self.fields[name].required = False
 
     def _chosen_set(self) -> ServerSet | None:
-        """Return the chosen set of name servers, or None if the typed name servers are used."""
+        """Return the chosen or default set of name servers, or None if the typed name servers are used."""
         if "server_set" not in self.fields:
             return None
         chosen, team = self.cleaned_data.get("server_set"), self.cleaned_data.get("team")
@@ -222,7 +222,7 @@ class NewZoneForm(ApexForm, PublishingForm):
         return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
 
     def names_with(self, chosen: str) -> str:
-        """Return the typed names. The reverse zones in `chosen`, a `ReverseChoice.value`, replace one line."""
+        """Return the typed names, with one line replaced by the reverse zones in `chosen`, a `ReverseChoice.value`."""
         typed, *zones = chosen.split()
         lines = str(self.data.get("names", "")).splitlines()
         return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)

@@ -54,7 +54,7 @@ class LdapPasswordForm(PanelForm):
 
 
 class WelcomeForm(PanelForm):
-    """The form for an account that an invitation creates."""
+    """The form for creating an account from an invitation."""
 
     username = text_field(
         gettext_lazy("Name"), 150, required=True, autofocus=True, autocomplete="username", spellcheck="false"

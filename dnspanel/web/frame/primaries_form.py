@@ -61,7 +61,7 @@ class PrimariesForm(PanelForm):
     tsig_secret = secret_field(gettext_lazy("Secret"), 1000, gettext_lazy("Base64. Stored encrypted."))
 
     def keep_secret_of(self, row: TransferredZone) -> None:
-        """Explain in the help text that leaving the secret empty keeps the stored key."""
+        """Explain in the help text that an empty field keeps the TSIG secret, if the zone has one."""
         if row.tsig_secret is not None:
             self.fields["tsig_secret"].help_text = gettext(
                 "Base64. Stored encrypted. Leave empty to keep the current secret."

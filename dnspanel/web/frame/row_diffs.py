@@ -54,7 +54,7 @@ class DisplayRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoteDiff:
-    """An RRset's tag list or comment before and after the change. It can be empty."""
+    """An RRset's tags, or a value's comment or API v1 spelling, before and after the change (empty if absent)."""
 
     title: str
     before: str
@@ -86,7 +86,7 @@ class DisplayDiff:
 
     @property
     def punycode(self) -> str:
-        """The owner name in Punycode, if pages show the name in another script. Otherwise empty."""
+        """The owner name in Punycode if pages show the name in Unicode, otherwise empty."""
         return punycode_owner(self.diff.change.name, self.zone)
 
     @property

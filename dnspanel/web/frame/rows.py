@@ -92,7 +92,7 @@ class DisplayRow(PatternRow):
 
     @property
     def punycode(self) -> str:
-        """The owner name in Punycode, if pages show the name in another script. Otherwise empty."""
+        """The owner name in Punycode if pages show the name in Unicode, otherwise empty."""
         return punycode_owner(self.row.change.name, self.zone)
 
     @cached_property
@@ -165,7 +165,7 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_notes(self) -> bool:
-        """True if the row shows something below its values. Most of the hundred rows of a page don't."""
+        """True if the row shows something below its values. Most rows show nothing there."""
         return bool(
             self.tags
             or self.revision
@@ -312,7 +312,7 @@ def row_id(name: str, type: int) -> str:
 
 
 def row_address(zone: str, name: str, type: int) -> str:
-    """Return the URL of the editor, starting at this RRset."""
+    """Return the URL of the editor page that starts at this RRset."""
     at = urlencode({"at": names.relative_text(name, zone)})
     return f"{reverse('zone-detail', args=[zone])}?{at}#{row_id(name, type)}"
 
@@ -341,7 +341,7 @@ def display_values(rrset: RRset | None) -> list[DisplayValue]:
 
 
 def punycode_owner(name: str, zone: str) -> str:
-    """Return the relative owner name in Punycode, or "" if pages don't show the name in another script."""
+    """Return the relative owner name in Punycode if pages show the name in Unicode, otherwise ""."""
     owner = names.relative_text(name, zone)
     return owner if "xn--" in owner and owner != names.owner_text(name, zone) else ""
 

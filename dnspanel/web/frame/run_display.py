@@ -39,7 +39,7 @@ _TONES = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayRun(Generic[Run]):
-    """A run for lists and its own page. `page` is its URL's name, `changing` the findings that change a zone."""
+    """A run in lists and on its own page. `page` is the page's URL name, `changing` the findings that change a zone."""
 
     run: Run
 

@@ -28,7 +28,7 @@ _LISTS = {ViewPage.ZONES: ListName.ZONES, ViewPage.RECORDS: ListName.RECORDS}
 
 @dataclass(frozen=True, slots=True)
 class ListedView:
-    """A saved view with its URL, which is empty for a view of any zone's records on a page without a zone."""
+    """A saved view and its URL, which is empty if the view is for any zone and the page isn't about a zone."""
 
     view: SavedView
     url: str
@@ -46,7 +46,7 @@ class ListedView:
 
 
 class ViewForm(PanelForm):
-    """The form for a saved view's name and the team that can use it."""
+    """The form for a saved view's name, and for the team to share the view with."""
 
     name = text_field(None, LONGEST_NAME, required=True)
     team = forms.ChoiceField(label=gettext_lazy("Share with"), required=False)
@@ -156,7 +156,7 @@ def _own_view(request: PanelRequest, view_id: int) -> SavedView:
 
 
 def _terms(request: PanelRequest, given: QueryDict) -> QueryDict:
-    """Return the URL parameters of the current page. For htmx, use the browser's URL, which has more of them."""
+    """Return the URL parameters of the current page. For htmx, take these from the browser's URL, which has more."""
     url = request.htmx.current_url if is_fragment(request) else None
     return QueryDict(urlsplit(url).query) if url else given
 

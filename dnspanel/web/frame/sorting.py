@@ -11,7 +11,7 @@ LONGEST_SORT = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A sortable column. With `falls`, the first click sorts it in descending order."""
+    """A sortable column. If `falls` is True, the first click sorts the list in descending order."""
 
     key: str
     text: str
@@ -30,7 +30,7 @@ class Head:
 
     @property
     def arrow_class(self) -> str:
-        """The CSS classes of the arrow, which is shown at the sorted column."""
+        """The CSS classes of the arrow that shows the sort order."""
         return "icon-s" if self.sorted == "descending" else "icon-s is-up"
 
     @property
@@ -42,7 +42,7 @@ class Head:
 def heads(
     columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Head]:
-    """Return the headers by column. `sort` is the order as in a URL. If it is empty, the first column is sorted."""
+    """Return the headers by column. `sort` is the sort order as in the URL, or "" for the first column."""
     present, falls = sort.removeprefix("-"), sort.startswith("-")
     first = columns[0].key
     found = {}

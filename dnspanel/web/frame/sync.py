@@ -18,7 +18,7 @@ from replication.wire.protocol import Unanswered
 class Sync:
     """The counts of active nodes that serve a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
-    One node that is behind is named with its problem. `more` counts the other late nodes.
+    `node` is one node that is behind, and `problem` is its problem. `more` counts the other late nodes.
     """
 
     tone: str
@@ -34,7 +34,7 @@ class Sync:
 
     @property
     def behind(self) -> str:
-        """The nodes that are behind, as one line such as "ns3 late 40 s, 5 more", or an empty text."""
+        """Text about the nodes that are behind, such as "ns3 late 40 s, 5 more". Empty if no problem is known."""
         named = f"{self.node} {self.problem}".strip()
         return gettext("{named}, {more} more").format(named=named, more=self.more) if self.more else named
 
@@ -49,8 +49,9 @@ def sync_of_zone(zone: Zone | ZoneRow, statuses: Sequence[NodeStatus]) -> Sync:
 def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "", failed: str = "") -> Sync:
     """Return the counts of active nodes that have acknowledged this sequence, and one node that hasn't.
 
-    With `zone`, a node that can't answer for one of the zone's ALIAS or LUA records counts as behind. The canary is
-    counted, but never makes a zone late. Nodes never serve a publication that was reverted (`failed`).
+    If `zone` is given, a node that can't answer one of the zone's ALIAS or LUA records counts as behind. The canary is
+    counted, but never makes a zone late. If `failed` is given, the publication was reverted, and no node counts as
+    current.
     """
     if failed:
         return Sync("bad", count_nodes((status.node, False) for status in statuses), failed=failed)

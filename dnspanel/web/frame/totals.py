@@ -11,7 +11,7 @@ from dnspanel.zones.models import Zone
 
 
 def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], search: str, *, after: str = "") -> str:
-    """Return how many zones match this page's search, such as "12 zones". `among` are all zones."""
+    """Format the number of zones that match this page's search, such as "12 zones". `among` are the searched zones."""
     found = len(page.rows)
     if isinstance(page, queries.ZonePage) and page.looked_to:
         return ngettext(

@@ -22,7 +22,7 @@ _HELP = {
 
 
 class VariablesForm(PanelForm):
-    """A form with one field for each variable. An empty field means the default."""
+    """A form with one field for each variable. If a field is empty, the variable's default is used."""
 
     def __init__(self, *args: Any, variables: Sequence[Variable], **kwargs: Any) -> None:
         self.variables = variables
@@ -40,7 +40,7 @@ class VariablesForm(PanelForm):
         return {each.name: self.cleaned_data[PREFIX + each.name] for each in self.variables}
 
     def refuse_at(self, faults: Iterable[Fault]) -> None:
-        """Add errors to the fields of the variables. Errors about other things are added to the whole form."""
+        """Add each error to the field of its variable, or to the whole form if the error isn't about a variable."""
         for fault in faults:
             self.refuse(PREFIX + fault.variable if fault.variable else None, str(fault))
 

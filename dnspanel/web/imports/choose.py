@@ -134,7 +134,7 @@ def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | No
 def zones_context(
     request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
 ) -> dict[str, Any]:
-    """Return the context of the zone table, filtered and paged by the URL. With `chooses`, each zone has choices."""
+    """Return the context of the zone table for the URL's filters. If `chooses` is True, users can choose actions."""
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     show = request.GET.get("show", "")
     kinds = _BEFORE if chooses else _AFTER
@@ -161,7 +161,7 @@ def _filter(key: str, text: str, show: str, plan: queries.PlanSummary | None) ->
 
 
 def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
-    """Return True if the filter is offered. Filters for actions without any zones are omitted."""
+    """Return True if the filter is offered. Except for the current filter, filters that match no zones are omitted."""
     return not plan or not key or key == show or bool(getattr(plan, _COUNT_OF[key]))
 
 
@@ -203,7 +203,7 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Save the import's options. With `then=plan`, start its dry run."""
+    """Save the import's options. If `then` is "plan" and the scan has ended, also start the dry run."""
     job = queries.job_for(request.user, job_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():

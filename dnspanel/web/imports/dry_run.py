@@ -59,7 +59,7 @@ def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Start publishing the import, with the results of the dry run."""
+    """Start publishing the import, unless the dry run has changed since the user saw it."""
     job = queries.job_for(request.user, job_id)
     if job.state != State.PLANNED:
         messages.warning(
@@ -85,7 +85,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Repeat the dry run for zones that have changed since then."""
+    """Repeat the dry run for zones that changed after the last dry run."""
     job = queries.job_for(request.user, job_id)
     with reporting(request, TransferError, level=messages.WARNING):
         import_jobs.replan_waiting(job=job, now=timezone.now())
@@ -94,7 +94,7 @@ def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_zone(request: PanelRequest, job_id: int, row_id: int) -> HttpResponse:
-    """Show how the import changes one zone, as a diff like in the review."""
+    """Show how the import changes one zone, as a diff like on the review page."""
     job = queries.job_for(request.user, job_id)
     zone = ImportZone.objects.filter(job=job, pk=row_id).first()
     if zone is None:

@@ -90,7 +90,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
-    """Return these zones' errors, in one query. The errors of a zone without a name are found by its file."""
+    """Return these zones' errors, in one query. If a zone has no name, its errors are found by the zone's file."""
     found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}
@@ -142,10 +142,10 @@ def with_fix(text: str, fault: ImportFault) -> str:
 
 
 def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
-    """Return the error's line number (from 1) in these lines, or 0 if none of them matches.
+    """Return the error's line number (from 1) in these lines, or 0 if it can't be determined.
 
-    The error has a line number in the source file. That number can be wrong here, because lines were added or the text
-    was converted from CSV.
+    The error's own line number can be wrong here, because lines were added or the text was converted from CSV. If that
+    line doesn't match, exactly one other line must match.
     """
     source = fault.source.strip()
     if fault.path != path or not source:

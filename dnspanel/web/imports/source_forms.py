@@ -101,7 +101,7 @@ class JsonForm(SourceForm):
 
 
 class CsvForm(SourceForm):
-    """The form for a CSV table. On the next page, the user says what its columns contain."""
+    """The form for a CSV table. On the next page, the user assigns a meaning to each column."""
 
     kind = SourceKind.CSV
     takes_files = True
@@ -348,7 +348,8 @@ def name_or_nothing(text: str) -> str:
 def names_by_line(text: str) -> list[str]:
     """Parse one name per line. Return the canonical names without duplicates.
 
-    Raise ValidationError if the text has too many lines, or with messages about the first invalid lines.
+    Raise ValidationError if the text has too many lines, or if any line is invalid. Only the first invalid lines are
+    listed.
     """
     try:
         lines = counted_lines(text, MOST_NAMED_ZONES)

@@ -70,7 +70,7 @@ class Step:
 
 
 def badge_of(job: ImportJob) -> Badge:
-    """Return the import's badge, which lists and the import's page show."""
+    """Return the badge for the import's state, as shown in lists and on the import's page."""
     if job.paused:
         return Badge("warn", "pause", gettext("paused"))
     state = State(job.state)
@@ -115,7 +115,7 @@ def steps_of(job: ImportJob, display: str = "") -> list[Step]:
 
 
 def _url(job: ImportJob, step: str) -> str:
-    """Return the URL of the current step, and of `choose` after a dry run. Return "" for other steps."""
+    """Return the step's URL if it is the current step, or if it is `choose` after a dry run. Otherwise return ""."""
     page = reverse("import-detail", args=[job.pk])
     if step == "choose" and job.state == State.PLANNED:
         return f"{page}?step=choose"

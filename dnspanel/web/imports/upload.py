@@ -1,4 +1,4 @@
-"""Views that upload files for an import: the offset to resume from, chunks as raw request bodies, and completion."""
+"""Views for uploading an import's files: return the offset to resume from, receive chunks, and complete the upload."""
 
 from typing import Any
 
@@ -79,8 +79,8 @@ def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
 def take_files(request: PanelRequest, job: ImportJob) -> str:
     """Receive the form's files, start the scan, and return the URL of the next page.
 
-    A second call doesn't start another scan. A CSV import isn't scanned before the user has said what its columns
-    contain. Raise TransferError if a file is rejected or no file has arrived.
+    A second call doesn't start another scan. A CSV import isn't scanned until the user has assigned the columns. Raise
+    TransferError if a file is rejected or no file has arrived.
     """
     page = reverse("import-detail", args=[job.pk])
     if job.state != State.UPLOADING:

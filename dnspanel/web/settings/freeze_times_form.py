@@ -128,7 +128,7 @@ class FreezeTimesForm(PanelForm):
 
     @property
     def dates(self) -> NextDates:
-        """The next periods. Empty without a start and an end, or if the times are invalid."""
+        """The next periods. Empty if the start or the end is missing, or if the times are invalid."""
         if not (self.data.get("starts_at") and self.data.get("ends_at")):
             return NextDates([])
         faults = [fault for name in FreezeTimesForm.base_fields for fault in self.errors.get(name, ())]

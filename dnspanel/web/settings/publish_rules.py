@@ -135,7 +135,7 @@ class ScopeForm(AllOrSomeForm):
         return Scope(given["zone"], given["tag"], given["team"])
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
-        """Call `place` to add the rule, and return its result. The form must be valid.
+        """Call `place` to add or change a rule, and return its result. The form must be valid.
 
         If the rule is rejected, add the error to its field and return None.
         """
@@ -313,7 +313,8 @@ def _about_rule(rule: ApprovalRule) -> Question:
 def freezes(request: PanelRequest) -> HttpResponse:
     """List the freezes that the user is allowed to remove. A POST adds a freeze.
 
-    With `copy`, the form has that freeze's values. For htmx, a GET shows only the next periods for the form's times.
+    If `copy` is a freeze's id, the form starts with that freeze's values. A GET by htmx returns only the next periods
+    for the form's times.
     """
     reader, now = governor(request), timezone.now()
     own = publish_rules.freezes(request.user)
@@ -350,7 +351,7 @@ def _about_freeze(freeze: Freeze) -> Question:
 
 
 def about_lifting(rule: ZoneRule, title: str, effects: Iterable[str], *, back: str) -> Question:
-    """Return the confirmation before a rule is removed: the effects, and the rule's scope and reason."""
+    """Return the confirmation page for removing a rule. It shows the effects, and the rule's scope and reason."""
     return Question(title=title, effects=(*effects, str(rule)), button=title, back=reverse(back))
 
 
@@ -359,7 +360,7 @@ def lift_rule(
 ) -> HttpResponse:
     """Remove a rule after the user confirms, add a message, and redirect to the list.
 
-    A rule that no longer exists gets a warning. Raise Forbidden if the user isn't allowed to govern any zone.
+    If the rule no longer exists, show a warning. Raise Forbidden if the user isn't allowed to govern any zone.
     """
     governor(request)
     with reporting(request, RuleUnknown, level=messages.WARNING):

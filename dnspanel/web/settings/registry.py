@@ -8,10 +8,7 @@ from dnspanel.texts import gettext_lazy
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentSetting:
-    """An environment variable. `attribute` is its name in Django's settings.
-
-    If `is_secret` is set, pages never show the value.
-    """
+    """An environment variable. `attribute` is its name in Django's settings. Pages never show a secret's value."""
 
     variable: str
     text: str

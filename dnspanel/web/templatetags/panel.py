@@ -24,7 +24,7 @@ register = template.Library()
 
 
 class _Unit(NamedTuple):
-    """A unit of time: the highest age in seconds that it is used for, its length in seconds, and its texts.
+    """A unit of time: the age in seconds below which it is used, its length in seconds, and its texts.
 
     `span` formats a duration in this unit, and `ago` formats an age.
     """
@@ -82,7 +82,7 @@ class FoldedNode(template.Node):
 
 @register.tag
 def folded(parser: template.base.Parser, token: template.base.Token) -> FoldedNode:
-    """Replace each line break between `folded` and `endfolded`, with the spaces around it, by one space.
+    """Replace line breaks and indentation between `folded` and `endfolded` with one space, or none before some tags.
 
     Browsers display the same page, except for `pre` and `textarea`. A table of a hundred rows shrinks by a quarter.
     """
@@ -181,7 +181,7 @@ def to_select(name: str) -> str:
 
 @register.filter
 def idn(name: str) -> str:
-    """Return a name in Unicode, or "" if it is the same."""
+    """Return the name in Unicode, or "" if the Unicode name is the same."""
     display = names.display(name)
     return "" if display == name else display
 

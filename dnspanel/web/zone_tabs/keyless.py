@@ -1,4 +1,4 @@
-"""View for transfers without a TSIG key and additional NOTIFY targets of a zone, on its Settings tab."""
+"""View for a zone's transfers without a TSIG key and its additional NOTIFY targets, on the Settings tab."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect

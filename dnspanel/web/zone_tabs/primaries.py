@@ -1,4 +1,4 @@
-"""Views for a zone's primaries, on its Settings tab: set primaries, take the zone over, give it back."""
+"""Views for a zone's primaries: set primaries, make this panel the primary, return to the former primaries."""
 
 from collections.abc import Callable
 from functools import partial
@@ -62,7 +62,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Query the primaries now. With `all`, transfer the whole zone."""
+    """Query the primaries now. If `all` is "yes", transfer the whole zone."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     wants_all = request.POST.get("all") == "yes"
 
@@ -92,7 +92,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Return the zone to its former primaries after the user confirms. The panel then transfers it again."""
+    """Transfer the zone from its former primaries again, after the user confirms."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     if not zone.transferred_from:
         ask(request, _about_giving_back(zone))

@@ -1,4 +1,4 @@
-"""Views for query statistics of a zone and its names, over the period that nodes keep."""
+"""Views for query statistics of a zone and its names, over the period covered by the nodes' data."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ MOST_OPERATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DisplayEstimate:
-    """A rate in queries per second, as text. With `is_bound`, `rate` is only an upper bound."""
+    """A rate in queries per second, as text. If `is_bound` is True, `rate` is only an upper bound."""
 
     rate: str
     error: str
@@ -196,7 +196,7 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Show the query rates of the draft's names that are among the most queried ones. Return 204 if none of them is.
+    """Show the query rates of draft names that are among the most queried names. Return 204 if there are none.
 
     `zone` limits the names to one zone. The panel requests statistics from nodes only while someone views the page.
     """

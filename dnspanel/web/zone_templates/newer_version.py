@@ -17,7 +17,7 @@ from dnspanel.zones.models import ZoneTemplate
 def publish_newer_version(
     request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
 ) -> HttpResponse | None:
-    """Publish a valid form's contents and redirect to the template. If rejected, add errors and return None."""
+    """Publish a valid form's contents and redirect to the template. If rejected, add form errors and return None."""
     with form.catching(TemplateRefused, TemplateMoved):
         published = edit_template.publish_version(
             template=template,

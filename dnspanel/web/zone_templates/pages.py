@@ -187,9 +187,7 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return the records that the text creates with default values, or its errors. Both are empty if the form is
-    invalid.
-    """
+    """Return the text's records (with default values) and its errors. Both are empty if the form is invalid."""
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():
@@ -219,7 +217,7 @@ def template_head(request: PanelRequest, template_id: int) -> HttpResponse:
 
 @require_safe
 def template_version(request: PanelRequest, template_id: int, number: int) -> HttpResponse:
-    """Show a version of a template and its changes."""
+    """Show a version of a template, and its changes from the previous version."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     found = {

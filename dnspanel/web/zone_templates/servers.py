@@ -70,7 +70,7 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
 
 @require_POST
 def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Make the set the default for new zones (of its team, if any). If `default` is empty, unset it."""
+    """Make the set the default for new zones (of the set's team, if any). If `default` is empty, unset the default."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())

@@ -28,7 +28,7 @@ from replication.dns.rrset import RRset
 
 
 def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
-    """Draft the deletion of the delegation for a deleted zone, and add a message about it."""
+    """Add the removal of a deleted zone's delegation to the draft, and add a message about the result."""
     try:
         count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
     except (RightMissing, QuotaExceeded, Unknown) as exc:

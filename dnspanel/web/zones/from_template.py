@@ -65,7 +65,7 @@ def using_of(begins: Beginning) -> use.Using | None:
 
 
 def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list[NewZone]:
-    """Return a valid form's zones with the template's records, or [] after adding errors to the forms."""
+    """Return a valid form's zones with the template's records. If errors occur, add them to the forms and return []."""
     zones: Sequence[NewZone] = form.cleaned_data["zones"]
     assert begins.variables is not None
     if len(zones) > use.MOST_NEW_ZONES:

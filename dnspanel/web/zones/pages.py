@@ -216,9 +216,10 @@ def _search_page(
 
 
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
-    """Return the zones with their state on the nodes. The state is computed once per sequence.
+    """Return the zones with their state on the nodes.
 
-    It is computed separately for zones that aren't served or have ALIAS or LUA records that a node can't answer.
+    The state is computed once per sequence, except for zones that aren't served or have ALIAS or LUA records that a
+    node can't answer.
     """
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}
@@ -320,7 +321,7 @@ def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> 
 
 
 def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
-    """Add the errors of all rejected names to the form, at most MOST_REFUSALS, not only the first one."""
+    """Add the errors of all rejected names to the form, not only the first. At most MOST_REFUSALS errors are shown."""
     told = list(form.errors.get("names", []))
     found = [str(refusal) for refusal in refusals_of(form.readable_names, request.user).values()]
     for message in [each for each in found if each not in told][: max(0, MOST_REFUSALS - len(told))]:
@@ -328,7 +329,7 @@ def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
 
 
 def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
-    """Draft the delegations of new zones. Add a message that names the parents or says that none was found."""
+    """Draft the new zones' delegations. Add a message that names the parent zones, or explains why there are none."""
     drafted = delegation.draft_delegations(zone_names=zone_names, author=request.user, now=timezone.now())
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
@@ -401,7 +402,7 @@ def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
 
 
 def _copy_of(begins: Beginning) -> Beginning:
-    """Return a copy of the template's form. Validating the copy for a preview shows no errors on the page."""
+    """Return a copy with a new form. Validating the new form for a preview shows no errors on the page."""
     assert begins.variables is not None
     typed = begins.variables.data or begins.variables.initial
     return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))

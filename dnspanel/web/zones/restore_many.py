@@ -36,7 +36,7 @@ _LARGEST_ID, _LARGEST_SEQUENCE = 2**31, 2**63
 
 
 class RestoreZonesForm(PublishingForm):
-    """The form that confirms the restoration of the zones on the page, with a reason."""
+    """The form that confirms the restoration of the displayed zones, with an optional reason."""
 
     reason = text_field(None, 500, gettext_lazy("Optional. Shown in the history."))
     preview = forms.BooleanField(required=False)
@@ -45,7 +45,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show the zones to restore, and the zones that can't be restored with the reasons. A POST restores the zones."""
+    """Show the zones that can be restored, and the reasons why others can't. A POST from the preview restores zones."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:
@@ -72,7 +72,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
 
 
 def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
-    """Start a dry run that restores all matching zones. Redirect to it, or back with an error message."""
+    """Start a dry run for restoring all matching zones. Redirect to the dry run, or back with an error message."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
         messages.error(

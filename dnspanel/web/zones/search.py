@@ -41,7 +41,8 @@ class DisplayFound:
 def search(request: PanelRequest) -> HttpResponse:
     """Show the zones and RRsets that match a search. htmx gets only the next rows.
 
-    With `open=exact`, which the search box sends, redirect to the zone or record with exactly this name.
+    If `open` is "exact", as sent by the search box, redirect to the zone or record with exactly this name, if it
+    exists.
     """
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     if request.GET.get("open") == "exact" and (url := exact_url(request.user, text)):

@@ -62,7 +62,7 @@ _ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A suggestion: its text, a smaller text, and its URL. Without a URL, the suggestion completes the typed text."""
+    """A suggestion: a text, a smaller text, and a URL. If the URL is empty, the suggestion completes the typed text."""
 
     text: str
     icon: str
@@ -84,7 +84,7 @@ class _Found:
 
 @require_safe
 def search_offers(request: PanelRequest) -> HttpResponse:
-    """Show suggestions that match the typed text. With `only=filters`, show only filters."""
+    """Show suggestions that match the typed text. If `only` is "filters", show only filters."""
     typed = request.GET.get("q", "")[:LONGEST_SEARCH]
     text = typed.strip()
     searched = parse(text)
@@ -158,7 +158,7 @@ def _offer(text: str, icon: str, view: str, _: Permission | None) -> Offer:
 
 
 def _search_groups(person: User, text: str, searched: Search) -> _Found:
-    """Return matching zones and records, the exact match first. The user's own zones come before other zones."""
+    """Return matching zones and records. The exact match comes first, then pinned and recent zones, then others."""
     marks = marked_zones(person)
     own = [zone.name for zone in (*marks.pinned, *marks.recent) if _has_all(zone.name, text.lower().split())]
     if len(text) < FEWEST_LETTERS or searched.faults:

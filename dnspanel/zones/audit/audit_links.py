@@ -1,6 +1,6 @@
 """Link actions to the audit log's chain. A worker does this after their commit, so actions don't wait. Verbs.
 
-Transactions don't commit in the order of their entry ids, and an action must not wait for the end of the chain.
+Transactions don't commit in the order of their entry ids, and no action must wait until earlier actions are linked.
 Therefore one worker at a time extends the chain later and gives the next numbers to committed actions. Publications are
 linked in the order of their sequences, which have no gaps. Entries without a link are linked if their ids are above
 `floor`.
@@ -51,7 +51,7 @@ def link_new_acts() -> int:
 
 
 def ask_for_check(*, by: Author, now: datetime) -> None:
-    """Request a check of the whole chain, which runs later. Raise Forbidden without the permission AUDIT."""
+    """Request a check of the whole chain, which runs later. Raise Forbidden if the actor lacks the permission AUDIT."""
     if by is not None:
         access.require(by, Permission.AUDIT)
     with transaction.atomic():
@@ -144,7 +144,7 @@ def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:
         lowest = _entries_without_link(chain.floor).filter(pk__lte=chain.next_floor).first()
-        # In a long backlog the floor rises with each batch. Otherwise each batch would read everything that is linked.
+        # In a long backlog, the floor rises with each batch. Otherwise each batch would read all linked entries.
         chain.floor = chain.next_floor if lowest is None else lowest.pk - 1
         waits_for = None if lowest is None else waits_for
     if waits_for is None or waits_for > newest:  # a database restored elsewhere starts its transaction ids again

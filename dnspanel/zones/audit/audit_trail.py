@@ -25,7 +25,7 @@ from dnspanel.zones.search.zone_conditions import in_zone_name
 from replication.dns import names, rdtypes
 
 PUBLISH = "publish"
-# The action of an act that is in the chain, but no longer in the tables.
+# The action name of an action that is in the chain, but no longer in the tables.
 GONE = "audit.gone"
 # The columns of an export.
 COLUMNS = (
@@ -64,13 +64,13 @@ class Act:
     address: str
     request_id: str
     details: dict[str, Any] = field(default_factory=dict)
-    number: int | None = None  # the chain number; None while the act waits for its link
-    hash: str = ""  # of the chain up to this act
+    number: int | None = None  # the chain number; None if the action isn't linked yet
+    hash: str = ""  # of the chain up to this action
     token_prefix: str = ""
 
     @property
     def actor(self) -> dict[str, Any]:
-        """The actor in the API's format. If an action has an address but no user, its actor is a visitor."""
+        """The actor in the API's format. If an audit entry has an address but no user, the actor is a visitor."""
         token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
         return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
 
@@ -128,7 +128,8 @@ def acts_page(
 ) -> tuple[list[Act], Place | None]:
     """Return the actions after `after`, and the place where the next page starts (None at the end).
 
-    Without the permission AUDIT, a user sees only their own actions, and a token only the actions made with it.
+    If a user lacks the permission AUDIT, only the user's own actions are included. If the actor is a token that lacks
+    it, only actions made with the token are included.
     """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
@@ -196,7 +197,7 @@ def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
 
 
 def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:
-    """Return a publication's first `most` RRset changes in zones that the actor can see, without SOA."""
+    """Return a publication's first `most` RRset changes, except SOA changes, in zones that the actor can see."""
     zones = access.zones_visible_to(actor).values("pk")
     changes = Change.objects.filter(revision__publication=sequence, revision__zone__in=zones).exclude(type=rdtypes.SOA)
     return list(changes.order_by("revision__zone__name", "owner_key", "type")[:most])
@@ -212,7 +213,7 @@ def _with_links(acts: Sequence[Act]) -> list[Act]:
     return [replace(act, number=link.number, hash=bytes(link.chain).hex()) if link else act for act, link in found]
 
 
-# For acts whose details have the old value in `before`: the name of the detail with the new value.
+# For actions whose details have the old value in `before`: the name of the detail with the new value.
 _AFTER = {
     "group.resolver": "after",
     "group.verify": "verify_seconds",
@@ -306,7 +307,7 @@ def _changed_zones(word: str) -> Q:
 
 
 def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
-    """Return the filter for entries and publications. Without AUDIT, users and tokens see only their own actions."""
+    """Return the filter for entries and publications. Users and tokens that lack AUDIT see only their own actions."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)

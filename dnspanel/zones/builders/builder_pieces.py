@@ -18,10 +18,7 @@ Present = Mapping[Key, RRset]  # the RRsets that a builder reads, with the autho
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """New values for one RRset, which replace the values selected by `replaces`.
-
-    Without new values, the selected values are only removed.
-    """
+    """New values for one RRset (possibly none), which replace the values selected by `replaces`."""
 
     name: str
     type: int

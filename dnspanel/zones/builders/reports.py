@@ -179,7 +179,7 @@ def dmarc_piece(owner: str, text: str) -> Piece:
 
 
 def report_address(typed: str) -> str:
-    """Return the `rua=` value for the typed addresses, which can be empty. Raise BadFields if one is invalid."""
+    """Return the `rua=` value for the typed addresses, or "" if there are none. Raise BadFields if one is invalid."""
     faults: dict[str, str] = {}
     found = _addresses("rua", typed, faults)
     if faults:

@@ -97,7 +97,7 @@ def with_include(text: str, domain: str, default_all: str) -> str:
 
 
 def present_spf(owner: str, present: Present) -> str:
-    """Return the SPF record at a name, or ""."""
+    """Return the SPF record at a name, or "" if the name has none."""
     return next(iter(texts_that(present.get((owner, rdtypes.TXT)), is_spf)), "")
 
 
@@ -167,7 +167,7 @@ class SpfBuilder:
             return {}
         found = {field.name: "" for field in self.fields}
         terms = terms_of(text)
-        # If a term refuses, the order of terms matters, so the record is kept as it is.
+        # If a term rejects senders, the order of terms matters. Then all other terms stay in the field `other`.
         is_plain = all(term.qualifier in ("", "+") or term.name == "all" for term in terms)
         for term in terms:
             if term.name == "all" and term is terms[-1]:

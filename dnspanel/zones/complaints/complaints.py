@@ -1,4 +1,4 @@
-"""Check published RRsets in many zones at once, for internal use.
+"""Check published RRsets in many zones at once, regardless of the rights of users.
 
 Each RRset is checked as if it had just been added to its zone. If a complaint is about a name in another zone, the
 result includes that zone's id. The complaint is then shown only to users who are allowed to see that zone.
@@ -17,7 +17,7 @@ from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.store import store_rrsets
 from replication.dns.rrset import Change, Key, RRset
 
-# Violations about the right to add a record, not about its content.
+# Violations about the right to add a record, not about the record's content.
 _OF_ADDING = frozenset(("key-of-panel", "key-of-other"))
 OWN = 0  # in place of another zone's id: the complaint is about the RRset's own zone
 

@@ -141,7 +141,7 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
 
 
 def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: datetime) -> int:
-    """Check the RRsets, also of other zones, that these zones' revisions affect. Return the number checked."""
+    """Check all RRsets that these zones' revisions affect, even in other zones. Return the number checked."""
     every = Zone.objects.in_bulk(zone_ids)
     zones = {pk: zone for pk, zone in every.items() if zone.deleted_at is None}
     of_zones = revisions.filter(zone__in=zone_ids)

@@ -1,4 +1,4 @@
-"""Search for `has:warning` in a zone's records table, which finds records with complaints.
+"""Implement the search `has:warning` in a zone's records table: find records with complaints.
 
 Complaints about a record depend on other records. Therefore they aren't stored with the record. For each page, the
 review's checks run on a limited number of records, in table order, as if these records had just been added. This way, a

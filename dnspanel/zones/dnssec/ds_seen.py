@@ -12,8 +12,9 @@ from dnspanel.zones.models import Zone, ZoneKey
 def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) -> int:
     """Store when a key's DS appears on all of the parent's servers, and when it has disappeared from all of them.
 
-    Return the number of changed keys. `found` maps a zone id to the DS RRsets of all servers that answered. A DS on
-    only some servers changes nothing, because the servers aren't in sync yet. Makes two queries if nothing changes.
+    Return the number of changed keys. `found` maps a zone id to the DS RRsets of the servers that answered. Other
+    servers are ignored. A DS on only some servers changes nothing, because the servers aren't in sync yet. Makes two
+    queries if nothing changes.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}
     names = dict(Zone.objects.filter(pk__in=list(looks)).values_list("pk", "name"))

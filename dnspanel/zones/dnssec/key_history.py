@@ -106,7 +106,7 @@ def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
     return {id: tuple(each) for id, each in found.items() if each}
 
 
-# True if a key signs, and True if it is in the DNSKEY RRset. None if the zone does not have the key.
+# (signs, is in the DNSKEY RRset), or None if the zone does not have the key.
 _Use = tuple[bool, bool] | None
 
 

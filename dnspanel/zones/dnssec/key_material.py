@@ -44,7 +44,7 @@ MADE = (13, 15, 14, 16, 8, 10)
 RSA_BITS, FEWEST_RSA_BITS, MOST_RSA_BITS = 2048, 1024, 4096
 # Longer texts are not keys: an RSA key of 4096 bits has about 3,300 characters.
 MOST_TEXT = 16 << 10
-# Digests of a DS. The first is read, and shown where PowerDNS shows it. DIGESTS are for the parent.
+# Digest types of DS. SHA-1 is only parsed, and shown where PowerDNS shows it. DIGESTS are for the parent.
 EVERY_DIGEST: Mapping[int, str] = {1: "sha1", 2: "sha256", 4: "sha384"}
 DIGESTS = (2, 4)
 

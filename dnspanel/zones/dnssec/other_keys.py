@@ -72,7 +72,7 @@ def read_dnskey(text: str) -> OtherKey:
 
 
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection[KeyView]) -> str:
-    """Return why another signer's key can't be added to the zone, or "".
+    """Return why another signer's key can't be added to the zone, or "" if it can.
 
     `others` are the keys of other signers that the zone already has. `own` are the panel's keys.
     """

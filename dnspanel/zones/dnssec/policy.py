@@ -71,7 +71,7 @@ PRESIGNED = gettext_noop("The zone is served with imported signatures.")
 
 
 class Act(StrEnum):
-    """What a policy changes in a zone, or why it changes nothing."""
+    """A change that a policy makes in a zone, or the reason why it makes no change."""
 
     SIGN = "sign"
     DENIAL = "denial"
@@ -115,7 +115,7 @@ class Attachment:
 def choose(
     *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
 ) -> tuple[int, str] | None:
-    """Return the id of a zone's policy and where it comes from, or None if no policy applies.
+    """Return the id of a zone's policy and a text about its origin, or None if no policy applies.
 
     The zone's own policy comes first, then that of its alphabetically first tag, its team's, and the default.
     """
@@ -137,9 +137,9 @@ def differences(
 ) -> list[Difference]:
     """Return the differences between a zone and its policy.
 
-    If the only difference has the act REFUSED, the policy doesn't change the zone, and its message contains the reason.
-    Set `is_rolling` while a rollover replaces the zone's keys, because the policy waits until it ends. Set `awaits_ds`
-    if the policy will set the first DS automatically but hasn't started yet.
+    If the policy can't change the zone, the only difference has the act REFUSED, and its message contains the reason.
+    Set `is_rolling` while a rollover replaces the zone's keys, because the policy waits until the rollover ends. Set
+    `awaits_ds` if the policy will set the first DS automatically but hasn't started yet.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, gettext(ROLLING))]
@@ -201,7 +201,7 @@ def describe_cds(cds: str, *, cdnskey: bool) -> str:
 
 
 def _refusal(state: SigningState) -> str:
-    """Return why someone must check the zone before a policy can change it, or ""."""
+    """Return why someone must check the zone before a policy can change it, or "" if no check is needed."""
     if not state.is_signed:
         return gettext("None of the zone’s keys is used for signing. Check the keys first.")
     if "0" in state.cds.split(","):

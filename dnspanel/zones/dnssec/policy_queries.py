@@ -21,7 +21,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A zone's policy, and a text that says where it comes from, such as "from the team Web"."""
+    """A zone's policy, and a text about the policy's origin, such as "from the team Web"."""
 
     policy: DnssecPolicy
     terms: Terms
@@ -188,5 +188,5 @@ def _attachment(row: PolicyAttachment) -> Attachment:
 
 
 def due_refusal_of(zone: Zone) -> str:
-    """Return why a due rollover couldn't start automatically, or ""."""
+    """Return why a due rollover couldn't start automatically, or "" if none was refused."""
     return Signing.objects.filter(pk=zone.pk).values_list("due_refusal", flat=True).first() or ""

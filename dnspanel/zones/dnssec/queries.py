@@ -24,7 +24,7 @@ def signing_of(zone: Zone) -> SigningState:
 
 
 def loaded_signing_of(zone: Zone) -> SigningState:
-    """Return the zone's signing state from its loaded row. If the row was loaded with the zone, this makes no query."""
+    """Return the zone's signing state from `zone.signing`. Makes no query if that row was loaded with the zone."""
     try:
         return SigningState.from_json(zone.signing.state)
     except Signing.DoesNotExist:
@@ -38,7 +38,7 @@ def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
 
 
 def presigned_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the ids of presigned zones among these zone ids, in one query."""
+    """Return the ids in `zone_ids` that belong to presigned zones, in one query."""
     rows = Signing.objects.filter(pk__in=zone_ids, is_signed=True, state__presigned=True)
     return set(rows.values_list("pk", flat=True))
 
@@ -89,8 +89,8 @@ def last_change_of(zone: Zone) -> Revision | None:
 def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
     """Return the private-key text of one of the zone's keys.
 
-    Raise RightMissing without the right EXPORT_KEYS, and KeyUnknown if the key doesn't exist or has no private part.
-    The caller must record the export in the audit log, like `sign.export_key`.
+    Raise RightMissing if the person lacks the right EXPORT_KEYS, and KeyUnknown if the key doesn't exist or has no
+    private part. The caller must record the export in the audit log, like `sign.export_key`.
     """
     access.require_right(person, zone, Right.EXPORT_KEYS)
     key = ZoneKey.objects.filter(pk=key_id, zone=zone).exclude(private_encrypted=None).first()

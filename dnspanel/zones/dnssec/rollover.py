@@ -35,18 +35,18 @@ from dnspanel.zones.dnssec.rollover_stages import (
 )
 from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, KeyState, SigningState
 
-# The most that the clock can advance between two looks, which are 30 seconds apart. Each wait is this much longer than
-# necessary, so that a jump of the system clock does no harm.
+# The most that the clock can advance between two checks, which are 30 seconds apart. Each wait is longer by this time,
+# so that a jump of the system clock does no harm.
 MOST_CREDIT = timedelta(seconds=60)
 MARGIN = timedelta(seconds=60)
-# If the parent's servers could not all be asked for longer than this, their state in between is unknown.
+# If some of the parent's servers couldn't be queried for longer than this, their state in between is unknown.
 LONGEST_GAP = timedelta(minutes=10)
-_DIGESTS_THAT_COUNT = frozenset((2, 4))  # SHA-1 is ignored beside them (RFC 4509 section 3)
+_DIGESTS_THAT_COUNT = frozenset((2, 4))  # SHA-1 doesn't count (RFC 4509 section 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Ttls:
-    """The largest TTLs, in seconds, of served answers that may still be cached. `ds` is None if it is unknown."""
+    """The largest TTLs, in seconds, of served answers that caches can still contain. `ds` is None if it is unknown."""
 
     records: int
     keys: int
@@ -64,17 +64,17 @@ class Inputs:
     new: tuple[int, ...]
     now: datetime
     ttls: Ttls
-    # Since when every node has answered with the step's publication. None if some nodes do not: `late` has their names.
+    # The time since every node serves the step's publication, or None if some nodes (named in `late`) don't serve it.
     answered_since: datetime | None
     late: tuple[str, ...] = ()
-    # The same for secondaries. If it is None, the sentence in `secondaries_lack` names them.
+    # The same for secondaries. If the time is None, the sentence in `secondaries_lack` names the late secondaries.
     secondaries_since: datetime | None = None
     secondaries_lack: str = ""
-    # Since when each goal has been met at every server of the parent. Goals that are not known to be met are missing.
+    # The times when goals began to be met at all of the parent's servers. Goals not known to be met are missing.
     goals: Mapping[Goal, datetime] | None = None
     # The reason why the parent's DS RRset is currently unknown, or "".
     parent_silent: str = ""
-    # A sentence with the name servers that lack the new keys, or why that is unknown. None without other signers.
+    # A sentence about the name servers that lack the new keys, or why this is unknown. None: no other signers.
     signers_lack: str | None = None
     old_ds: tuple[str, ...] = ()
     new_ds: tuple[str, ...] = ()
@@ -159,7 +159,7 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     """Return the first step of a cancellation, or Refused with the reason. `advance` continues the cancellation.
 
     Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent. The panel can't
-    find this out.
+    check this.
     """
     if inputs.is_emergency:
         return Refused(
@@ -241,7 +241,7 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
 
 
 def breakage(kind: Kind, ttls: Ttls) -> str:
-    """Describe the outage that an emergency rollover of this kind causes, for the person who starts it."""
+    """Describe the outage that an emergency rollover of this kind causes, for the person who starts the rollover."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
     ds = _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the DS TTL")
     if kind is Kind.ZSK:
@@ -286,7 +286,7 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Return since when each goal in `met` has been met. This check was at `now`, and the previous one at `last`.
+    """Return the time when each goal in `met` began to be met. This check was at `now`, and the previous one at `last`.
 
     A goal keeps its earlier time unless the two checks were more than LONGEST_GAP apart.
     """
@@ -295,7 +295,7 @@ def goals_since(
 
 
 def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
-    """Advance the rollover's own clock and return its time. At the previous check, `looked`, it showed `clock`.
+    """Return the new time of the rollover's own clock, which showed `clock` at the previous check (`looked`).
 
     The clock never moves back, and moves forward by at most `most`.
     """
@@ -343,10 +343,7 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Return a wait if a node or secondary doesn't serve this step yet, or if caches can have older answers.
-
-    Otherwise return None.
-    """
+    """Return a wait if a server doesn't serve this step yet or caches can have older answers. Otherwise return None."""
     seconds = {
         Caches.NOTHING: 0,
         Caches.KEYS: inputs.ttls.keys,
@@ -464,8 +461,8 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
     """Return True if validating resolvers can validate a key in `ds` through the DS records `found`.
 
-    Resolvers can ignore digest types. The key needs a DS with each of SHA-256 and SHA-384 that `found` contains. Return
-    True also if `found` is empty, because the zone is then insecure, not bogus.
+    Resolvers can ignore a digest type. Therefore the key needs a DS with each of the types SHA-256 and SHA-384 that are
+    in `found`. If `found` is empty, return True, because the zone is then insecure, not bogus.
     """
     if not found:
         return True

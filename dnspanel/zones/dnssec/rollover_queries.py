@@ -16,15 +16,12 @@ def newest(zone: Zone) -> Rollover | None:
 
 
 def rolling_zones(zone_ids: Collection[int]) -> set[int]:
-    """Return the ids of zones with a rollover in progress among these zone ids."""
+    """Return the ids in `zone_ids` that belong to zones with a rollover in progress."""
     return {*Rollover.objects.filter(zone__in=zone_ids, ended_at=None).values_list("zone_id", flat=True)}
 
 
 def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollover], bool]:
-    """Return the rollovers in progress in zones that this user can see, oldest first, and whether more follow.
-
-    `after` is the id of the previous page's last rollover.
-    """
+    """Return unfinished rollovers in visible zones after the id `after`, oldest first, and whether more follow."""
     visible = access.zones_visible_to(person).values("pk")
     found = Rollover.objects.filter(ended_at=None, pk__gt=after, zone__in=visible)
     rows = list(found.select_related("zone", "started_by").order_by("pk")[: limit + 1])
@@ -32,10 +29,7 @@ def under_way(person: Person, *, after: int = 0, limit: int) -> tuple[list[Rollo
 
 
 def of_zone(zone: Zone, *, before: int | None = None, limit: int) -> tuple[list[Rollover], bool]:
-    """Return the zone's rollovers, newest first, and whether more follow.
-
-    `before` is the id of the previous page's last rollover.
-    """
+    """Return the zone's rollovers with ids below `before`, newest first, and whether more follow."""
     found = Rollover.objects.filter(zone=zone).select_related("zone", "started_by").order_by("-pk")
     if before is not None:
         found = found.filter(pk__lt=before)

@@ -34,7 +34,7 @@ class Step(StrEnum):
 
 
 class Use(StrEnum):
-    """How a key is used during a stage."""
+    """The use of a key during a stage."""
 
     FULL = "full"  # signs, and is in the DNSKEY RRset
     SIGNS = "signs"  # signs, but is not in the DNSKEY RRset
@@ -44,7 +44,7 @@ class Use(StrEnum):
 
 
 class Caches(StrEnum):
-    """Which old records must expire from caches before a stage ends."""
+    """The old records that must expire from caches before a stage ends."""
 
     NOTHING = ""
     KEYS = "keys"  # the DNSKEY RRset
@@ -166,5 +166,5 @@ _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
 WITHOUT_CDS = frozenset((Kind.ALGORITHM, Kind.KSK_DOUBLE_DS))
 # The steps in which the published keys are again the keys that the parent's DS must name.
 CDS_AGAIN = frozenset((Step.REMOVE, Step.CLEAN, Step.UNDONE))
-# Every DS RRset in caches must match an old key before these steps end, because the new key replaces it at once.
+# These steps need DS RRsets in caches that match an old key, because a cancellation deletes the new key at once.
 NEEDS_OLD_DS = frozenset(((Kind.KSK, Step.PUBLISH), (Kind.CSK, Step.PUBLISH), (Kind.KSK_DOUBLE_DS, Step.DS)))

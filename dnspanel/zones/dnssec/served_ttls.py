@@ -55,9 +55,9 @@ def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """Return the known TTLs of zones, raised to the TTLs of later changes if these are larger. Makes one query.
+    """Return the known TTLs of zones, raised to the TTLs of later changes if these are larger.
 
-    Another query reads the current TTLs after a revision that isn't a plain change, such as a restoration.
+    Makes one query, plus one for each zone with a later revision that isn't a plain change, such as a restoration.
     """
     changed = _of_changes({zone_id: each.revision for zone_id, each in known.items()}, since=now - LONGEST_CACHED)
     found = dict(known)

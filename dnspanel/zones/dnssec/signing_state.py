@@ -61,7 +61,7 @@ class SigningState:
     through NSEC. Until the change ends, `due_nsec3` is the new chain (`due_denial`). A presigned zone can have several
     chains: PowerDNS serves the chain in `nsec3`, and those in `other_nsec3` are only in transfers of the whole zone.
 
-    `cds` lists the digest types of the CDS records, and is empty without CDS records. DELETE means CDS and CDNSKEY
+    `cds` lists the digest types of the CDS records, or is empty if the zone has none. DELETE means CDS and CDNSKEY
     records that request the deletion of the parent's DS (RFC 8078).
     """
 

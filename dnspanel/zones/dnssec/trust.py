@@ -14,7 +14,7 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return {name: reason} for this panel's zones that don't validate with the given DS records.
 
     A zone needs a key that signs its DNSKEY RRset, is in that RRset, and matches a DS. Other signers' keys count. A
-    zone without any DS is insecure, never broken. One query if no name is a zone, else up to four.
+    zone without any DS is insecure, never broken. Makes one query if no name is a zone here, otherwise up to four.
     """
     wanted = [name for name, texts in ds.items() if texts]
     zones = {zone.pk: zone for zone in Zone.objects.filter(name__in=wanted, deleted_at=None)} if wanted else {}
@@ -54,7 +54,7 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Return why a zone in this signing state doesn't validate with the DS records, or "".
+    """Return why a zone in this signing state doesn't validate with the DS records, or "" if it does.
 
     The reason is a relative clause ("which is …"). `public` maps the ids of the zone's keys to their public parts.
     `others` are keys of other signers, or of a presigned zone.

@@ -67,8 +67,9 @@ def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
 def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
     """Move a discarded draft's changes, with their bases, back into the author's draft. Return their number.
 
-    Raise DraftUnknown if it isn't the author's or was discarded at least KEPT ago, DraftRefused if the author's draft
-    changes one of the RRsets, and QuotaExceeded if it would be too large. After an error, nothing is changed.
+    Raise DraftUnknown if the discarded draft isn't the author's or was discarded at least KEPT ago. Raise DraftRefused
+    if both drafts change the same RRset, and QuotaExceeded if the author's draft would be too large. After an error,
+    nothing is changed.
     """
     with transaction.atomic(durable=True):
         found = Draft.objects.select_for_update(no_key=True).filter(

@@ -68,8 +68,8 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
     """Return the named draft with this key. Raise DraftUnknown if the reader isn't allowed to see it.
 
-    The owner, the person who works in it, and recipients of a share can see it. While reading by link is allowed or the
-    draft waits for approval, everyone who can see one of its zones can read it too.
+    The owner, the person who works in the draft, and recipients of a share can see it. If link access is allowed or the
+    draft waits for approval, everyone who can see one of the draft's zones can read it too.
     """
     user = person(reader)
     related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
@@ -154,9 +154,10 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
     """Open the draft in the author's editor. The author's current draft isn't lost.
 
     If the current draft has a name, it is closed. If it has no name, it is saved under the name `aside`, or merged into
-    the opened draft if `merge` is true. Raise DraftRefused if it has changes and neither is given, if both drafts
-    change the same RRset, if another person works in the draft, or if the author isn't allowed to see all of its
-    changes. Raise DraftUnknown if the draft was deleted, and Forbidden without the right to edit it.
+    the opened draft if `merge` is true. Raise DraftRefused if the current draft has changes and neither is given, or if
+    both drafts change the same RRset. Also raise DraftRefused if another person works in the draft to open, or if the
+    author isn't allowed to see all of its changes. Raise DraftUnknown if the draft was deleted, and Forbidden if the
+    author isn't allowed to edit it.
     """
     user = person(author)
     with _moving():
@@ -211,7 +212,7 @@ def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
 
 
 def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, now: datetime) -> None:
-    """Share a named draft with a person or team. With `may_edit`, they can also work in it.
+    """Share a named draft with a person or team. If `may_edit` is True, they can also edit it.
 
     Recipients see changes only to zones that they can see. Raise DraftRefused if there would be more than MOST_SHARES
     shares, or if the owner isn't allowed to share with the recipient. Raise DraftUnknown if `by` isn't the owner.
@@ -277,8 +278,9 @@ def drafts_of(user: User) -> QuerySet[Draft]:
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
     """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
 
-    A draft that another person has open stays open. An unnamed draft is named after its former owner, whose name is
-    also added to a name that `to` uses. Raise DraftRefused if this is taken, or if `to` is a service account.
+    A draft that another person has open stays open. An unnamed draft is named after its former owner. If `to` already
+    uses a draft's name, the former owner's name is appended. Raise DraftRefused if this name is taken too, or if `to`
+    is a service account.
     """
     if not ids:
         return []
@@ -378,7 +380,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction. Raise DraftRefused if another one has just created a draft with this name or author."""
+    """Open a transaction. Raise DraftRefused if another one has just created a draft with the same name or author."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -429,7 +431,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and copy editors to the draft. Raise DraftRefused if both change an RRset, or QuotaExceeded."""
+    """Move operations and editors to the draft. Raise DraftRefused if both drafts change an RRset, or QuotaExceeded."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))

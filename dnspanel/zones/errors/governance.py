@@ -45,7 +45,7 @@ class Frozen(KeptBack):
 
 
 class HookRefused(RightMissing):
-    """A publish hook didn't allow this publication. `zones` maps the ids of the zones concerned to their names."""
+    """A publish hook didn't allow this publication. `zones` maps the affected zones' ids to their names."""
 
     def __init__(self, zones: Mapping[int, str], reason: str) -> None:
         self.zones = zones

@@ -81,7 +81,7 @@ class NameOfOthers(NameRefused):
 
 
 class SignedAtParent(NameRefused):
-    """The parent zone has a DS for this zone, but this zone would be unsigned."""
+    """The parent zone has a DS for this zone, but the DS matches none of this zone's keys."""
 
     def __init__(self, name: str, parent: str) -> None:
         super().__init__(
@@ -94,7 +94,7 @@ class SignedAtParent(NameRefused):
 
 
 class BreaksBelow(NameRefused):
-    """The zone has a DS for a zone below it (`child`) that matches none of the child's keys."""
+    """The zone has a DS for a zone below it (`child`), but the DS matches none of the child's keys."""
 
     def __init__(self, name: str, child: str, reason: str) -> None:
         self.child = child

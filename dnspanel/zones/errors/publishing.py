@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TakenBack(ZoneError):
-    """The publication was reverted because the canary couldn't answer with it.
+    """The publication was reverted because the canary couldn't serve it.
 
     `reason` is the canary's finding. It is empty for people who aren't allowed to see the publication.
     """
@@ -86,7 +86,7 @@ class GuardHolds(PublishRefused):
 
 
 class MassDeletion(PublishRefused):
-    """Many zones are deleted in a short time. A person must confirm their number."""
+    """Many zones are deleted in a short time. A person must confirm the number of zones."""
 
     def __init__(  # noqa: PLR0913  # the numbers of the message
         self,
@@ -123,7 +123,7 @@ class MassDeletion(PublishRefused):
 
 
 class PublishedInPart(PublishRefused):
-    """Only some parts of a large change were published, because others changed the zone in between.
+    """Only some parts of a large change were published, because others changed the zone while it was being published.
 
     Send the same change again to publish the rest. Published parts no longer count as changes.
     """

@@ -1,1 +1,1 @@
-"""Approval rules, freezes and publish hooks, which decide what can be published and when."""
+"""Approval rules, freezes and publish hooks, which restrict publications."""

@@ -79,7 +79,7 @@ def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def periods(freeze: Freeze, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the start and end, in UTC, of each of the freeze's periods that ends after `now`.
+    """Yield the freeze's periods that end after `now`, as (start, end) in UTC.
 
     All periods have the same length in the local time of the freeze's time zone.
     """

@@ -67,7 +67,7 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """Return the question to a hook about parts of a publication. It must cover each zone or the zone above."""
+    """Return the question to a hook about parts of a publication. The hook must cover each zone or its parent zone."""
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())
@@ -136,10 +136,7 @@ def _changes(changes: Iterable[Change]) -> Iterable[dict[str, Any]]:
 
 
 def _content(rrset: RRset | None) -> Any:
-    """Return the RRset as JSON. For a SOA, omit the serial.
-
-    The new serial isn't decided yet, and can change while the hook answers.
-    """
+    """Return the RRset as JSON. Omit an SOA's serial, which isn't decided yet and can change while the hook answers."""
     if rrset is None:
         return None
     rrset = replace(rrset, notes=rrset.notes.without_spellings)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from dnspanel.zones.values import soa
 from replication.dns.rrset import Change
 
-# The kind of an act that isn't a publication yet: another server begins or stops deciding the zone's content.
+# The kind of an action before its first publication: the zone starts or stops following other primaries.
 REPLACE = "replace"
-# The kind of a new zone's effect on the closest zone above: names at and below its apex no longer belong to that
+# A new zone's effect on its closest parent zone: names at and below the new apex no longer belong to the parent
 # zone.
 TAKE = "take"
-# The same, if the zone above delegates the new zone to exactly the servers in the new zone's NS records.
+# The same, if the parent zone delegates the new zone to exactly the servers in the new zone's NS records.
 TAKE_DELEGATED = "take delegated"
 
 
@@ -29,5 +29,5 @@ class Part:
 
 
 def types_changed(changes: Iterable[Change]) -> Counter[int]:
-    """Count the changed RRsets by type. A SOA change of only the serial doesn't count."""
+    """Count the changed RRsets by type. An SOA RRset doesn't count if only the serial changes."""
     return Counter(change.type for change in changes if not soa.same(change.before, change.after))

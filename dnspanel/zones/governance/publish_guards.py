@@ -1,8 +1,8 @@
 """Check publications against approval rules, freezes and publish hooks. Verbs.
 
 `sequence_log.append_publication` calls this module. The check is fast if no rule covers the zones. A new or restored
-zone takes names from the closest zone above it, so the rules and locks of that zone apply too. A publication with a
-`SystemRight` can bypass rules; the table is in docs/architecture/rules.md.
+zone takes names from its closest parent zone in this panel. Therefore the parent's rules and locks apply too. A
+publication with a `SystemRight` can bypass rules (see the table in docs/architecture/rules.md).
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.names import before_full_stop
 
-# These cannot be approved: a person who governs the zone removes or bypasses the rule.
+# These can't be approved. A person who governs the zone must remove or bypass the rule.
 _ONLY_LIFTED = (RevisionKind.DELETE, REPLACE, TAKE, TAKE_DELEGATED)
 _DELEGATION = Counter({rdtypes.NS: 1})
 
@@ -65,7 +65,8 @@ NO_PASSAGE = Passage()
 class Passed:
     """The result of a passed check: errors that the author bypasses (`refusals`), and the hooks' `answers`.
 
-    `hooks` has the ids of all hooks that cover the zones, `over` those of the closest zones above the new zones.
+    `hooks` has the ids of all hooks that cover the zones. `over` has the ids of the closest parent zones of zones that
+    go live.
     """
 
     refusals: tuple[str, ...] = ()
@@ -116,7 +117,7 @@ COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTOR
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
     """Return the rules that cover some of the zones. `is_planned` is True if `planned` selects a request.
 
-    Makes one query if no rules exist, at most five otherwise, and none without zones.
+    Makes no query if there are no zones, one if no rules exist, and otherwise at most five.
     """
     return _rules(about(zones), planned) if zones else Rules()
 
@@ -162,7 +163,7 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, and HookRefused if a hook does. Raise HookUnasked
     if a hook wasn't queried about exactly these changes. To bypass rules, an author needs the right GOVERN over each
     zone (otherwise RightMissing is raised) and a reason (otherwise ApprovalNeeded). Hooks can't be bypassed. For a zone
-    that goes live, the rules and locks (Locked) of the closest zone above also apply.
+    that goes live, the rules and locks (Locked) of the closest parent zone also apply.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -204,8 +205,8 @@ def reasons_over(
 ) -> dict[str, str]:
     """Return {zone name: reason} for the zones that the author can't create or restore below existing zones.
 
-    The reasons are locks and rules of the closest zone above. New zones have no id yet. `own` contains the ids of other
-    zones in the same action, which don't block it. Hooks aren't queried. Functions that skip such zones call this one.
+    The reasons are locks and rules of the closest parent zone. Hooks aren't queried. New zones have no id yet. `own`
+    contains the ids of other zones in the same action, which don't block it.
     """
     coming = {zone.name: zone for zone in zones_coming}
     above = nesting.zones_above(list(coming)) if coming else {}
@@ -223,7 +224,7 @@ def reasons_over(
 
 
 def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
-    """Return the closest zone above each zone, by zone id. Zones that go live in the same publication are omitted."""
+    """Return each zone's closest parent zone, by zone id. Parents that go live in the same publication are omitted."""
     above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
     found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
     return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
@@ -232,7 +233,7 @@ def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
 def _refusals_over(
     rules: Rules, above: Zone, zone: Zone, author: Author, reason: str, now: datetime
 ) -> Iterator[KeptBack | Locked]:
-    """Yield an error for each lock and rule of the zone above that blocks the new zone, locks first."""
+    """Yield an error for each lock and rule of the parent zone that blocks the new zone, locks first."""
     if lock := lock_against_taking(author, above, zone.name):
         yield Locked(above.name, lock)
     of_above = rules.of(above)
@@ -241,9 +242,9 @@ def _refusals_over(
 
 
 def _is_delegated(zone: Zone, above: Zone) -> bool:
-    """Return True if the zone above delegates the zone to exactly the name servers in the zone's own NS records.
+    """Return True if the parent zone delegates the zone to exactly the name servers in the zone's own NS records.
 
-    Such a delegation was published under the rules of the zone above. Other servers would need an approval.
+    Such a delegation was published under the parent zone's rules. Other servers would need an approval.
     """
     if zone.pk is None:
         return False
@@ -408,7 +409,7 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """Mark the request as published (past rules). Record bypassed rules in the audit log and the list of requests."""
+    """Mark the request as published or bypassing rules. Record bypassed rules in the audit log and list of requests."""
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:

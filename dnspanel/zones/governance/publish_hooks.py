@@ -49,9 +49,9 @@ class Given:
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
     """Decorate an action that has a durable transaction. Hooks are queried between attempts.
 
-    Without hooks, the action runs once. It must be safe to run again after a rollback. HookRefused is raised if a hook
-    rejects the change, or if the zones change again during each of MOST_ROUNDS rounds of questions. A rejection by an
-    approval rule or a freeze is recorded in the audit log after the outermost action is rolled back.
+    If no hook must be queried, the action runs once. It must be safe to run again after a rollback. HookRefused is
+    raised if a hook rejects the change, or if the zones change again during each of MOST_ROUNDS rounds of questions. A
+    rejection by an approval rule or a freeze is recorded in the audit log after the outermost action is rolled back.
     """
 
     @wraps(act)
@@ -83,10 +83,9 @@ def refuse(
 ) -> list[Given]:
     """Return the hooks' answers about exactly these parts.
 
-    Hooks that cover a zone in `over` are queried about the new zone below it.
-
-    Raise HookRefused if a hook rejects the change, or gave no answer and this counts as a rejection. Raise HookUnasked
-    if a hook wasn't queried yet. A rehearsal queries no hooks, because they could mistake it for the real action.
+    Hooks that cover a zone in `over` are queried about the new zone below it. Raise HookRefused if a hook rejects the
+    change, or if it gave no answer and its settings treat this as a rejection. Raise HookUnasked if a hook wasn't
+    queried yet. A rehearsal queries no hooks, because a hook could mistake the rehearsal for the real action.
     """
     publisher = Publisher(actor_form_of(acting.author), acting.channel, acting.reason)
     known, given, unanswered = _answers.get() or {}, [], []
@@ -186,7 +185,7 @@ def _ask(exc: HookUnasked, answers: Answers) -> None:
 def _with_content(
     hooks: Sequence[PublishHook], parts: Sequence[Part], is_about: Callable[[PublishHook, int], bool]
 ) -> list[Part]:
-    """Return the parts without serial-only changes. New zones covered by a hook list their RRsets as changes."""
+    """Return the parts without serial-only changes. For new zones that a hook covers, the changes are all RRsets."""
     kept = [part for part in parts if part.kind != RevisionKind.CHANGE or types_changed(part.changes)]
     created = {part.zone_id for part in kept if part.kind == RevisionKind.CREATE}
     covered = [pk for pk in created if any(is_about(hook, pk) for hook in hooks)]

@@ -44,7 +44,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTerms:
-    """What an approval rule requires."""
+    """The requirements of an approval rule."""
 
     needed: int = 1
     types: Sequence[int] = ()
@@ -82,7 +82,7 @@ def add_approval_rule(
 ) -> ApprovalRule:
     """Require approval, or a ticket, for changes to zones. The rule also applies to existing drafts and requests.
 
-    Raise RightMissing without the right to govern the zones, and RuleRefused for invalid terms or more than MOST rules.
+    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid terms or more than MOST rules.
     """
     _refuse_terms(terms)
     with transaction.atomic():
@@ -105,7 +105,7 @@ def add_approval_rule(
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
     """Block publications of zones during the given times.
 
-    Raise RightMissing without the right to govern the zones, and RuleRefused for invalid times or more than MOST
+    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid times or more than MOST
     freezes.
     """
     refuse_times(times, now)

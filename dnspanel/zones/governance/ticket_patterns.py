@@ -1,6 +1,6 @@
 """Match tickets in text with a rule's pattern: plain text where `#` matches a number. Pure.
 
-Regular expressions could be slow on text that other people write. This matcher reads each character of each word once.
+Regular expressions can be slow on untrusted text. This matcher reads each character of each word once.
 """
 
 from itertools import pairwise

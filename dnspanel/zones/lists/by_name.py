@@ -58,7 +58,7 @@ def keys_of(rows: "QuerySet[Any]") -> set[StoredKey]:
 def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: bool = False) -> list[StoredKey]:
     """Sort the keys, and return those after `start` (None: all).
 
-    With `descending`, names come in reverse order. The types at each name keep their order.
+    If `descending` is True, names come in reverse order. The types at each name keep their order.
     """
     placed = [(place_of(key), key) for key in keys]
     if start is not None:
@@ -75,17 +75,14 @@ def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The stored order of a large zone's names. `changed` contains names that it may lack."""
+    """The stored order of a large zone's names. `changed` contains names that can be missing from the order."""
 
     zone: Zone
     changed: frozenset[bytes]
 
     @classmethod
     def of(cls, zone: Zone) -> "Places | None":
-        """Return the zone's stored order, or None if it is missing or the zone has changed too much since then.
-
-        Makes up to four queries.
-        """
+        """Return the zone's stored order, or None if it is missing or too old. Makes up to four queries."""
         at = SearchProgress.objects.values_list("sequence", flat=True).first()
         if at is None or not NamePlace.objects.filter(zone=zone).exists():
             return None
@@ -123,7 +120,7 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """A zone's names after `begin` (None: all names). With `begins_with`, `begin` itself is included."""
+    """A zone's names after `begin` (None: all names). If `begins_with` is True, `begin` itself is included."""
 
     zone: Zone
     begin: tuple[bytes, bytes] | None
@@ -172,7 +169,7 @@ class _Names:
 def _rows_before_or_after(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Select the rows before or after `at`, including its own row with `itself`. The first filter uses the index."""
+    """Select the rows before or after `at`, and the row `at` if `itself` is True. The first filter uses the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

@@ -17,7 +17,7 @@ MOST_COMPARED = 30_000  # RRsets; 40 ms
 StoredKey = tuple[bytes, int]  # owner_key and type: the order of the primary key
 BEFORE_ALL: StoredKey = (b"", 0)
 
-# These types come first at their name, because they are wanted most. Other types keep their order.
+# These types come first at their name, because people look for these most often. Other types keep their order.
 _FIRST = {rdtypes.SOA: 0, rdtypes.NS: 1}
 
 

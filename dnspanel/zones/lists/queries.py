@@ -125,14 +125,14 @@ def zone_page(
 
 
 def zone_total(*, among: QuerySet[Zone], search: str, most: int = MOST_COUNTED) -> int | None:
-    """Count the zones that match a search, up to `most` + 1. Return None if it searches the zones' content."""
+    """Count the zones that match a search, up to `most` + 1. Return None for a search in the zones' content."""
     if zone_conditions.terms_inside(parse(search)):
         return None
     return found_zones(among, search).order_by()[: most + 1].count()
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """Return `order`, or BY_NAME for a search in the zones' content, which could have to examine all zones."""
+    """Return `order`, or BY_NAME for a search in the zones' content, because such a search can examine all zones."""
     return BY_NAME if zone_conditions.terms_inside(searched) else order
 
 
@@ -192,7 +192,7 @@ def history_page(
 ) -> HistoryPage:
     """Return revisions with numbers below `before` (the cursor as an int), newest first.
 
-    With filters, a bounded number of revisions is examined, and the page contains the last one's number.
+    If filters are set, only a bounded number of revisions is examined. The page then contains the last examined number.
     """
     top = zone.revision + 1 if before is None else min(before, zone.revision + 1)
     down_to = 1 if filters == EVERY_REVISION else max(1, top - MOST_REVISIONS_LOOKED_THROUGH)

@@ -59,7 +59,7 @@ class RRsetOrder(SortOrder[RRsetColumn]):
     column: RRsetColumn = RRsetColumn.NAME
 
 
-AS_EDITED = RRsetOrder()  # by name as people sort names, at each SOA and NS first: `by_name`
+AS_EDITED = RRsetOrder()  # natural order of names; at each name, SOA and NS come first (see `by_name`)`
 # The largest number of RRsets that may be examined for a page.
 MOST_SORTED = {
     RRsetColumn.TYPE: 1_200_000,
@@ -130,17 +130,14 @@ def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | N
 
 
 def merge_in_order(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
-    """Merge two lists in the given order. RRsets without a comment come last, even in descending order."""
+    """Merge two lists in the given order. In the order by comment, RRsets without a comment always come last."""
     return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
 
 
 def naturally_merged(
     first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder, start: SortedKey | None
 ) -> list[SortedKey]:
-    """Merge two lists and return the part after `start`.
-
-    RRsets with the same value are sorted by name in natural order.
-    """
+    """Merge two lists, sort equal values by name in natural order, and return the part after `start`."""
     places = {*first, *second} if start is None else {*first, *second, start}
     found = _by_column(sorted(places, key=lambda place: place_of(place.key)), order)
     return found if start is None else found[found.index(start) + 1 :]

@@ -118,7 +118,7 @@ def rrset_page(
     An RRset is shown if it matches the filter as published or as drafted. In a large zone, a search for values that
     many names can have stops after a limited number of names. The page then contains the last examined name, and more
     rows can follow even if the page has few. A large zone whose natural order isn't stored yet is listed in canonical
-    order. With `descending`, raise TooManyToSort for such a zone.
+    order. For such a zone, raise TooManyToSort if `descending` is True.
     """
     if not finds_in(zone, filters.search):
         return RRsetPage((), "")
@@ -168,7 +168,7 @@ def _first_published(
 
 
 def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) -> set[StoredKey] | None:
-    """Return all RRsets of a large zone that match the filter, or None if these can be many."""
+    """Return all RRsets of a large zone that match the filter, or None if there can be many."""
     if filters.fits_all:
         return None
     terms = filters.search.terms
@@ -223,7 +223,7 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """Return the RRsets of `rrset_page` in another order, as in the author's draft. Makes at most 15 queries.
+    """Return the RRsets of `rrset_page` in another order, based on drafted values. Makes at most 15 queries.
 
     Raise TooManyToSort if the zone has too many RRsets to sort by this column, unless the filter matches only a few.
     """
@@ -304,10 +304,7 @@ def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRo
 
 
 def type_counts(*, zone: Zone, author: User | None = None) -> tuple[tuple[int, int], ...]:
-    """Count the zone's RRsets by type, including those that the author's draft adds.
-
-    Return an empty tuple if the zone is too large to count.
-    """
+    """Count the zone's RRsets by type, plus those that the draft adds. Return () if the zone is too large to count."""
     if zone.rrset_count > COUNTED_RRSETS:
         return ()
     found = _by_type(StoredRRset.objects.filter(zone=zone))

@@ -1,4 +1,4 @@
-"""Save views: a search with its order and columns, under a name, for a person or a team. Verbs.
+"""Save a list's search, sort order and columns as a named view of a person, which can be shared with a team. Verbs.
 
 A view stores the search, never its results. Each reader sees only zones and records that they have access to.
 """
@@ -63,9 +63,10 @@ def save_view(  # noqa: PLR0913  # the fields of a view
     team: Team | None = None,
     look: ListLook | None = None,
 ) -> SavedView:
-    """Save a view under a name. Drop parameters that are empty, too long or unknown to the page.
+    """Save a view with a name. Drop parameters that are empty, too long or unknown to the page.
 
-    Raise ViewRefused for an empty view, an invalid or used name, a team without the person, or over MOST_VIEWS.
+    Raise ViewRefused if no parameter is left, or if the name is invalid or already used. Also raise it if the person
+    isn't a member of `team`, or already has MOST_VIEWS views.
     """
     kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
     if not kept:
@@ -110,7 +111,7 @@ def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
 
 
 def look_of_view(view: SavedView, own: ListLook) -> ListLook:
-    """Return the list's columns and density saved in the view, or the reader's own if the view has none."""
+    """Return the column and density settings saved in the view, or the reader's own if the view has none."""
     if view.look is None:
         return own
     return ListLook(own.of, frozenset(view.look["hidden"]), view.look["dense"])

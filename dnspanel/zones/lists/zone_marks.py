@@ -36,7 +36,7 @@ class MarkedZones:
 
 
 def pin(*, zone: Zone, person: User) -> None:
-    """Pin the zone in first place. Beyond MOST_PINNED zones, unpin the one that was pinned first."""
+    """Pin the zone in first place. If more than MOST_PINNED zones are pinned, unpin the last one."""
     _execute(_PIN, zone, person, MOST_PINNED)
 
 
@@ -46,12 +46,12 @@ def unpin(*, zone: Zone, person: User) -> None:
 
 
 def note_visit(*, zone: Zone, person: User) -> None:
-    """Record that this is the zone that the person opened last. Write nothing if this is already recorded."""
+    """Record the zone as the one that the person opened last. Write nothing if it already is."""
     _execute(_NOTE, zone, person, MOST_RECENT)
 
 
 def marked_zones(person: User) -> MarkedZones:
-    """Return the person's marked zones that the person can still see, with two queries."""
+    """Return the person's pinned and recent zones that are still visible to the person. Makes two queries."""
     marks = ZoneMarks.objects.filter(user=person).first()
     if marks is None:
         return MarkedZones((), ())

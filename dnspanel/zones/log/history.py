@@ -167,8 +167,7 @@ def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, His
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
     """Yield every RRset of the zone at this revision, in canonical order.
 
-    It starts from the current RRsets. For each RRset that changed later, it yields the `before` of the oldest later
-    change.
+    An RRset that changed later is the `before` of its oldest later change. Any other RRset is the current one.
     """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     oldest = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")

@@ -1,7 +1,7 @@
 """Translate the reasons that the panel gives for its own publications. Pure.
 
 Reasons are stored in English. A publication's reason is part of the audit chain, so the stored text never changes.
-Pages recognize the message in the stored text.
+Pages find the message in the stored text and translate it.
 """
 
 from collections.abc import Sequence

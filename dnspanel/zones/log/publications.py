@@ -1,7 +1,7 @@
 """List everyone's publications, newest first, in the zones that a user is allowed to see.
 
-The log is read backward by primary key. If zones or authors are filtered out, a page examines a limited number of
-publications and contains the time back to which it searched.
+The log is read backward by primary key. If most publications could be filtered out, a page examines at most
+MOST_LOOKED_THROUGH of them and reports how far back it searched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class PublicationRow:
     failed_reason: str
     zones: int
     named: tuple[str, ...]  # the names of the first zones
-    kind: str  # of the only revision, unless it is a change
+    kind: str  # the revision's kind, if there is only one revision and it isn't a CHANGE
     added: int
     changed: int
     removed: int
@@ -64,9 +64,9 @@ class PublicationRow:
 
 @dataclass(frozen=True, slots=True)
 class PublicationPage:
-    """A page of publications. The next page starts below the sequence `next_before` (None at the end).
+    """A page of publications. The next page starts below the sequence `next_before` (None on the last page).
 
-    `looked_until` is set if the page is shorter than the limit because the search stopped early.
+    If the search stopped before the page was full, `looked_until` is the time of the oldest publication examined.
     """
 
     rows: tuple[PublicationRow, ...]

@@ -1,8 +1,8 @@
 """Put publishing on hold if nodes may have publications that this database lacks. Verbs.
 
 After a restored backup or a lossy failover, a second publication could get the same sequence with other content. A hold
-prevents this in the one statement that allocates sequences (`sequence_log.append_publication`). Without a hold, the
-check is free. Only a person ends a hold (`zones.publishing.epoch`).
+prevents this in the one statement that allocates sequences (`sequence_log.append_publication`). The check for a hold
+needs no extra query. Only a person ends a hold (`zones.publishing.epoch`).
 """
 
 import logging
@@ -17,14 +17,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why publishing is on hold, as a sentence, and since when."""
+    """The reason why publishing is on hold, as a sentence, and the time when the hold began."""
 
     reason: str
     since: datetime
 
 
 def hold(*, reason: str, now: datetime) -> bool:
-    """Put publishing on hold. Return False if it already is; the first reason then stays.
+    """Put publishing on hold. If it already is, keep the first reason and return False.
 
     This waits for a publication that is being committed. Every later publication is rejected.
     """
@@ -35,7 +35,7 @@ def hold(*, reason: str, now: datetime) -> bool:
 
 
 def release() -> None:
-    """End the hold. Must be called in the transaction of the person's decision."""
+    """End the hold. Must be called in the transaction that stores the person's decision to end it."""
     LogHead.objects.exclude(held_reason="").update(held_reason="", held_since=None)
 
 

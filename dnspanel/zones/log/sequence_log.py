@@ -1,4 +1,4 @@
-"""Append publications to the log. The last step of a transaction assigns the next sequence, without gaps. Verbs."""
+"""Append publications to the log. Each gets the next sequence in its transaction's last step, without gaps. Verbs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, json_text
 from replication.message_texts import parse_text
 
-InTransaction = Callable[[], object]  # what a caller writes in the transaction of a publication
+InTransaction = Callable[[], object]  # called in a publication's transaction, for the caller's own writes
 
 # True if a rule covers one of the zones. The few rules are read before any zone.
 _ABOUT = """(
@@ -39,7 +39,7 @@ _ABOUT = """(
 # One statement, so that the row that all publishers wait for is locked for one round trip and the commit. Without
 # another query, the statement checks that no rule concerns these changes, and that only hooks that allowed exactly
 # these changes cover the zones. For a zone that goes live, it only checks that no rule exists at all: if rules exist,
-# finding the zone above costs a query.
+# finding the parent zone costs a query.
 _APPENDING = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
@@ -93,7 +93,7 @@ WITH head AS (
 SELECT sequence, epoch FROM head
 """.replace("{about}", _ABOUT)
 # The best join depends on the number of zones, but the plan is made without parameters. Most publications have one
-# zone, and this LIMIT tells PostgreSQL so.
+# zone, so PostgreSQL plans for this LIMIT.
 _APPEND_ONE = _APPENDING.replace("{limit}", " LIMIT 1")
 _APPEND = _APPENDING.replace("{limit}", "")
 
@@ -132,12 +132,12 @@ def append_publication(
 
     All publications use this function. Therefore it enforces approval rules and freezes (with `passage`) and publish
     hooks (with the answers in `publish_hooks`). A system right in `under` can exempt the publication from these checks.
-    An author of None is not exempt. Raise ApprovalNeeded, Frozen, HookRefused or HookUnasked if a check fails, and
-    Locked if a lock forbids a new zone.
+    Even the panel itself (author None) needs such a right. Raise ApprovalNeeded, Frozen, HookRefused or HookUnasked if
+    a check fails, and Locked if a lock forbids a new zone.
 
-    This call must be the last step of a transaction, because every other publisher waits until it is committed. Raise
-    IntegrityError if an earlier publication used `form_id`. Raise PublishingOnHold and write nothing while publishing
-    is on hold.
+    This call must be the last step of a transaction, because every other publisher waits until the transaction is
+    committed. Raise IntegrityError if an earlier publication used `form_id`. Raise PublishingOnHold and write nothing
+    while publishing is on hold.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -224,8 +224,8 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
 def join_parts(publications: Sequence[Publication]) -> None:
     """Mark these publications (oldest first), and all parts already joined with them, as parts of one write.
 
-    Must be called in the newest publication's transaction. If more publications will follow, also call it for the first
-    one.
+    Must be called in the newest publication's transaction. If a write will have several parts, also call this function
+    with only the first publication.
     """
     first = publications[0].part_of or publications[0].sequence
     joined = {publication.part_of for publication in publications} - {None, first}
@@ -255,7 +255,7 @@ def open_log(**signal: Any) -> None:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """Format numbers or plain words as a PostgreSQL array. psycopg is slower, because it checks for quoting."""
+    """Format numbers, or words that need no quotes, as a PostgreSQL array. This is faster than psycopg."""
     return "{" + ",".join(map(str, values)) + "}"
 
 

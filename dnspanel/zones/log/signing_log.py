@@ -38,7 +38,7 @@ from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
-Decide = Callable[[Zone, SigningState], SigningState]  # may raise DnssecRefused, and then nothing is published
+Decide = Callable[[Zone, SigningState], SigningState]  # if it raises DnssecRefused, nothing is published
 
 _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
@@ -67,12 +67,12 @@ def change_signing(
     `decide` receives the zone and its current signing state. It can be called more than once, and can create and delete
     keys.
 
-    Return the publications, or an empty list if nothing changes. For a form that was submitted before, return the last
-    publication of that submission. If there are several publications, they are parts of one write. `in_transaction`
-    runs in the first publication's transaction, even if nothing changes. `decided` runs in each publication's
-    transaction, after `decide` was called for all zones.
+    Return the publications, or an empty list if nothing changes. If the same form was already submitted, return only
+    the last publication of that submission. Several publications are parts of one write. `in_transaction` runs in the
+    first publication's transaction, even if nothing changes. `decided` runs in each publication's transaction, after
+    `decide` was called for all zones.
 
-    Raise Unknown for a deleted zone, RightMissing without the right DNSSEC, and the errors of `decide`.
+    Raise Unknown for a deleted zone, RightMissing if the author lacks the right DNSSEC, and the errors of `decide`.
     """
     published: list[Publication] = []
     is_last = False
@@ -99,14 +99,14 @@ def change_signing(
 def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> Publication | None:
     """Change one zone's signing as the last step of the caller's transaction. Return None if nothing changes.
 
-    Raise the errors of `change_signing`. A change between two NSEC3 chains goes only halfway, to NSEC. A form that is
+    Raise the errors of `change_signing`. A change between two NSEC3 chains stops halfway, at NSEC. A form that is
     submitted twice isn't detected.
     """
     return _Step([zone], decide, acting).publish(action)
 
 
 class _Step:
-    """The next publication, which brings locked zones closer to the states that `decide` returns."""
+    """The next publication of a signing change: one step of locked zones toward the states that `decide` returns."""
 
     def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
         self._acting = acting
@@ -123,7 +123,7 @@ class _Step:
 
     @property
     def is_last(self) -> bool:
-        """True if this publication brings all zones to their final state."""
+        """True if all zones have their final state after this publication."""
         return self._after == self._result
 
     def publish(self, action: str, form_id: UUID | None = None) -> Publication | None:

@@ -31,7 +31,7 @@ class ZoneKey(models.Model):
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     deleted_at = models.DateTimeField(null=True)
-    # When all servers of the parent first had a DS of the key, and when none of them had it any longer.
+    # The times when all servers of the parent first had a DS of the key, and when the last one no longer had it.
     ds_seen_at = models.DateTimeField(null=True)
     ds_gone_at = models.DateTimeField(null=True)
 
@@ -72,7 +72,7 @@ class Signing(models.Model):
 
 
 class SigningChange(models.Model):
-    """How a revision changed a zone's `Signing`: the state before and after. Null means no state."""
+    """A revision's change to a zone's `Signing`: the state before and after. Null means no state."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     revision_number = models.IntegerField()
@@ -88,8 +88,7 @@ class SigningChange(models.Model):
 class Rollover(models.Model):
     """A current or former rollover of a zone's keys (`dnssec.rollover`), with its step and observations.
 
-    The fields below `clock` contain times of the rollover's own clock (`rollover.steady`), except `looked_at` and the
-    times that people see.
+    The times from `clock` on are on the rollover's own clock (`rollover.steady`), except `looked_at` and `ended_at`.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rollovers", db_index=False)
@@ -107,7 +106,7 @@ class Rollover(models.Model):
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     step_revision = models.IntegerField()  # the revision that every node and secondary must answer with
     step_at = models.DateTimeField()
-    # For people: what the rollover waits for, the earliest next act, since when, and the change at the parent.
+    # Shown on pages: the reason for waiting and its times, late servers, and the DS to add or remove at the parent.
     waits_for = MessageField(default="")
     earliest = models.DateTimeField(null=True)
     waits_since = models.DateTimeField()

@@ -60,7 +60,8 @@ _OF_ONE_SCOPE = (
 class ApprovalRule(ZoneRule):
     """A rule that requires approvals, a ticket or both for changes to its zones.
 
-    Members of the team and people with at least the role can approve. Without team and role, administrators can.
+    Members of the team and people with at least the role can approve. If the rule has no team and no role,
+    administrators can.
     """
 
     needed = models.SmallIntegerField()
@@ -98,7 +99,7 @@ class Freeze(ZoneRule):
 
 
 class WhenSilent(models.TextChoices):
-    """What happens to a publication if a hook gives no valid answer."""
+    """The outcome for a publication if a hook gives no valid answer."""
 
     REFUSE = "refuse", gettext_lazy("refused")
     PASS = "pass", gettext_lazy("published (recorded in the audit log)")
@@ -110,12 +111,12 @@ class PublishHook(ZoneRule):
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # only for people who may govern its zones
     secret = SecretField()  # `vault.encrypt_secret` of "whsec_…"
-    # After a rotation both secrets sign, until this time.
+    # After a rotation, requests are signed with both secrets until `old_secret_until`.
     old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     seconds = models.SmallIntegerField()  # how long to wait for an answer
     when_silent = models.CharField(max_length=6, choices=WhenSilent)
-    # The number of changes to the fields above except the secret. Answers from before a change do not count.
+    # Incremented when one of the fields above changes, except the secrets. Answers to an older version don't count.
     version = models.IntegerField(default=1, db_default=1)
     # Written by `hook_health`: the last answer, and since when, how often and why the hook has failed.
     questioned_at = models.DateTimeField(null=True)
@@ -150,7 +151,7 @@ class HookReply(models.Model):
     reason = MessageField(blank=True)  # the hook's reason, or the failure, which can name its host
     ticket = models.TextField(blank=True)
     ms = models.FloatField()
-    zones = models.IntegerField()  # number of zones in the question
+    zones = models.IntegerField()  # number of zones in the query
     is_test = models.BooleanField(default=False)
 
     class Meta:

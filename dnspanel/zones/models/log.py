@@ -69,7 +69,7 @@ class Publication(models.Model):
     form_id = models.UUIDField(null=True, unique=True)
     # If a write was published in parts: the sequence of its first part. The first part has it too.
     part_of = models.BigIntegerField(null=True)
-    # The reason why ring 0 could not answer with it. It was then reverted, and no other node ever got it.
+    # The reason why ring 0 couldn't serve the publication. Then it was reverted, and no other node ever received it.
     failed_reason = MessageField(blank=True, default="", db_default="")
     # When it was reverted, and the sequence of the publication that reverted it.
     failed_at = models.DateTimeField(null=True)
@@ -137,8 +137,8 @@ class Change(models.Model):
     """An RRset before and after a revision. Null means that it didn't exist.
 
     The values have the format of `RRset.to_json`. A revision that creates or deletes a zone stores no changes, because
-    these follow from the current state and later changes. Every other revision includes the SOA, because its serial
-    always changes.
+    they can be derived from the current state and later changes. Every other revision includes the SOA, because its
+    serial always changes.
     """
 
     revision = models.ForeignKey(

@@ -38,7 +38,7 @@ class PublishRequest(models.Model):
     asked_at = models.DateTimeField()
     reason = models.TextField(blank=True)
     accepted = ArrayField(models.TextField(), default=list)  # codes of warnings that the author accepted
-    confirmed = models.BooleanField(default=False)  # the author confirmed the guard's question
+    confirmed = models.BooleanField(default=False)  # the author confirmed the deletions that the guard would stop
     zone_ids = ArrayField(models.IntegerField())  # when the request was made
     state = models.CharField(max_length=10, choices=RequestState, default=RequestState.OPEN)
     ended_at = models.DateTimeField(null=True)

@@ -41,14 +41,14 @@ class Lock(models.Model):
 
     @property
     def manager(self) -> str:
-        """The person or token that can change the locked object, as text. Empty without a manager."""
+        """The person or token that can change the locked object, as text. Empty if the lock has no manager."""
         if self.token is not None:
             return gettext("the token {purpose}").format(purpose=self.token.purpose)
         return self.person.username if self.person else ""
 
 
 class TsigAct(models.TextChoices):
-    """The actions that a zone can permit to TSIG keys."""
+    """The actions that a zone can allow TSIG keys to perform."""
 
     UPDATE = "update", "DNS UPDATE"
     TRANSFER = "transfer", gettext_lazy("zone transfer")

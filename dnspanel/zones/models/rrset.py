@@ -49,7 +49,7 @@ class RRset(models.Model):
             GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
             GinIndex(fields=["folded"], condition=Q(folded__isnull=False), name="rrset_folded", fastupdate=False),
-            # The names that MX, SRV, HTTPS and similar records point at, as words of their rdata (see `across_zones`).
+            # The names that MX, SRV, HTTPS and similar records point to (see `across_zones`).
             GinIndex(
                 Func(F("type"), F("rdata"), function="rdata_targets"),
                 condition=Q(type__in=[15, 18, 33, 35, 36, 45, 64, 65, 107]),

@@ -38,7 +38,7 @@ class SearchText(models.Model):
 
     class Meta:
         indexes = [
-            # A writer of many texts sorts the pending entries into the index at the end.
+            # `texts_upkeep` merges the pending entries into the index at the end of a turn.
             GinIndex(OpClass("text", "gin_trgm_ops"), name="search_text_trigram", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone", "first_key"], condition=Q(has_comments=True), name="search_text_comments"),
         ]
@@ -74,7 +74,7 @@ class Complaint(models.Model):
 
 
 class ComplaintProgress(models.Model):
-    """A single row with the last publication that complaints include, and the walk's position in all RRsets.
+    """A single row with the last publication that complaints include, and the position of the walk through all RRsets.
 
     The walk finds complaints that appear or disappear without a publication of the zone. The first walk runs after an
     upgrade.

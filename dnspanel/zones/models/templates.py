@@ -67,7 +67,7 @@ class TemplateVersion(models.Model):
 
 
 class TemplateLink(models.Model):
-    """A zone's link to a template: the zone has the records that this template version creates from these values.
+    """A zone's link to a template: the zone has the records that the template's `version` creates from `values`.
 
     If an update was only put into a draft, the zone can still have an earlier state. Until the draft is published,
     `before` lists the possible states as `{"version", "values"}`, or `{}` for no records. After the panel itself has

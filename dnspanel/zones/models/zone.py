@@ -56,14 +56,14 @@ class Zone(models.Model):
     deleted_at = models.DateTimeField(null=True)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="zones")
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
-    # How the serial changes, in the words of PowerDNS's API (`soa.SoaEdit`).
+    # The rules for the zone's serials, as values of PowerDNS's API (`soa.SoaEdit`).
     soa_edit_api = models.CharField(max_length=32, blank=True, default="INCREASE", db_default="INCREASE")
     soa_edit = models.CharField(max_length=32, blank=True, default="", db_default="")
     # The default TTL for new RRsets. Null: the SOA's TTL.
     default_ttl = models.IntegerField(null=True)
     # True if the zone has a row in `Lock`, so that publications of other zones need no query.
     has_locks = models.BooleanField(default=False, db_default=False)
-    # The addresses of its primaries, as text. Then only transfers change the zone. If empty, the panel is the primary.
+    # The addresses of the zone's primaries, as text. If not empty, only transfers change the zone.
     transferred_from = models.TextField(blank=True, default="", db_default="")
     # True if nodes have the zone. They do not before its first transfer and after it expired.
     is_served = models.BooleanField(default=True, db_default=True)
@@ -119,7 +119,7 @@ class Zone(models.Model):
 
     @property
     def is_transferable(self) -> bool:
-        """True if secondaries can transfer the zone from here: nodes serve it, or it is a produced catalog."""
+        """True if secondaries can transfer the zone: nodes serve it, or it is a produced catalog."""
         return self.is_served or self.is_producer
 
     @property
@@ -133,7 +133,7 @@ PRODUCERS = Q(is_catalog=True, transferred_from="")
 
 
 class LastSerial(models.Model):
-    """The serial of a name's last zone when that zone was deleted. A new zone with the name starts above it.
+    """The serial of the last deleted zone with a name. A new zone with the name starts with a higher serial.
 
     The row stays after the zone leaves the trash, because secondaries keep their copy until it expires.
     """
@@ -151,7 +151,7 @@ class LastSerial(models.Model):
 
 
 class ZoneDefaults(models.Model):
-    """The initial form values for new zones. `zone_defaults` writes the single row. Without it, settings apply."""
+    """Initial form values for new zones, in a single row. If the row is missing, the settings apply."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     nameservers = ArrayField(models.TextField())

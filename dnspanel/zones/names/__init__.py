@@ -1,1 +1,1 @@
-"""Nested zones: rules for zones above and below other zones."""
+"""Rules for nested zones: zones that are above or below other zones."""

@@ -1,9 +1,9 @@
 """Find the zone that answers for a name, and check the right to create a zone with a name.
 
 A name server answers from the zone with the longest matching name (RFC 1034 4.3.2). A new zone therefore takes the
-names at and below its apex from the closest zone above it. It also becomes the parent of the zones below it and
-controls their delegation. Both require the right to change every record of the other zones. Every function that makes a
-zone name live calls `refuse_names`.
+names at and below its apex from its parent zone, the closest zone above it. It also becomes the parent of the zones
+below it and controls their delegation. Both require the right to change every record of the other zones. Every function
+that makes a zone name live calls `refuse_names`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ _MOST_CAME = 10
 
 @dataclass(frozen=True, slots=True)
 class ZoneAbove:
-    """The closest zone above a name."""
+    """The parent zone of a name: the closest live zone above it."""
 
     id: int
     name: str
@@ -82,7 +82,7 @@ class ZoneAbove:
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """An RRset that name servers never return, because a zone below (`by`) answers for the RRset's name."""
+    """An RRset that name servers never return, because the child zone `by` answers for the RRset's name."""
 
     zone: Zone
     name: str
@@ -95,16 +95,15 @@ def refuse_names(
 ) -> None:
     """Raise NamesRefused if the author isn't allowed to make zones with these names live.
 
-    `own` has the ids of these zones, if they already exist. A DS above one of the zones must match one of that zone's
-    keys. A DS in one of the zones must match a key of the zone below. For names that the same publication will sign
-    (`signed`), call `refuse_broken` after signing.
+    The error has a reason for each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or BreaksBelow.
+    SignedAtParent means that a DS in the parent zone matches none of the zone's keys. BreaksBelow means that a DS in
+    the zone matches none of a child zone's keys. `own` has the ids of these zones, if they already exist. For names
+    that the same publication will sign (`signed`), call `refuse_broken` after signing.
 
-    Call this function in the transaction that makes the zones live: after their rows are written, and before the change
-    log. Authors who need rights over other zones then take turns until they commit. If two authors create a zone and a
-    zone below it at the same time, the second author's check finds the first zone. An author with rights over all
-    records of all zones never waits, because the order makes no difference for that author.
-
-    NamesRefused has the reason for each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or BreaksBelow.
+    Call this function in the transaction that makes the zones live: after their rows are written, and before the
+    publication is appended to the log. Authors who need rights over other zones wait for each other until they commit.
+    Otherwise two authors could create a zone and its child zone at the same time. Authors who can change all records of
+    all zones never wait, because the order makes no difference for them.
     """
     if refused := refusals_for_everybody(zone_names):
         raise NamesRefused(refused)
@@ -116,22 +115,22 @@ def refuse_names(
 
 
 def refuse_broken(*, zone_names: Collection[str]) -> None:
-    """Raise NamesRefused (SignedAtParent) if a DS in the closest zone above matches no key of a live zone."""
+    """Raise NamesRefused (SignedAtParent) if the DS of a zone in its parent zone matches none of the zone's keys."""
     at_parent = ds_above(zone_names) if zone_names else {}
     if at_parent and (broken := broken_by({name: above.ds for name, above in at_parent.items()})):
         raise NamesRefused({name: SignedAtParent(name, at_parent[name].zone_name) for name in broken})
 
 
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
-    """Return the zones in this panel that are bogus because a DS in one of the given zones doesn't match them.
+    """Return zones of this panel that are bogus because a DS in one of the given zones matches none of their keys.
 
-    Each result has the name of the zone with the DS, the name of the broken zone, and the reason. If the zones have no
-    DS, this needs one query.
+    Each result is (name of the zone with the DS, name of the bogus zone, reason). If the given zones have no DS, this
+    needs one query.
     """
     found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
     served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
     broken = broken_by(served)
-    # A zone in between may have another DS or none, so the closest zone above is checked.
+    # A zone in between can have another DS or none, so check the parent zone's DS.
     above = ds_above(broken)
     still = broken_by({name: each.ds for name, each in above.items()}) if above else {}
     names_of = dict(Zone.objects.filter(pk__in=list(found)).values_list("pk", "name")) if still else {}
@@ -143,7 +142,7 @@ def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
-    """Raise NamesRefused (NameOfOthers) if the author lacks the rights over other zones that these live names need."""
+    """Raise NamesRefused (NameOfOthers) if live zones with these names require rights that the author lacks."""
     take_turns(author)
     if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
         raise NamesRefused(refused)
@@ -187,8 +186,8 @@ def refusals_by_others(
 ) -> dict[str, NameOfOthers]:
     """Return the conflicts of the names with other people's zones, by name, with at most three queries.
 
-    The closest zone above and every zone below conflict, unless the author is allowed to change all records of that
-    zone. The result names the other zone only if the author is allowed to see it.
+    A name conflicts with its parent zone and with every zone below it, unless the author is allowed to change all
+    records of that zone. The result names the other zone only if the author is allowed to see it.
     """
     if is_unbounded(author) or not zone_names:
         return {}
@@ -215,17 +214,17 @@ def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> 
 
 @dataclass(frozen=True, slots=True)
 class DsAbove:
-    """The DS records that the closest zone above serves for a name."""
+    """The DS records that the parent zone of a name serves."""
 
     zone_name: str
     ds: tuple[str, ...]
 
 
 def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
-    """Return the DS records that the closest zone above serves, by name. Omit names without DS records.
+    """Return the DS records that each name's parent zone serves, by name. Omit names without DS records.
 
-    Only the panel's own zones are checked. Validating resolvers accept only signed answers below a DS (RFC 4035 5.2).
-    Needs two queries.
+    If a name has a DS, validating resolvers accept only signed answers for it (RFC 4035 5.2). Only parent zones in this
+    panel are checked. Needs two queries.
     """
     found = {}
     for name, (parent, rrsets) in rrsets_above(zone_names).items():
@@ -236,7 +235,7 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
 
 def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
-    """Return the closest zone above each name, and that zone's RRsets at the name. Needs two queries."""
+    """Return each name's parent zone, and the parent zone's RRsets at the name. Needs two queries."""
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
@@ -246,12 +245,12 @@ def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mappin
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """Return the names in each zone that a zone below it answers for, as {zone: {name: answering zone}}.
+    """Return the names in each zone that a child zone answers for, as {zone: {name: answering zone}}.
 
     `owners` is {zone: names}. Needs one query for any number of zones and names, or two if a zone has many names.
     """
     known = _few_inside([zone for zone, owned in owners.items() if len(owned) > _MANY_NAMES])
-    # Most zones have no zones below them. Then their names aren't examined.
+    # Most zones have no child zones. Their names aren't examined.
     looked_at = {zone: owned for zone, owned in owners.items() if known.get(zone, {zone})}
     chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in looked_at.items()}
     named = {at for zone, of_zone in chains.items() if zone not in known for chain in of_zone.values() for at in chain}
@@ -260,15 +259,15 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
 
 
 def shadowed_rrsets(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
-    """Return the zone's RRsets that name servers never return, each with the zone below that answers for its name.
+    """Return the zone's RRsets that name servers never return, each with the child zone that answers for its name.
 
-    Needs one query, or two if a zone below answers for one of the names.
+    Needs one query, or two if a child zone answers for one of the names.
     """
     return shadowed_in({zone.pk: (zone, list(rrsets))})[zone.pk]
 
 
 def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
-    """Return `shadowed_rrsets` by zone id for `owned` ({zone id: (zone, RRsets)}), with as few queries as for one."""
+    """Return each zone's `shadowed_rrsets` for {zone id: (zone, RRsets)}. Needs as many queries as for one zone."""
     found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
     by_zone = answering_zones(
         {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}
@@ -357,7 +356,7 @@ def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict
 
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """Return the closest zone above each name. Omit it if the author is allowed to change all its records."""
+    """Return each name's parent zone. Omit parent zones in which the author is allowed to change all records."""
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
@@ -392,7 +391,7 @@ def _backwards(name: str) -> tuple[str, str]:
 
 
 def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
-    """Return an SQL condition and its parameters. It is true if the author can change all records of zone `z`."""
+    """Return an SQL condition that is true if the author can change all records of zone `z`, and its parameters."""
     actor = actor_of(author) if author is not None else None
     if actor is None:
         return "false", {}
@@ -408,7 +407,7 @@ def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
 
 
 def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
-    """Return zones, teams and tags with an unlimited grant, by layer and right. Omit rights that cover all zones."""
+    """Return the zones, teams and tags with unlimited grants, for each layer and right. Omit rights for all zones."""
     found = set()
     for layer in actor.layers:
         for right in RECORD_RIGHTS:

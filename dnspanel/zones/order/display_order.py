@@ -1,7 +1,7 @@
 """Store the natural order of names in large zones shortly after each publication. Verbs.
 
 A small zone is sorted when a person opens it. For a large zone, a worker stores each name's sort key. Pages can then be
-read from an index, and publishing stays fast. The reader (`by_name`) inserts names that changed since.
+read from an index, and publishing stays fast. The reader (`by_name`) inserts names that have changed since then.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -35,7 +35,7 @@ def place_names(zone_ids: Collection[int]) -> None:
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Store the sort keys of changed names (of all in a large zone without keys). Delete keys of removed names."""
+    """Store the sort keys of changed names, or of all names if a large zone has no keys. Delete removed names' keys."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
         _place_large([zone_id])
         return

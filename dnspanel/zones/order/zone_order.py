@@ -1,13 +1,13 @@
 """Sort lists of zones. Each order is total, so that a page can start after any zone.
 
 The order by name is natural. In the other orders, zones with the same value are in alphabetical order. The natural sort
-key is the last column in a zone's row, and reading it takes 50% longer.
+key would be slower: it is the last column in a zone's row, and reading it takes 50% longer.
 
-Only the name has an index. A publication writes the other columns, and without an index on them it is a HOT update. The
-first zones by such a column are therefore selected from all zones that the person can see. This takes 65 ms for 263,238
-zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth zone. Only
-zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. If the list is sorted
-by author or team, ascending, and ten zones in the sample have none, these zones are read by name.
+Only the name has an index. A publication writes the other columns, and can use a HOT update because they have no index.
+The first zones by such a column are therefore selected from all zones that the person can see. This takes 65 ms for
+263,238 zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth
+zone. Only zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. If the list
+is sorted by author or team, ascending, and ten sampled zones don't have one, only zones without one are read, by name.
 """
 
 from bisect import bisect_left

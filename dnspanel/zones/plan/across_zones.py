@@ -24,7 +24,7 @@ from replication.dns.rrset import Change, Key, RRset
 _REVERSE = "in-addr.arpa."
 MOST_TARGETS = 2_000  # examined in one call
 MOST_GOING = 200  # removed names whose pointers are searched in one call
-_MOST_POINTERS = 10  # for each name, for each of two kinds
+_MOST_POINTERS = 10  # for each name, for each of three kinds (see `rrsets_pointing_at`)
 _MOST_NAMED = 3  # named in a message
 _MOST_RRSETS = 1_000  # of a zone to delete
 
@@ -106,7 +106,7 @@ def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
 
 
 class _Seen:
-    """The given zones that a person can see, and the person's visibility of their RRsets. One query loads the zones."""
+    """The given zones that a person can see, and which of their RRsets are visible. One query loads the zones."""
 
     def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
         self._zones: dict[int, Zone] = {}

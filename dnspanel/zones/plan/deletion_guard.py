@@ -15,7 +15,7 @@ from dnspanel.accounts.actors.actors import Author, token_of, user_of
 from dnspanel.zones.errors import GuardedZone, MassDeletion
 from dnspanel.zones.models import Publication, Zone
 
-# Up to this number of zones within MASS_WINDOW is never a mass deletion. Above it, the percentage counts.
+# Deleting at most this number of zones within MASS_WINDOW is never a mass deletion. Above it, the percentage counts.
 MASS_FEW = 25
 MASS_PERCENT = 1
 MASS_WINDOW = timedelta(minutes=10)

@@ -82,7 +82,7 @@ def switch(*, on: bool) -> Act:
 
 
 def set_values(texts: Sequence[str]) -> Act:
-    """Return an action that replaces the values. The new values are written as a person types them.
+    """Return an action that replaces the values. `texts` has the new values in the form that a person types.
 
     Disabled values stay disabled. Raise ValueError for an empty list, and for too many or too long values.
     """
@@ -97,7 +97,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
 
 def add_values(texts: Sequence[str]) -> Act:
-    """Return an action that adds values, written as a person types them. Raise ValueError like `set_values`."""
+    """Return an action that adds values, in the form that a person types. Raise ValueError like `set_values`."""
     values = _check_texts(texts)
 
     def act(rrset: RRset) -> RRset:
@@ -145,7 +145,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
     With `is_pattern`, it replaces each value that matches the pattern. The nth asterisk of the replacement becomes the
     text that the nth asterisk of the pattern matched. Values are compared as stored. Case is ignored in types with
     names in their rdata. The results are parsed like typed values. Raise ValueError if `find` is empty, or if a text is
-    longer than LONGEST_TEXT. Raise it also for a pattern with more than MOST_STARS asterisks, or fewer than its
+    longer than LONGEST_TEXT. Also raise it if a pattern has more than MOST_STARS asterisks, or fewer asterisks than its
     replacement.
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:

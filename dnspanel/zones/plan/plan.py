@@ -101,8 +101,9 @@ def plan_zones(
     """Return a plan for each zone's changes, in the given order. Read RRsets that are not in `seen`. Write nothing.
 
     `edits` is {zone id: (zone, edits)}. If `with_rules` is False, plans have no violations and no guard messages: use
-    this for parts of a change that was checked as a whole. A presigned zone can change only if its id is in `dropping`,
-    which removes its original signatures. Messages mention other zones only if the author can see them.
+    this for parts of a change that was checked as a whole. Changes to a presigned zone are errors, unless its id is in
+    `dropping` because its imported signatures are removed. Messages mention other zones only if the author can see
+    them.
     """
     known = seen or {}
     unseen = {}
@@ -170,7 +171,7 @@ def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dic
 
 @dataclass(slots=True)
 class _Around:
-    """RRsets related to a zone's changes, before and after, and the first names below new cuts and DNAMEs."""
+    """RRsets related to a zone's changes, before and after, and the first names below new delegations and DNAMEs."""
 
     before: dict[Key, RRset]
     after: dict[Key, RRset]
@@ -208,10 +209,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     *,
     is_presigned: bool,
 ) -> ZonePlan:
-    """Return the plan for one zone.
-
-    `answered` is from `_answered_by_others`, or None to skip the rules. `around` is None if nothing changes.
-    """
+    """Return the plan for one zone. If `answered` is None, skip the rules. `around` is None if nothing changes."""
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
     edited_soa = next((c.after for c in changes if c.key == (zone.name, rdtypes.SOA)), soa_before)
@@ -230,7 +228,7 @@ def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
 
 
 def _with_refusals(plan: ZonePlan) -> ZonePlan:
-    """Add an error for each changed RRset to the plan of a presigned zone."""
+    """Add an error for each changed RRset to a presigned zone's plan, because the panel can't sign the RRset."""
     errors = (
         Violation(
             Severity.ERROR,
@@ -275,7 +273,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
 
 
 def _breaking_ds(merged: Merged) -> list[Violation]:
-    """Return a warning (BREAKING_DS, to accept) for each changed DS RRset that makes a zone of this panel bogus."""
+    """Return a warning (BREAKING_DS) for each changed DS RRset that makes a zone of this panel bogus."""
     served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not served:
         return []

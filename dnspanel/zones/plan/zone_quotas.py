@@ -29,7 +29,8 @@ from dnspanel.zones.plan.plan import ZonePlan
 def refuse_zones(author: Author, team: Team | None, added: int) -> None:
     """Raise QuotaExceeded if `added` new zones exceed the zone quota of the author or the team.
 
-    Until the transaction ends, others can't add zones for them. Zones in the trash can count too (`_room_taken`).
+    Until the transaction ends, other transactions can't add zones for the same author or team. Zones in the trash can
+    count too (`_room_taken`).
     """
     own = holders_for(author)[:1]
     of_team = () if team is None or author is None else (holder_of(team),)
@@ -128,7 +129,8 @@ def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dic
 def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
     """Return the zones that would exceed the RRset quota, by zone id, with the reasons.
 
-    `sizes` has (zone, current RRsets, new RRsets). Only teams of others that aren't loaded need a query.
+    `sizes` has (zone, current RRsets, new RRsets). A query is needed only if a zone's team is not loaded and isn't one
+    of the author's teams.
     """
     growing = [(zone, used, added) for zone, used, added in sizes if added > 0]
     if not growing or author is None:
@@ -143,7 +145,7 @@ def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[i
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
-    """Return the limit on RRsets in a zone of this team if this author adds RRsets, or None without a limit."""
+    """Return the limit on RRsets in a zone of this team if this author adds RRsets, or None if no limit applies."""
     if author is None:
         return None
     holders = _limits(author, None if team is None else holder_of(team))
@@ -165,7 +167,7 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
 
 
 def operations_to_count(author: Author) -> int:
-    """Return the number of operations at which counting for the quota check can stop, or 0 without a quota."""
+    """Return the number of operations at which counting for the quota check can stop, or 0 if no quota applies."""
     limits = [holder.limits[Kind.OPERATIONS] for holder in holders_for(author)]
     return max((limit + 1 for limit in limits if limit is not None), default=0)
 
@@ -183,7 +185,7 @@ def operation_count(user_id: int, most: int) -> int:
 
 
 def refuse_named_draft(author: Author) -> None:
-    """Raise QuotaExceeded if one more named draft exceeds the author's quota, or that of a team of the author."""
+    """Raise QuotaExceeded if one more named draft exceeds the quota of the author or of one of the author's teams."""
     refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
 
 

@@ -283,7 +283,7 @@ def undo_zone_changes(
 
 
 def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
-    """Ask the publish hooks, then run `act` without the zones that a hook rejected. Return the result of `act`.
+    """Query the publish hooks, then run `act` without the zones that a hook rejected. Return the result of `act`.
 
     The argument of `act` has the hook's message for each rejected zone, by zone id.
     """
@@ -306,7 +306,7 @@ def _refused_by_rules(
 
 
 def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
-    """Return the zone ids and keys of DS RRsets that would break a zone of this panel that validates now."""
+    """Return the zone ids and keys of DS RRsets that would make a currently valid zone of this panel bogus."""
     at = {
         key: (id, rrset)
         for id, changes in decided.items()
@@ -375,7 +375,7 @@ def _carry_out(
     in_transaction: InTransaction,
     under: SystemRight | None,
 ) -> Publication | None:
-    """Write the RRsets, append the publication to the log, and call `in_transaction`. Return None without changes."""
+    """Write the RRsets, log the publication, and call `in_transaction`. Return None if nothing changes."""
     if not moves:
         return None
     revisions = [move.revision() for move in moves]

@@ -1,4 +1,4 @@
-"""Clone a zone: create zones with its records. Names inside the source are moved to the new zone. Verbs."""
+"""Clone a zone: create zones with its records. Names in the source zone become names in the new zone. Verbs."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,10 +42,7 @@ class Content:
 
 
 def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
-    """Move an RRset to another zone: rename names inside the source to names inside the target. Return the result.
-
-    Raise BadName if a new name is too long.
-    """
+    """Return the RRset with names in the source zone moved to the target zone. Raise BadName if a name is too long."""
 
     def rename(old: str) -> str:
         lowered = old.lower()
@@ -92,13 +89,13 @@ def clone_zone(
     team: Team | None = None,
     with_tags: bool = False,
 ) -> Publication:
-    """Create zones with these canonical names and the source's records, all in one publication or none.
+    """Create copies of the source with these canonical names, in one publication. If any zone fails, create none.
 
     Published RRsets are copied with comments and disabled values, and so are the default TTL and the rules for the
-    serial. Names inside the source are moved to the new zone, including names in record values. Keys, signatures and DS
-    are not copied, because they belong to one name. Each zone begins with its own serial, and is signed from the start
-    if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones' settings.
-    Raise the errors of `content_for_clones` and `edit.create_zones`.
+    serial. Names in the source zone become names in the new zone, also in record values. Keys, signatures and DS are
+    not copied, because they are only valid for the source's name. Each zone has its own serial, and is signed from the
+    start if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones'
+    settings. Raise the errors of `content_for_clones` and `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 

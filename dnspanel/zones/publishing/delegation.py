@@ -1,4 +1,4 @@
-"""Draft the delegation of a zone in the zone above, for people who are allowed to change the zone above. Verbs."""
+"""Draft a zone's delegation in its parent zone, for people who are allowed to change the parent zone. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _MOST_TRACES = 300
 
 
 def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
-    """Return the closest zone above each name. Leave out zones in which the person can't change any record."""
+    """Return the parent zone of each name. Omit parent zones in which the person can't change any record."""
     above = nesting.zones_above(zone_names)
     visible = access.zones_visible_to(person).in_bulk({zone.id for zone in above.values()})
     editable = {pk: zone for pk, zone in visible.items() if access.may_edit_zone(person, zone)}
@@ -29,11 +29,11 @@ def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zo
 
 
 def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: datetime) -> list[Zone]:
-    """Draft the delegation of live zones in the closest zones above: NS, glue, and DS of signed zones.
+    """Draft the delegation of live zones in their parent zones: NS, glue, and DS of signed zones.
 
-    For a classless zone (RFC 2317), also draft the CNAMEs into it, unless their names are in use. Return the changed
-    zones. Skip zones that the author is not allowed to change, and records that already exist. Other people's drafts
-    and publications are merged as with any other edit.
+    For a classless zone (RFC 2317), also draft the CNAMEs into it, unless their owner names are in use. Return the
+    changed zones. Skip zones that the author is not allowed to change, and records that already exist. Other people's
+    drafts and publications are merged as with any other edit.
     """
     above = delegating_zones(author, zone_names)
     of_zone: dict[int, list[RRset]] = {}
@@ -55,10 +55,10 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 
 
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
-    """Return the closest zone above, and the records in it that delegate the zone.
+    """Return the parent zone, and the records in it that delegate the zone.
 
     These are the records that are useless without the zone: NS, DS, glue, and the CNAMEs of RFC 2317. Return None if
-    the zone above has no such record, or if the person isn't allowed to change the zone above.
+    the parent zone has no such record, or if the person isn't allowed to change the parent zone.
     """
     parent = delegating_zones(person, [zone_name]).get(zone_name)
     if parent is None:
@@ -99,9 +99,9 @@ def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
 
 
 def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the CNAMEs that classless zones (RFC 2317) among these names need, by the id of the zone above.
+    """Return the CNAMEs that classless zones (RFC 2317) in `above` need in their parent zones, by parent zone id.
 
-    Skip names that already have any record, because these names may be in use.
+    Skip a CNAME if its owner name already has any record in the parent zone, because the name could be in use.
     """
     aliases = {name: classless_aliases(name) for name in above}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -119,7 +119,7 @@ def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
 
 
 def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of signed zones, by the id of the zone above. Skip zones that already have a DS there."""
+    """Return the DS RRsets of signed zones, by parent zone id. Skip zones that already have a DS in the parent zone."""
     by_id = {zone.pk: zone for zone in zones}
     texts = {by_id[zone_id].name: ds for zone_id, ds in ds_into(by_id.values()).items() if ds}
     owners: dict[int, tuple[str, set[str]]] = {}

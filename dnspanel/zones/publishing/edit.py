@@ -63,8 +63,8 @@ class NewZone:
 class Apex:
     """The defaults for a new zone that lacks a SOA or NS.
 
-    The name servers come from the first available source: `nameservers`, `server_set`, the team's default set for new
-    zones, or the settings. With the default set, the zone is linked to that set. If the caller created the SOA
+    The name servers come from the first available source: `server_set`, `nameservers`, the team's default set for new
+    zones, or the settings. A zone with the name servers of a set is linked to the set. If the caller created the SOA
     (`soa_is_made`), its primary is replaced with the set's primary. `soa_edit` has the rules for the zone's serials,
     including the first one.
     """
@@ -129,9 +129,9 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
 
     The zone's name can be as a person typed it. This function makes it canonical. `apex` has the defaults for a missing
     SOA or NS. If a zone with this name was deleted, the new serial is above the deleted zone's last serial. If the same
-    form is sent twice, the first publication is returned. The zone belongs to `team`, or to the only team in which the
-    author is allowed to create zones. The zone is signed from the start if its DNSSEC policy requires that. A zone with
-    more RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned.
+    form is sent twice, return the first publication. For `team`, see `access.team_for_new_zone`. The zone is signed
+    from the start if its DNSSEC policy requires that. A zone with more RRsets than `pieces.PIECE_RRSETS` is filled by
+    further publications; the last one is returned.
 
     `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
     transaction, after the zone is in the change log. It can publish more for the new zone: that publication is then
@@ -139,8 +139,8 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     `in_transaction` sets its primaries.
 
     Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see `nesting`),
-    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing without the right to
-    create it.
+    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), or RightMissing if the author isn't
+    allowed to create the zone.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)
@@ -204,14 +204,13 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     awaits_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> Publication:
-    """Create all zones in one publication, or none. `in_transaction` works as in `create_zone`.
+    """Create zones in one publication. If any zone fails, create none. `in_transaction` works as in `create_zone`.
 
     Raise NameTaken or NameReserved for the first such name. For names that the author is not allowed to have, raise
     NameRefused if only one zone is created, else NamesRefused (see `nesting`).
 
-    The zones belong to `team`, or to the only team in which the author is allowed to create zones. Raise RightMissing
-    without such a team, and QuotaExceeded if the zones exceed a quota in number or size. Zones are signed from the
-    start if their DNSSEC policies require that, except zones of an import.
+    For `team`, and for RightMissing, see `access.team_for_new_zone`. Raise QuotaExceeded if the zones exceed a quota in
+    number or size. Zones are signed from the start if their DNSSEC policies require that, except zones of an import.
 
     RRsets must be results of `rrset.make`, because few checks are made here. The database rejects duplicates and a
     CNAME next to other data. Names outside of the zone, and types and values that some node can't answer, are rejected
@@ -249,9 +248,9 @@ def delete_zone(
 ) -> Publication:
     """Move a zone to the trash. Nodes then stop serving it. Return the publication.
 
-    Operations on the zone are removed from all drafts. Raise Unknown if the zone is already deleted, RightMissing
-    without the right, or RevisionMoved if the zone isn't at `at_revision`. Raise MassDeletion if the author deletes too
-    many zones in a short time, unless a person `confirmed` that.
+    Operations on the zone are removed from all drafts. Raise Unknown if the zone is already deleted, RightMissing if
+    the author isn't allowed to delete it, or RevisionMoved if it isn't at `at_revision`. Raise MassDeletion if the
+    author deletes too many zones in a short time, unless a person `confirmed` that.
     """
     return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)
 
@@ -267,7 +266,7 @@ def delete_zones(
 
     The guard checks all zones together before the first one is deleted. It raises MassDeletion unless a person
     `confirmed` the deletion or the author's token is allowed to delete many zones. Raise Unknown, RightMissing or
-    RevisionMoved for the first zone that fails. A form sent twice returns the first publication.
+    RevisionMoved for the first zone that fails. If the same form is sent twice, return the first publication.
     """
     expected = {each.zone.pk: each for each in zones}
     try:
@@ -307,9 +306,9 @@ def restore_zone(
     """Restore a zone from the trash with a higher serial. Return the publication.
 
     A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. Raise
-    NotInTrash, RightMissing without the right, QuotaExceeded, or RuleViolations for values that nodes can't read now.
-    Raise NameRefused if another zone has the name now, or if other people's zones are above or below. Raise it also if
-    the zone above has a DS that matches none of the zone's keys.
+    NotInTrash, RightMissing, QuotaExceeded, or RuleViolations for values that nodes can't read now. Raise NameRefused
+    if another zone has the name now, or if other people's zones are above or below the zone. Also raise NameRefused if
+    the parent zone has a DS that matches none of the zone's keys.
     """
     try:
         with transaction.atomic(durable=True):

@@ -1,6 +1,7 @@
 """Start a new log epoch, after nodes were found to have data that this database lacks. Verbs.
 
-A person decides about that data. One transaction begins the epoch with all decisions. If it fails, the hold stays.
+A person decides what happens to that data. One transaction begins the epoch and publishes all decisions. If it fails,
+publishing stays on hold.
 """
 
 import logging
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone that only nodes have, with all its RRsets. It keeps its id on the nodes if that id is free here."""
+    """A zone that only nodes have, with all its RRsets. It keeps its id from the nodes if that id is free here."""
 
     node_zone_id: int
     name: str
@@ -91,12 +92,12 @@ def begin_epoch(
     3. Publish each batch as one publication of the new epoch.
     4. Write the audit log and call `in_transaction`, in the same transaction.
 
-    Raise NotOnHold without a hold. Raise NamesRefused for new or restored zones below or above zones in which `by` is
-    not allowed to change every record. Raise IntegrityError for content that the database rejects. After an error,
-    nothing is changed. Refused suffixes are not checked, because nodes already serve them.
+    Raise NotOnHold if publishing isn't on hold. Raise NamesRefused if a new or restored zone is above or below a zone
+    in which `by` is not allowed to change every record. Raise IntegrityError for content that the database rejects.
+    After an error, nothing is changed. Refused suffixes are not checked, because nodes already serve them.
     """
     with transaction.atomic(durable=True):
-        nesting.take_turns(by)  # before the head is locked: others hold their turn while they wait for the head
+        nesting.take_turns(by)  # before the head is locked, because others hold this lock while they wait for the head
         head = LogHead.objects.select_for_update().get()
         if not head.held_reason:
             raise NotOnHold

@@ -38,7 +38,7 @@ from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Change, Key
 
 LONGEST = timedelta(days=3653)
-# A change that a rule refuses now may be allowed later.
+# A rule that rejects a removal now can allow it later.
 TRIED_AGAIN_AFTER = timedelta(hours=1)
 MOST_REMOVED = 200  # per turn
 
@@ -141,7 +141,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
 
 
 def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
-    """Remove RRsets and return their number. If rejected, retry by zone, then by RRset (never past the guard)."""
+    """Remove RRsets and return their number. If rejected, retry by zone, then by RRset unless the guard objects."""
     try:
         _publish(expiries, now)
         return len(expiries)

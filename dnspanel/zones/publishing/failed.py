@@ -86,10 +86,10 @@ def take_back_signing(
 ) -> Publication | None:
     """Restore the signing that the zone had at the sequence `after`. Return the reverting publication.
 
-    The first publication up to `up_to` that changed the signing is marked as failed with the reason. In the
-    transaction, `in_transaction` is called with the reverting publication and the marked one's sequence. The zone's key
-    rollovers are cancelled. The panel itself is the author. Return None and mark nothing if no publication changed the
-    signing, or if the private part of an old key no longer exists. A change from one NSEC3 chain to another passes
+    The first publication up to `up_to` that changed the signing is marked as failed with the reason. `in_transaction`
+    runs in the same transaction, with the reverting publication and the sequence of the marked publication. The zone's
+    key rollovers are cancelled. The panel itself is the author. Return None and mark nothing if no publication changed
+    the signing, or if the private part of an old key no longer exists. A change from one NSEC3 chain to another passes
     through NSEC: its second half is a separate publication that isn't returned.
     """
     with transaction.atomic(durable=True):
@@ -123,16 +123,13 @@ def take_back_signing(
         left = queries.signing_of(zone)
     if left != _as(before, left):
         with transaction.atomic(durable=True):
-            # A person who changed the signing since intended that.
+            # If a person has changed the signing since then, keep that change.
             take_back(lambda _, state: _as(before, state) if state == left else state)
     return inverse
 
 
 def raise_if_taken_back(publication: Publication) -> None:
-    """Raise TakenBack if the publication, or an earlier part of the same write, was reverted.
-
-    Reload the publication's state first.
-    """
+    """Reload the publication, and raise TakenBack if it, or an earlier part of the same write, was reverted."""
     publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
     failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()
     if failed is not None:
@@ -156,7 +153,7 @@ def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> No
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Return the wanted signing with existing key rows. Omit a due NSEC3 chain, which may have caused the failure."""
+    """Return the wanted signing with the current metadata row ids. Omit a due NSEC3 chain: it may be faulty."""
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 

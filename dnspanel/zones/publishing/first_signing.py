@@ -93,8 +93,8 @@ def record_first_signings(
 def sign_new_zones(*, zone_ids: Sequence[int], author: Author, now: datetime) -> None:
     """Sign new zones with new keys in their first revision, if their policies require this.
 
-    Call this function in the transaction that publishes the revision. The panel itself signs: the creator of a zone
-    needs no right to sign it.
+    Call this function in the transaction that publishes the revision. The creator of a zone doesn't need the right to
+    sign it, because the panel itself signs.
     """
     if not DnssecPolicy.objects.filter(signs_new_zones=True).exists():
         return

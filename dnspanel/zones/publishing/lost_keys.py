@@ -88,7 +88,7 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
 
 
 def _keep(zone_id: int, key: LostKey, by: Author, now: datetime) -> int:
-    """Store the key. Return its row id: the id on nodes, or a new id if another key has that one here."""
+    """Store the key. Return its row id: the id on nodes, or a new id if another key here has that id."""
     public, private = bytes.fromhex(key.public), base64.b64decode(key.private_encrypted)
     known = ZoneKey.objects.filter(pk=key.id).first()
     if known is not None and (known.zone_id, known.algorithm, bytes(known.public)) == (zone_id, key.algorithm, public):

@@ -211,7 +211,7 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Reject moving zones that have other people's zones above or below: the new team would control those names."""
+    """Reject zones in `moving` with other people's zones above or below: the new team would control those names."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(

@@ -1,12 +1,12 @@
 """Publish a large change in pieces, so that other people's edits can be published in between. Verbs.
 
-The change log has one order, and a publisher holds its head while the changes are written. 200,000 RRsets in one
+The change log has one order, and a publisher locks its head while the changes are written. 200,000 RRsets in one
 publication would delay an edit made a moment later by half a minute. A change larger than one piece is therefore first
 checked as a whole, and nothing is published if any part is rejected. Then the pieces are published one by one, as soon
-as the nodes have room (`signals.room_requested`).
+as the nodes can receive more (`signals.room_requested`).
 
-A name is never divided, so that a CNAME never exists next to its replacement. In each zone, deleted names come first,
-because additions can depend on deletions.
+All changes to a name are in one piece, so that a CNAME never exists next to its replacement. In each zone, deleted
+names come first, because additions can depend on deletions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ from dnspanel.zones.signals import room_requested
 from dnspanel.zones.store.find_zones import lock_zones
 from replication.dns.rrset import Change
 
-# About a quarter of a second of the publisher's work.
+# The publisher process needs about a quarter of a second for them.
 PIECE_RRSETS = 2_000
 
 
@@ -167,13 +167,13 @@ def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
 
 
 def _by_name(plan: ZonePlan) -> list[list[Change]]:
-    """Return the changes grouped by name: first names with only deletions, and the apex last."""
+    """Return the changes grouped by name: names with only deletions first, and the apex last."""
     found = [list(changes) for _, changes in groupby(plan.changes, key=lambda change: change.name)]
     return sorted(found, key=lambda of: (of[0].name == plan.zone.name, any(change.after is not None for change in of)))
 
 
 def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
-    """Update the plans with the revisions and SOAs that their zones had in the piece `latest`."""
+    """Return the plans with the revisions and SOAs that their zones have in the piece `latest`."""
     by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
     return tuple(_rebase_plan(plan, by_zone.get(plan.zone.pk)) for plan in plans)
 

@@ -51,7 +51,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an address's PTR belongs: its owner name, its zone, and the current RRset.
+    """The place of an address's PTR: its owner name, its zone, and the current RRset.
 
     `zone` is None if the author sees no zone for the PTR, or if the owner name is delegated to other servers.
     """
@@ -147,7 +147,7 @@ def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, ta
 
 
 def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
-    """Return the patches, with matching PTRs for the addresses that they change, where the author has the right.
+    """Return the patches, with matching changes to PTRs for their addresses, if the author has the right to make them.
 
     The PTRs are based on the current state: if someone changes the same PTRs before the patches are published, that
     change is overwritten. A patch's own change to a PTR has precedence. If a patch is invalid, nothing is added to any
@@ -198,7 +198,7 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
     found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
     claimed = set()
     chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
-    # Remove names first, because a PTR may lose one name and get another.
+    # Remove names first, because a PTR can lose one name and get another.
     for step in sorted(chosen, key=lambda step: step.ttl is not None):
         assert step.place.zone is not None
         key = step.place.zone.pk, step.place.owner
@@ -212,9 +212,9 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Return each address's PTR place: in the closest zone above, or at the target of a CNAME there (RFC 2317).
+    """Return each address's PTR place: its reverse name, or the target of a CNAME there (RFC 2317).
 
-    A classless zone in the panel is used even if the zone above it is elsewhere, or has no CNAME yet.
+    A classless zone in the panel is used even if its parent zone isn't in the panel, or has no CNAME yet.
     """
     straight = {address: reverse_name(address) for address in addresses}
     classless = {address: classless_names(address) for address in addresses}

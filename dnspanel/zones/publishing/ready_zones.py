@@ -31,7 +31,7 @@ InTransaction = Callable[[Publication], object]
 InCreation = Callable[[Publication, Sequence[int]], object]
 
 
-# The name where each node stores its position; PDNS-LMDB's sentinel zone.
+# The name of the zone in which each node stores its position in the log.
 RESERVED = "position.dnspanel.invalid."
 
 # Names are passed as one array, because Django checks each parameter several times. They are looked up one by one,
@@ -65,7 +65,7 @@ class BulkZone:
 
 @dataclass(frozen=True, slots=True)
 class ExistingZone:
-    """An existing zone's id, revision and serial, for a plan to remember."""
+    """An existing zone's id, revision and serial."""
 
     id: int
     revision: int
@@ -77,7 +77,7 @@ def nothing(*what: object) -> None:
 
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
-    """Return the zones with these names, in one query."""
+    """Return the existing zones with these names, by name. Needs one query."""
     return {name: ExistingZone(*row) for name, *row in fetch_all(_EXISTING, [list(zone_names)])}
 
 
@@ -96,12 +96,13 @@ def create_ready_zones(  # zones, and what happens with them
     in_transaction: InCreation = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """Create zones at revision 1 in one publication, or none. `rows` returns the RRsets in the format of `copy_rows`.
+    """Create zones at revision 1 in one publication. If any zone fails, create none.
 
-    `in_transaction` must sign the zones in `signed`. If a zone with the same name was deleted, the new zone begins
-    above its last serial; `in_transaction` is called with the ids of such zones. Raise NamesTaken with all names that
-    already have a zone, NamesRefused with all names that the author isn't allowed to have (see `nesting`),
-    NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the database rejects.
+    `rows` returns the RRsets in the format of `copy_rows`. `in_transaction` must sign the zones in `signed`. If a zone
+    with the same name was deleted, the new zone begins above the deleted zone's last serial. `in_transaction` gets the
+    ids of such new zones. Raise NamesTaken with all names that already have a zone. Raise NamesRefused with all names
+    that the author isn't allowed to have (see `nesting`). Also raise NameReserved, QuotaExceeded, HookRefused, or
+    IntegrityError for rows that the database rejects.
     """
     try:
         with transaction.atomic(durable=True):

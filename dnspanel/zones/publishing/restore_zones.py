@@ -44,7 +44,7 @@ from replication.dns.rrset import Change
 PIECE_ZONES = 1_000
 PIECE_RRSETS = 50_000
 
-GONE = "zone.gone"  # the act that removes a zone from the trash before it expires
+GONE = "zone.gone"  # audit action: a person permanently deleted a zone in the trash before TRASH_DAYS
 
 _TRIES = 3  # in case others create zones with the same names
 
@@ -104,7 +104,7 @@ def newest_in_trash(author: Person) -> QuerySet[Zone]:
 
 
 def gone_for_good(publication: Publication) -> list[str]:
-    """Return the names of zones that a publication deleted and that were permanently deleted by hand later.
+    """Return the names of zones that a publication moved to the trash and that a person later deleted permanently.
 
     Zones that are deleted automatically after TRASH_DAYS are not included.
     """
@@ -119,7 +119,7 @@ def is_out_of_trash(publication: Publication, now: datetime) -> bool:
 
 
 def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:
-    """Return the expected outcome of `restore_zones`, without asking publish hooks. Write nothing."""
+    """Return the expected outcome of `restore_zones`, without querying publish hooks. Write nothing."""
     total = ZonesOutcome()
     for piece in _pieces(zones):
         with transaction.atomic(durable=True):
@@ -315,7 +315,7 @@ def _coming(
 def _refusal(
     zone: Zone, author: Author, kept: Mapping[int, str], taken: Mapping[str, object], coming: Mapping[str, Zone]
 ) -> str:
-    """Return the reason why a zone must stay in the trash, or "". `coming` has other zones restored in the call."""
+    """Return the reason why a zone must stay in the trash, or "". `coming` has zones that the same call restores."""
     try:
         access.require_right(author, zone, Right.DELETE_ZONE)
         refuse_locked(author, zone, None)

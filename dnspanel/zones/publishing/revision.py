@@ -56,7 +56,7 @@ Accepted = bool | Collection[str]
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a person accepted and confirmed after reviewing the plans.
+    """A person's consent after reviewing the plans: the reason, accepted warnings and confirmations.
 
     `accept_warnings` is True, or the codes of the accepted warnings. A DS that breaks a zone of this panel must be
     accepted by its code and with a reason; then the publisher process allows it. `confirmed` is True if a person
@@ -237,7 +237,7 @@ def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
 
 
 def _accepted_with_reason(accepted: Accepted, reason: str) -> Accepted:
-    """Return the accepted warnings. Without a reason, a DS that breaks a zone (BREAKING_DS) isn't accepted."""
+    """Return the accepted warnings. If the reason is empty, leave out BREAKING_DS (a DS that breaks a zone)."""
     return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
 
 

@@ -1,7 +1,7 @@
 """Remove expired transferred zones from the nodes, and send them to the nodes again. Verbs.
 
-PowerDNS can't answer SERVFAIL for one zone of a file without an error in the whole backend. For a zone without its SOA,
-with a disabled SOA, or without records, it returns REFUSED or an answer from the zone above (`test_unserved` in
+PowerDNS can't answer SERVFAIL for one zone of a file without an error in the whole backend. If a zone has no SOA, a
+disabled SOA or no records, PowerDNS returns REFUSED or an answer from the parent zone (`test_unserved` in
 tests/oracle). Expired zones are therefore removed from the nodes, like deleted ones; resolvers then ask other servers.
 """
 

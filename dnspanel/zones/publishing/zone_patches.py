@@ -1,7 +1,7 @@
 """Publish changes immediately, without a draft. Both APIs, dynamic updates and scripts use these patches.
 
-A patch is a *function of the zone's current RRsets*, which are certain only after the zone is locked. "Add this record"
-must not lose a record that another writer added a moment before.
+A patch is a *function of the zone's current RRsets*, because they are only certain once the zone is locked. "Add this
+record" must not lose a record that another writer added a moment before.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

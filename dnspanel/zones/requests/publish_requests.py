@@ -84,9 +84,9 @@ def ask(
 ) -> PublishRequest:
     """Create a request to publish the draft after approval, and not before the time in `terms`.
 
-    `name` is for a draft without a name. Raise Forbidden without the right to edit, and DraftRefused like
+    `name` is for a draft without a name. Raise Forbidden if the author can't edit zones, and DraftRefused like
     `named_drafts.put_aside`. Raise RequestRefused if the draft already has a request or more than MOST_CHANGES changes,
-    or if the reason lacks a required ticket. Raise it also for a time in the past or more than LATEST ahead.
+    or if the reason lacks a required ticket. Also raise it if the time is in the past or more than LATEST ahead.
     """
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
@@ -167,7 +167,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused if it is empty or the request is closed."""
+    """Add a comment for all readers of the request. Raise RequestRefused for an empty text or a closed request."""
     if not text.strip():
         raise RequestRefused(gettext("Enter a comment."))
     with transaction.atomic():
@@ -202,8 +202,9 @@ def publish_request(
     """Publish the request in its author's name and with the author's current rights.
 
     `by` is the author, an approver, or None at the scheduled time. With a reason in `past_rules`, a person with the
-    right to govern the zones bypasses the remaining rules as the publication's author. Raise RequestRefused if it is
-    closed, `by` isn't allowed to publish it, or someone has the draft open. Raise the errors of `revision.publish`.
+    right to govern the zones bypasses the remaining rules, and the publication is in this person's name. Raise
+    RequestRefused if the request is closed, `by` isn't allowed to publish it, or someone has the draft open. Raise the
+    errors of `revision.publish`.
     """
     draft = request.draft
     if draft is None or not request.is_open:
@@ -331,7 +332,7 @@ def _refuse_without_ticket(draft: Draft, zone_ids: Collection[int], reason: str)
 def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
     """Raise RequestRefused unless `by` made the request or owns the draft.
 
-    Raise RightMissing for a token without the rights for the draft's changes.
+    Raise RightMissing if `by` is a token that isn't allowed to make the draft's changes.
     """
     if person(by).pk not in owners_of(request):
         raise RequestRefused(gettext("Only the requester can change this request."))

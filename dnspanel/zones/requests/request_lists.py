@@ -73,7 +73,8 @@ class Attention:
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
     """Return the request with this key. Raise RequestUnknown unless the reader made it or can see one of its zones.
 
-    Other tokens than the author's must see all of its zones completely, because an action affects all of them.
+    A token that didn't make the request must see all zones of the request completely, because actions affect all of
+    them.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
     found = first_or(related.filter(key=key), RequestUnknown)
@@ -187,10 +188,7 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """Return the request that led to this publication, with its approvals as `notes`, or None.
-
-    Needs one query if there was no request.
-    """
+    """Return the request that led to this publication, or None. Its `notes` are only the approvals."""
     approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
     found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))
     return found.first()
@@ -199,7 +197,8 @@ def request_behind(publication: Publication) -> PublishRequest | None:
 def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
     """Return the ticket named in a reason, and its URL from the zones' approval rules.
 
-    Both are empty without a ticket or URL. Needs one query without rules, and none for a reason without digits.
+    Both are "" if no rule has a URL and matches a ticket in the reason. Needs one query if no rules exist, and none if
+    the reason has no digits.
     """
     if not any(map(str.isdigit, reason)):
         return "", ""
@@ -210,9 +209,10 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 
 
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
-    """Return a zone's scheduled requests and freezes. Needs one query for a zone without any, as most zones are.
+    """Return a zone's scheduled requests and freezes. Needs one query if the zone has neither, like most zones.
 
-    `known` is the result of `rules_for` with this zone as `displayed`. If it has neither, no query is needed.
+    `known` is the result of `rules_for` with this zone as `displayed`. No query is needed if it shows that the zone has
+    neither.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()
@@ -229,7 +229,7 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
 
 
 def attention_of(reader: Drafter, now: datetime) -> Attention:
-    """Return the requests and panel-wide freezes that need the reader's attention. One query if there are none.
+    """Return the requests and panel-wide freezes that need the reader's attention. Needs one query if none exist.
 
     A declined request stays in the list until its draft is published, discarded or resumed.
     """

@@ -33,7 +33,7 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each changed RRset → a di
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """An approval of a request. `moved` has the RRsets that changed since, as texts with the zone id, name and type."""
+    """An approval of a request. `moved` has RRsets changed after the approval, as texts with zone id, name and type."""
 
     note: RequestNote
     moved: frozenset[str]
@@ -227,7 +227,7 @@ def _changed_keys(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
 
 
 def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
-    """Return a digest for each RRset in the plans, of its current and new content or of a conflict.
+    """Return a digest of each RRset in the plans: of its current and new content, or of a conflict.
 
     The current content of a SOA is omitted, because it changes with every publication of its zone. Other people's edits
     of the SOA are conflicts.

@@ -108,7 +108,7 @@ def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zo
 
 
 def unknown_to(person: Person, name: str) -> Unknown:
-    """Return the error for a name without a visible zone: Unknown, or InTrash if the person sees it in the trash.
+    """Return the error if no visible zone has this name: Unknown, or InTrash if the person sees the zone in the trash.
 
     If the trash has several zones with this name, InTrash describes the most recently deleted one.
     """
@@ -122,7 +122,8 @@ def unknown_to(person: Person, name: str) -> Unknown:
 def zone_for_editing(person: Person, name: str) -> Zone:
     """Return the zone with this name for changing its records.
 
-    Raise Unknown if it isn't visible, Forbidden if it is read-only for the person, or as `refuse_transferred` does.
+    Raise Unknown if it isn't visible, Forbidden if it is read-only for the person, or the errors of
+    `refuse_transferred`.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
@@ -142,7 +143,7 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """Return the zone with this name. Raise Unknown if the person can't see it, or RightMissing without the right."""
+    """Return the zone with this name. Raise Unknown if it isn't visible, RightMissing if the person lacks the right."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
@@ -156,7 +157,7 @@ def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """Return the deleted zone with this id. Raise Unknown if it is hidden, or RightMissing without DELETE_ZONE."""
+    """Return the deleted zone with this id. Raise Unknown if it is hidden, RightMissing if the right is missing."""
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
@@ -214,7 +215,8 @@ def may_create_zones(person: Person) -> bool:
 def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
     """Return the team of a new zone: `team`, or else the only team in which the author can create zones.
 
-    Return None if `team` is None and the author has the right everywhere. Raise RightMissing without the right.
+    Return None if `team` is None and the author can create zones everywhere. Raise RightMissing if the author can't
+    create zones in `team`, or if `team` is None and the author can't create zones in exactly one team.
     """
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
@@ -231,7 +233,8 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
     """Raise an error if the author isn't allowed to publish one of the changes, or if the zone isn't edited here.
 
-    Raise Locked, RightMissing, or for any author the errors of `refuse_transferred`. A new serial isn't checked.
+    Raise Locked, RightMissing, or, for any author, the errors of `refuse_transferred`. The right to change a SOA isn't
+    checked if only its serial changes.
     """
     refuse_transferred(zone)
     if zone.has_locks and not passes_rules(under):
@@ -279,10 +282,7 @@ def may_know_author(person: Person, token_id: int | None = None) -> bool:
 
 
 def _may_at_all_names(actor: Actor, right: Right, zone: Zone) -> bool:
-    """Return True if the actor has the right over the whole zone, not limited by name or type.
-
-    RRsets then don't need separate checks.
-    """
+    """Return True if the actor has the right over all RRsets of the zone, so that they don't need separate checks."""
     return all(
         any(
             right in grant.rights and not grant.is_limited and grant.covers_zone(zone.pk, zone.tags, zone.team_id)

@@ -49,8 +49,9 @@ def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) 
 def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
     """Return the lock in `zone` that blocks the author from creating a zone with this name, or None.
 
-    `zone` is the closest zone above. The new zone would answer for all names at and below its apex. It is therefore
-    blocked by locks of the whole zone, of names at or below the new apex, and of all types at a name at or above it.
+    `zone` is the new zone's parent zone. The new zone would answer for all names at and below its apex. It is therefore
+    blocked by a lock of the whole parent zone, or of a name at or below the new apex. A lock of all types at a name at
+    or above the new apex blocks it too.
     """
     return next(
         (

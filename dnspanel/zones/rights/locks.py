@@ -1,4 +1,4 @@
-"""Lock content so that only the lock's manager can change it, such as the records of a Terraform token. Verbs.
+"""Lock content, such as a Terraform token's records, so that only the lock's manager can change it. Verbs.
 
 A lock covers a whole zone, a name, or an RRset, and has a reason. People who can change the zone's settings add and
 remove locks, so a lock never blocks permanently. Locks protect against mistakes. Removals are audited.
@@ -95,7 +95,7 @@ def add_lock(  # noqa: PLR0913  # the fields of a lock
 
 
 def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> None:
-    """Remove the lock. Raise LockUnknown, Unknown (deleted zone), or RightMissing without the settings right."""
+    """Remove the lock. Raise LockUnknown, Unknown for a deleted zone, or RightMissing if the author lacks SETTINGS."""
     with transaction.atomic():
         found = _lock_zone(zone, author)
         lock = lock_in(found, lock_id)
@@ -106,7 +106,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _lock_zone(zone: Zone, author: Author) -> Zone:
-    """Lock and return the zone's row. Raise Unknown if it was deleted, RightMissing without the right SETTINGS."""
+    """Lock and return the zone's row. Raise Unknown if it was deleted, or RightMissing if the author lacks SETTINGS."""
     found = next(iter(lock_zones([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

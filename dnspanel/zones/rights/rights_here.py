@@ -53,7 +53,7 @@ def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
 def people_here(
     actor: Actor, zone: Zone, *, after: str = "", limit: int, name: str = "", type: int = 0
 ) -> list[PersonHere]:
-    """Return the next people with rights over the zone, sorted by username and after this one. Needs three queries.
+    """Return people with rights over the zone, sorted by username, beginning after `after`. Needs three queries.
 
     A token that isn't allowed to see people sees only its owner. With name and type, each person has the rights over
     this RRset, which can be none.
@@ -68,7 +68,7 @@ def people_here(
 
 
 def tokens_here(actor: Actor, zone: Zone, *, now: datetime, before: int | None = None, limit: int) -> list[TokenHere]:
-    """Return the next tokens with rights over the zone, newest first and before this id. Needs four queries.
+    """Return tokens with rights over the zone, newest first, with ids below `before`. Needs four queries.
 
     A token that isn't allowed to see people sees only itself.
     """

@@ -8,7 +8,7 @@ from replication.dns import rdtypes
 
 COMPUTED = frozenset({rdtypes.ALIAS, rdtypes.LUA})
 SET_UP = COMPUTED | {rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY}
-# All types that require a question to the nodes.
+# All types for which the nodes must be checked.
 DEPENDING = SET_UP | {rdtypes.CAA}
 
 

@@ -45,7 +45,7 @@ def names_with_at_sign(type: int, text: str, zone: str) -> Iterator[str]:
 def has_at_sign(name: str, zone: str, *, is_mailbox: bool = False) -> bool:
     """Return True if a name contains an @ that is probably a mistake.
 
-    DNS-SD instance names are allowed to look like a mail address: `ana@desk._presence._tcp`.
+    DNS-SD instance names are allowed to look like an email address: `ana@desk._presence._tcp`.
     """
     try:
         labels = names.labels(name)
@@ -85,7 +85,7 @@ def _are_plain(primary: str, mailbox: str) -> bool:
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Yield warnings if a SOA's primary can't be a host, or its mailbox can't be a mail address (RFC 1035 3.3.13).
+    """Yield warnings if a SOA's primary can't be a host, or its mailbox can't be an email address (RFC 1035 3.3.13).
 
     `exists` is called with a name below the zone, and returns True if any zone answers for that name.
     """
@@ -147,10 +147,7 @@ def _without(name: str, zone: str) -> str:
 
 
 def mailbox_text(text: str) -> str:
-    r"""Convert a mail address to the text of a DNS name: `host\.master.example.net.` (RFC 1035 8).
-
-    Text without an @ is returned unchanged.
-    """
+    r"""Convert an email address to a DNS name: `host\.master.example.net.` (RFC 1035 8). Text without an @ stays."""
     local, at, domain = text.strip().removeprefix("mailto:").strip("<>").replace("\\@", "@").partition("@")
     if not at:
         return text
@@ -160,5 +157,5 @@ def mailbox_text(text: str) -> str:
 
 
 def mailbox_name(text: str) -> str:
-    """Parse a mailbox, which can be written as a mail address. Return its DNS name. Raise BadName if it's invalid."""
+    """Parse a mailbox, which can be an email address. Return its DNS name. Raise BadName if the name is invalid."""
     return names.parse(mailbox_text(text))

@@ -294,7 +294,7 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
-    """Yield an error for each served value that some node can't read. All queries for its name would get SERVFAIL.
+    """Yield an error for each served value that some node can't read, because its name would get SERVFAIL there.
 
     `unanswered` has the reasons against kinds that some node can't read (`computed_types.reasons_against`).
     """

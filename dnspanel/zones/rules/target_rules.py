@@ -89,7 +89,7 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
 
 def has_address(answers: Mapping[int, RRset]) -> bool:
     """Return True if a name's answers include addresses, or a LUA record, which can compute addresses."""
-    # A LUA record may return addresses, but only its code shows that.
+    # A LUA record can return addresses, but only its code shows if it does.
     return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 
 

@@ -39,7 +39,7 @@ _REASONS = {
 
 
 def kind_of(type: int, text: str) -> Kind | None:
-    """Return the kind of unreadable values that a canonical text belongs to, or None if all releases can read it."""
+    """Return the kind of unreadable values that a canonical text belongs to, or None if every release can read it."""
     if type not in TYPES:
         return None
     fields = text.split(" ")

@@ -154,7 +154,8 @@ def start_run(
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
     """Create a run that undoes this run's changes but keeps later changes by other people. It waits for a worker.
 
-    Raise Forbidden like `create_run`, and RunRefused for an undo or a run that is dry, unfinished or unchanged.
+    Raise Forbidden like `create_run`. Raise RunRefused if `run` is a dry run or an undo, is unfinished, or changed
+    nothing.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -211,7 +212,7 @@ def _require_somewhere(by: Author, act: str) -> None:
 
 
 def _take_batch(run: ChangeRun, batch: int) -> bool:
-    """Process the next zones, or end the run. Return True if more may follow. Raise RunRefused without an author."""
+    """Process the next zones, or end the run. Return True if more may follow. Raise RunRefused if it has no author."""
     author = run_turns.author_of(run)
     if author is None:
         raise RunRefused(gettext("A run that changes zones must have an author."))
@@ -250,7 +251,7 @@ class _Batch:
         self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
 
     def look(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Store the outcome that the action would have for each of these zones in the run."""
+        """Store each zone's expected outcome in the run, without changing the zone."""
         found = _Found()
         match self._alike.act:
             case ZoneAct.DELETE:
@@ -292,7 +293,7 @@ class _Batch:
                 )
 
     def take_back(self, zones: Sequence[Zone], now: datetime) -> None:
-        """Undo the run's changes in these zones, and store the outcomes in this run."""
+        """Undo the original run's changes in these zones, and store the outcomes in the undo run."""
         found = _Found()
         rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
         before = {row.zone_id: row.before for row in rows}

@@ -1,4 +1,4 @@
-"""Copy RRsets from one zone to another zone that may already have them. Writes nothing."""
+"""Compute the effect of copying RRsets to another zone that may already have them. Writes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _OF_THE_APEX = frozenset({rdtypes.SOA, rdtypes.NS})
 
 
 class Existing(StrEnum):
-    """What to do with an RRset that the target zone already has: keep it, replace it, or add the copy's values."""
+    """The action for an RRset that the target zone already has: keep it, replace it, or add the copy's values."""
 
     SKIP = "skip"
     REPLACE = "replace"
@@ -51,9 +51,9 @@ class Copies:
 def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User, existing: Existing) -> Copies:
     """Return the effect of copying the selected RRsets to the target. Raise TooMany if too many are selected.
 
-    The author's draft is included in both zones. Names inside the source are moved to the target. The source's own SOA
-    and NS are omitted, and so are keys, signatures and DS. Changes that the author isn't allowed to make in the target
-    are rejected.
+    The author's draft is included in both zones. Names in the source zone become names in the target zone. The source's
+    own SOA and NS are omitted, and so are keys, signatures and DS. Changes that the author isn't allowed to make in the
+    target are rejected.
     """
     copies = Copies()
     made: dict[Key, RRset] = {}

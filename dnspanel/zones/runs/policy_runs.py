@@ -47,7 +47,7 @@ from dnspanel.zones.signing.policy_apply import Applying, BeginRollover, Finding
 
 # Zones per publication. Larger publications delay other people's edits, because the log has one order.
 BATCH = 500
-# The number of listed zones per act. Refused zones need a person's attention.
+# The number of listed zones per action. More rejected zones are listed, because they need a person's attention.
 MOST_LISTED: Mapping[str, int] = {
     **dict.fromkeys(Act, 100),
     Act.REFUSED: 1000,
@@ -80,7 +80,7 @@ def create_run(
     dry_run: bool = True,
     form_id: UUID | None = None,
 ) -> PolicyRun:
-    """Create a run over the zones that the search finds, optionally only zones with the policy.
+    """Create a run over the zones that the search finds. If `policy` is given, leave out zones without this policy.
 
     The run waits for a worker. Raise Forbidden if the author isn't allowed to sign any zone, and RunRefused if the
     author has several unfinished runs.
@@ -93,7 +93,8 @@ def create_run(
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended or a policy has changed since. Raise Forbidden like `create_run`.
+    Raise RunRefused if the dry run has not ended, or if a policy has changed since then. Raise Forbidden like
+    `create_run`.
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
@@ -126,8 +127,8 @@ def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
     """Select the runs that the person can see, newest first.
 
-    People who can change policies see all runs. Other people see their own runs, and their tokens see only the runs
-    that they began.
+    People who can change policies see all runs. Other people see their own runs. A token of such a person sees only the
+    runs that it began.
     """
     runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)
@@ -220,7 +221,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """Return findings by zone id: for zones without a policy, transferred zones, and those `author` can't sign."""
+    """Return findings by zone id, for zones without a policy, transferred zones, and zones that `author` can't sign."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:

@@ -1,4 +1,4 @@
-"""Process runs over many zones in a worker's turns: the author's rights, turn length, and failures. Verbs.
+"""Process runs over many zones in a worker's turns of limited length, with the author's current rights. Verbs.
 
 The transaction that publishes a batch also writes the progress to the run's row. If a worker is killed, the run
 therefore continues after the last published batch.
@@ -55,7 +55,7 @@ def begin(  # noqa: PLR0913  # the fields of a run
 ) -> Run:
     """Create the run with its author and origin, and wake a worker. Record a real run in the audit log.
 
-    A form sent twice returns the first run. Raise RunRefused if the author has several unfinished runs.
+    If the same form is sent twice, return the first run. Raise RunRefused if the author has several unfinished runs.
     """
     model, user, where = type(run), user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
@@ -127,8 +127,9 @@ def work(
     """Process batches of the run until it ends or `seconds` have passed. Return True if batches are left.
 
     Do nothing while another worker processes the run or publishing is on hold. Between the batches of a real run, wait
-    until the nodes can receive another large publication in addition to edits. An error ends the run as failed, unless
-    it is a hold, a stop or an unavailable PostgreSQL. Errors other than ZoneError and SearchTooGeneral propagate.
+    until the nodes can receive another large publication in addition to edits. An error ends the run as failed, except
+    Stopped, PublishingOnHold, and errors because PostgreSQL is unavailable. Errors other than ZoneError and
+    SearchTooGeneral propagate.
     """
     with hold_lock(lock, run_id) as mine:
         until = time.monotonic() + seconds
@@ -193,7 +194,7 @@ def advance(
 ) -> list[tuple[Zone, str, str]]:
     """Store the run's progress, and count its findings. `noted` has (zone, finding, message).
 
-    Return the items to list, limited per finding. Raise Stopped if it was canceled or advanced by another worker.
+    Return the items to list, limited per finding. Raise Stopped if the run was canceled or another worker advanced it.
     """
     found: Counter[str] = Counter()
     listed = []

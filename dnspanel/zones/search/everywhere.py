@@ -91,8 +91,8 @@ def rrsets_found(
 ) -> FoundPage:
     """Return a page of RRsets that match the search, in zones that the person can see.
 
-    The page is empty without terms or with faults. A word that is only in the zone's name finds the zone, not its
-    RRsets. Raise SearchTooGeneral for `has:warning` if the first check of all RRsets has not finished.
+    The page is empty if the search has faults or no terms. A word that is only in the zone's name finds the zone, not
+    its RRsets. Raise SearchTooGeneral for `has:warning` if the first check of all RRsets has not finished.
     """
     if not search.terms or search.faults:
         return FoundPage((), None)
@@ -206,7 +206,10 @@ def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
 
 
 def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:
-    """Select RRsets that match a word themselves (all, if a word is an address or network or none is positive)."""
+    """Select RRsets that match a positive word themselves, not only through their zone's name.
+
+    Select all if the search has no positive words, or if one of them is an address or a network.
+    """
     words = tuple(word for word in words if not word.negated)
     if not words or not all(isinstance(word.meaning, str) for word in words):
         return rows

@@ -99,7 +99,7 @@ def with_texts(rows: Rows) -> Rows:
 
 
 def condition(term: Term) -> Q:
-    """Return the query condition for RRsets that match one term. Its negation is ignored.
+    """Return the query condition for RRsets that match one term, ignoring its negation.
 
     The term must not be about zones only, and must not be `has:warning`.
     """

@@ -66,7 +66,7 @@ class InZone:
 
 
 def progress() -> Progress:
-    """Return the progress of the search texts. Needs two queries, or three if a publication is missing in the texts."""
+    """Return the progress of the search texts. Needs two queries, or three if the texts lack a publication."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -84,7 +84,7 @@ def progress() -> Progress:
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
     """Return the condition for texts that can have matching RRsets, or None if the index can't help with any term.
 
-    Negated terms are left out, and terms outside the trigram index, because they require a scan of all texts.
+    Negated terms, and terms that the trigram index can't find, are left out, because they require a scan of all texts.
     """
     return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
 
@@ -111,7 +111,7 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
         return row_by_row(_fitting(direct, terms))
     # This expression isn't in any index. Otherwise PostgreSQL would use the trigram index for each zone.
     texts = SearchText.objects.alias(read=Func(F("text"), template="(%(expressions)s || '')", output_field=TextField()))
-    # Two bounds, since PostgreSQL would turn an equality around and read the RRsets of all zones first.
+    # Two bounds, because for an equality PostgreSQL would start from the RRsets of all zones.
     blocks = texts.filter(may, zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
     rrsets = StoredRRset.objects.filter(zone=OuterRef("zone"), owner_key__gte=OuterRef("first_key"), owner_key__lt=end)
@@ -181,10 +181,7 @@ def _may_have_tag(tag: str, column: str) -> Q:
 
 
 def _is_everywhere(term: Term) -> bool:
-    """Return True if the term is for a type that most zones have, such as NS.
-
-    The trigram index doesn't narrow down a search for such a type.
-    """
+    """Return True for a type that most zones have, such as NS: the trigram index doesn't narrow a search for it."""
     return term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and bool(term.meaning & _EVERYWHERE)
 
 
@@ -242,10 +239,7 @@ def _between(block: Block) -> Q:
 
 
 def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
-    """Return the zone's blocks for each value in the column `types` or `ttls`, in order.
-
-    Return None if the zone's texts aren't current.
-    """
+    """Return the zone's blocks by value of column `types` or `ttls`, in order, or None if its texts aren't current."""
     if not _know(zone):
         return None
     found: dict[int, list[Block]] = {}

@@ -34,7 +34,7 @@ def refuse_unless_known(search: Search) -> None:
 
 
 def unchecked_zones(search: Search) -> int:
-    """Count the zones published since the last checks, up to MOST_UNCHECKED. Return 0 without `has:warning`."""
+    """Count the zones published since the last checks, up to MOST_UNCHECKED. Return 0 if no term is `has:warning`."""
     if not search.warnings:
         return 0
     at = ComplaintProgress.objects.values_list("sequence", flat=True).first() or 0
@@ -62,7 +62,7 @@ def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = No
     about = (
         Complaint.objects.filter(row_by_row(rrsets.filter(**_AT))) if rrsets is not None else Complaint.objects.all()
     )
-    # All zones count, even hidden ones: checking rights for very many zones would cost more than counting them.
+    # Hidden zones are included, because checking the rights to very many zones would take longer than listing them.
     few = list(about.order_by().values_list("zone_id", flat=True).distinct()[: FEW_ZONES + 1])
     told = row_by_row(_visible_complaints(about, known).filter(**_equal("zone", "pk")))
     return Q(pk__in=few) & told if len(few) <= FEW_ZONES else told

@@ -27,10 +27,10 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
     """Set the zone's tags and team (None: no team). Record the old and new values in the audit log.
 
     Raise Unknown for a deleted zone. Raise RightMissing if the author isn't allowed to change the zone's settings or
-    would gain a right over the zone. Raise it also if the zone would escape an approval rule or a freeze. Raise
-    SettingsRefused for an invalid tag, and for a team that the author can't choose. Raise it also if the team changes
-    while other people's zones are above or below, because the new team would control those zones' names. Raise
-    QuotaExceeded if the team has reached its zone quota.
+    would gain a right over the zone. Also raise it if the zone would escape an approval rule or a freeze. Raise
+    SettingsRefused for an invalid tag, or for a team that the author can't choose. Also raise it if the team changes
+    while other people's zones are above or below the zone, because the new team would control the names of these zones.
+    Raise QuotaExceeded if the team has reached its zone quota.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -154,7 +154,7 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _locked_to_set(zone: Zone, author: Author) -> Zone:
-    """Lock the zone and return its row. Raise Unknown if it is deleted, or RightMissing without SETTINGS."""
+    """Lock the zone and return its row. Raise Unknown if it is deleted, RightMissing if the author lacks SETTINGS."""
     locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
     if locked is None:
         raise Unknown(zone.name)

@@ -167,7 +167,7 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """Replace variables with `words` (of `word_of`). Raise BadText for bad or missing ones or too long a text."""
+    """Replace variables with `words` from `word_of`. Raise BadText for bad or missing variables, or too long a text."""
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []
@@ -228,7 +228,7 @@ def expanded_values(
 
 
 def word_of(variable: Variable, typed: str) -> str:
-    """Convert a typed value to zone-file syntax. Raise ValueError, with a message for the user, if invalid."""
+    """Convert a typed value to zone-file syntax. If it is invalid, raise ValueError with a message for the user."""
     value = typed.strip() or variable.default
     if not value:
         raise ValueError(gettext("{label} is missing.").format(label=variable.label))

@@ -20,7 +20,7 @@ NAMESERVERS, HOSTMASTER = "PANEL_DEFAULT_NAMESERVERS", "PANEL_DEFAULT_HOSTMASTER
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The defaults for new zones, with the time and person of the last change on the page (None and "" without one)."""
+    """The defaults for new zones, and the time and author of the last change on the page, if there was one."""
 
     nameservers: tuple[str, ...]
     hostmaster: str
@@ -50,8 +50,8 @@ def change_zone_defaults(
 ) -> None:
     """Set the defaults in the form for new zones to these canonical names. Record the change in the audit log.
 
-    Raise Forbidden without the permission, DefaultsFixed for values that the environment fixes, and DefaultsMoved if
-    the defaults were changed after `seen`.
+    Raise Forbidden if the person lacks the permission NODES, DefaultsFixed for values that the environment fixes, and
+    DefaultsMoved if the defaults were changed after `seen`.
     """
     access.require(by, Permission.NODES)
     with transaction.atomic():

@@ -14,15 +14,15 @@ from dnspanel.zones.models import DnssecPolicy, Rollover, Zone, ZoneKey
 from dnspanel.zones.names import nesting
 from replication.dns import rdtypes
 
-# A parent elsewhere without a DS after this time is slow: it is asked less often, so that others can begin.
+# If a parent outside the panel has no DS after this time, it is queried less often, so that other rollovers can begin.
 LONG_WAIT = timedelta(hours=1)
 
 
 def candidates() -> "QuerySet[Zone]":
     """Select signed zones whose policies set the first DS automatically, except zones with a rejected rollover.
 
-    According to the panel's data, these zones never had a DS, or a rollover to or from one. `awaiting_first_ds` filters
-    them further.
+    According to the panel's data, these zones never had a DS or a rollover that adds or removes it, and no rollover is
+    in progress. `awaiting_first_ds` filters them further.
     """
     policies = DnssecPolicy.objects.filter(first_ds=True)
     followed = Q(pk__in=[])
@@ -34,9 +34,9 @@ def candidates() -> "QuerySet[Zone]":
 def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> frozenset[int]:
     """Return the ids of the zones that are due for their first DS and whose terms set it automatically.
 
-    Zones in which a person canceled the rollover or removed a DS are left out, because that was a decision. A parent
-    outside the panel finds the DS only through CDS or CDNSKEY records. Zones that need these records and don't have
-    them are left out too. Needs a few queries, or none if no terms set the first DS automatically.
+    If a person canceled the rollover or removed a DS, the zone is left out, because that was the person's decision. A
+    parent outside the panel finds the DS only through CDS or CDNSKEY records. Zones that need these records and don't
+    have them are left out too. Needs a few queries, or none if no terms set the first DS automatically.
     """
     following = [zone for zone in zones if zone.pk in terms and terms[zone.pk].first_ds]
     if not following:

@@ -27,10 +27,11 @@ Decide = Callable[[list[OtherKey]], list[OtherKey]]
 def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | None:
     """Add a key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has such records.
 
-    `text` is a DNSKEY record of the zone, with its owner. Return None if the key already exists. Raise RightMissing
-    without the right, NotSigned for an unsigned zone, and BadPublicKey for an invalid `text`. Raise DnssecRefused for
-    one of the panel's own keys, too many keys, a node that doesn't answer with such records, and an algorithm that the
-    zone doesn't use, because each algorithm must sign all records (RFC 4035 2.2).
+    `text` is a DNSKEY record of the zone, with its owner. Return None if the key already exists. Raise RightMissing if
+    the author isn't allowed to sign the zone, NotSigned if it is unsigned, and BadPublicKey for an invalid `text`.
+    Raise DnssecRefused for one of the panel's own keys, for too many keys, and if a node doesn't answer with such
+    records. Also raise it if the zone doesn't use the key's algorithm, because each algorithm must sign all records
+    (RFC 4035 2.2).
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
@@ -111,5 +112,5 @@ def _publish(
 
 
 def _key_ttl(soa: RRset | None) -> int:
-    """Return the TTL that PowerDNS uses for DNSKEY records: the MINIMUM of the SOA, or 3600 without a SOA."""
+    """Return the TTL that PowerDNS uses for DNSKEY records: the MINIMUM of the SOA, or 3600 if `soa` is None."""
     return int(soa.rdata[0].split()[6]) if soa else 3600

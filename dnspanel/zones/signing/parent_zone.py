@@ -77,9 +77,9 @@ def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
 ) -> Publication | None:
     """Add and remove the zone's DS records in its parent zone. Return None if nothing changes.
 
-    Only digest types that the parent's DS RRset already has are added. Nothing changes if the parent isn't in this
-    panel or has no DS for the zone, because no person asked for trust. With `first`, a first SHA-256 DS is added
-    instead, with the TTL of the NS. Raise the errors of `zone_patches.publish_patches`.
+    Only digest types that the parent's DS RRset already has are added. If the parent isn't in this panel or has no DS
+    for the zone, nothing changes, because only a person decides to add a first DS. With `first`, a first SHA-256 DS is
+    added instead, with the TTL of the NS. Raise the errors of `zone_patches.publish_patches`.
     """
     parent = parent_here(zone_name)
     if parent is None:

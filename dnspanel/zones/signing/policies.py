@@ -26,14 +26,14 @@ from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from dnspanel.zones.signing.sign import digest_list, refuse_nsec3
 
 MOST_POLICIES = 100
-MOST_TAGS = 500  # with a policy; each check of a policy's zones goes through all of them
+MOST_TAGS = 500  # tags with a policy; the query for a policy's zones lists all of them
 LONGEST_NAME = 64
 MOST_DAYS = 3650
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a policy is attached to: a zone, a team or a tag."""
+    """The zone, team or tag that a policy is attached to."""
 
     zone: Zone | None = None
     team: Team | None = None
@@ -75,7 +75,7 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy (the default if `is_default`). Raise Forbidden, or PolicyRefused if invalid or too many."""
+    """Create a policy, as the default if `is_default`. Raise Forbidden, or PolicyRefused (invalid or too many)."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -115,7 +115,7 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change and return a policy. The next run updates zones. Raise PolicyUnknown, or as `create_policy` does."""
+    """Change and return a policy. The next run updates zones. Raise PolicyUnknown or the errors of `create_policy`."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -139,8 +139,8 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
 def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
     """Delete a policy. `replaced_by` takes over its attachments and its role as the default.
 
-    Raise Forbidden without the right, PolicyUnknown if a policy was already deleted, or PolicyRefused if the policy is
-    attached and has no replacement.
+    Raise Forbidden if the author isn't allowed to sign all zones, and PolicyUnknown if one of the policies was already
+    deleted. Raise PolicyRefused if the policy is attached and has no replacement.
     """
     require_signer_of_all(by)
     with transaction.atomic():

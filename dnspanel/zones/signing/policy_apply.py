@@ -32,7 +32,7 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins rollovers. If it is None, required rollovers are only reported."""
+    """The author, and a function that begins rollovers. If it's None, required rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
@@ -64,10 +64,7 @@ def follow_policies(
 
 
 class _Work:
-    """The state during one call of `follow_policies`.
-
-    One query allocates key ids for all zones, and another query stores the keys.
-    """
+    """The state of one `follow_policies` call. One query allocates the key ids of all zones, one stores the keys."""
 
     def __init__(
         self, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, in_transaction: InTransaction

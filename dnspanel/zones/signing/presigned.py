@@ -1,7 +1,7 @@
 """Track when signatures in presigned zones expire, and drop or renew these signatures. Verbs.
 
 A presigned zone is served with its original signatures. The panel has no keys for it, and PowerDNS does not sign it
-(metadata PRESIGNED). The zone can change only by an import of the whole zone with new signatures.
+(metadata PRESIGNED). To change the zone, import the whole zone with new signatures, or drop the signatures first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,12 +71,12 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Delete the RRSIG, DNSKEY, CDS and CDNSKEY records of all these presigned zones, or of none.
+    """Delete the RRSIG, DNSKEY, CDS and CDNSKEY records of these presigned zones. If any zone fails, change none.
 
-    The zones are then served unsigned. Publish once, or in pieces if one zone is large, and return the last publication
-    (None without such records). Raise Unknown for a deleted zone, RightMissing, and NotSigned for a zone that isn't
-    presigned. Raise DnssecRefused while a parent zone here has a DS, or for too many RRsets in several zones. A person
-    has to check parents elsewhere. `in_transaction` runs in the same (last) transaction.
+    The zones are then served unsigned. Publish once, or in pieces if one zone is large. Return the last publication, or
+    None if the zones have no such records. Raise Unknown for a deleted zone, RightMissing, and NotSigned for a zone
+    that isn't presigned. Raise DnssecRefused if a parent zone in this panel has a DS, or if several zones have too many
+    RRsets. A person has to check parents elsewhere. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)

@@ -29,14 +29,14 @@ from dnspanel.zones.signing.safety import parent_here, refuse_leaving
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, RRset
 
-# A DS that the parent had before the first check names old keys, or no key of this zone: there were no others.
+# A DS that the parent had before the first check can only match the old keys or no key, so its age is unlimited.
 _ALWAYS = timedelta(days=3650)
 _TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The findings of one check of a rollover. Nearly all times are on the rollover's own clock (`rollover.steady`)."""
+    """The findings of a rollover check. Times except `looked_at` are on the rollover's clock (`rollover.steady`)."""
 
     clock: datetime
     looked_at: datetime
@@ -73,8 +73,8 @@ def begin(
     A rollover to a first DS uses the zone's signing keys. If the parent is in this panel, the DS is added there, and
     the author needs the right to add it.
 
-    Raise RightMissing without the right to sign, NotSigned for an unsigned zone, BadKey for invalid key parameters, and
-    DnssecRefused if the rollover is impossible or another one is in progress.
+    Raise RightMissing if the author isn't allowed to sign the zone, and NotSigned for an unsigned zone. Raise BadKey
+    for invalid key parameters, and DnssecRefused if the rollover is impossible or another one is in progress.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     ttls = served_ttls(zone, now=acting.now)
@@ -139,7 +139,8 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
     If `rollover_id` is given, cancel only that rollover. Set `withdrawn` if a person confirms that no request for the
     new DS is on its way to the parent.
 
-    Raise RightMissing without the right to sign, and DnssecRefused if the rollover can't be canceled now.
+    Raise RightMissing if the author isn't allowed to sign the zone, and DnssecRefused if the rollover can't be canceled
+    now.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
@@ -164,7 +165,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """Store a rollover check, and end the rollover if it is done. Return False if another check was stored first."""
+    """Store a check's findings, and end the rollover if it is done. Return False if another check was stored first."""
     now = look.looked_at
     values: dict[str, object] = {
         **values_of(look, (*_SINCE, "clock", "looked_at", "epoch", "parent_at", "ds_ttl", "signers_at")),
@@ -199,9 +200,9 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
 
 
 def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, datetime]) -> None:
-    """Store the reason why the due step was rejected, and mark the rollover as stuck: a person must act.
+    """Store the reason why the due step was rejected. Mark the rollover as stuck, unless publishing is only on hold.
 
-    `before` has the earlier reason to wait, and its time. A rollover that only waits for a hold's end isn't stuck.
+    `before` has the earlier reason to wait, and its time. A person must act on a stuck rollover.
     """
     message = gettext("The next step was refused: {refusal}").format(refusal=refusal)
     waits_for, since = before
@@ -389,10 +390,7 @@ def _take_step(zone: Zone, row: Rollover, state: SigningState, act: Act, now: da
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Mark the keys that the zone no longer has as deleted.
-
-    `sign.forget_deleted_keys` deletes the private parts of these keys later.
-    """
+    """Mark keys that the zone no longer has as deleted. `sign.forget_deleted_keys` erases their private parts later."""
     lost = {key.id for key in before.keys} - {key.id for key in after.keys}
     if lost:
         ZoneKey.objects.filter(zone=zone, pk__in=lost, deleted_at=None).update(deleted_at=now)
@@ -402,7 +400,7 @@ def _displayed_columns(rolled: Rollover, look: Look, outcome: Outcome) -> dict[s
     """Return the columns that pages display: the reason for waiting, its times, and the DS to add or remove."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):
-        return displayed  # an earlier refusal of the step stays until the step is taken
+        return displayed  # keep the reason of an earlier rejection until the step is published
     displayed["is_stuck"] = False
     match outcome:
         case Wait(for_what, earliest):

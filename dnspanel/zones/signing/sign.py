@@ -48,7 +48,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class RequestedSigning:
-    """The requested signing of a zone. None, or a missing value, means no change of this setting."""
+    """The requested signing of a zone. None means no change, except that `sets_denial` decides about `nsec3`."""
 
     signed: bool | None = None
     sets_denial: bool = False
@@ -122,8 +122,8 @@ def sign(
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
     """Sign a zone that the open transaction has created, with a new default key. Call this as the last step.
 
-    A zone that is already signed because of its policy keeps its keys, and its NSEC3, if any. Raise RightMissing
-    without the right to sign, and DnssecRefused for insecure NSEC3 parameters or a delegated wildcard.
+    A zone that is already signed because of its policy keeps its keys, and its NSEC3, if any. Raise RightMissing if the
+    author isn't allowed to sign the zone, and DnssecRefused for insecure NSEC3 parameters or a delegated wildcard.
     """
     refuse_nsec3(nsec3)
 
@@ -153,7 +153,7 @@ def settle(
 def settle_zones(
     *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """Sign or unsign many zones as requested: all of them or none. See `settle`."""
+    """Sign or unsign many zones as requested. If any zone fails, change none. See `settle`."""
     refuse_nsec3(requested.nsec3)
     if requested.cds is not None:
         digest_list(requested.cds)
@@ -188,7 +188,8 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
     """Set the zone's denial of existence to NSEC3 with these parameters, or to NSEC (None).
 
-    Return the publications. Raise NotSigned without keys, and DnssecRefused for insecure parameters (RFC 9276).
+    Return the publications. Raise NotSigned if the zone has no keys, and DnssecRefused for insecure parameters (RFC
+    9276).
     """
     refuse_nsec3(nsec3)
 
@@ -210,8 +211,9 @@ def set_cds(
 ) -> list[Publication]:
     """Set the digest types of the zone's CDS records, and enable or disable CDNSKEY records (RFC 7344, RFC 8078).
 
-    `cds` is "2" or "2,4", "0" to request deletion of the DS, or "" for no CDS. None: no change. `in_transaction` runs
-    in the same transaction, even if nothing changes. Raise NotSigned without keys, or DnssecRefused for a bad `cds`.
+    `cds` is "2" or "2,4", "0" to request deletion of the DS, or "" for no CDS. None keeps a setting. `in_transaction`
+    runs in the same transaction, even if nothing changes. Raise NotSigned if the zone has no keys, or DnssecRefused for
+    a bad `cds`.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -225,7 +227,7 @@ def set_cds(
 
 
 def digest_list(cds: str) -> str:
-    """Return CDS digest types as stored: "2", "2,4", "0" (delete the DS) or "" (no CDS). Raise DnssecRefused."""
+    """Return CDS digest types as stored: "2,4", "0" (delete the DS) or "" (no CDS). Raise DnssecRefused if invalid."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
         raise DnssecRefused(gettext("CDS digest types must be 1, 2 or 4, or 0 to request that the DS be deleted."))
     return cds.replace(" ", "")
@@ -279,7 +281,8 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
     """Return the key that this publication added to the zone.
 
-    A form sent twice returns the first submission's key. Raise DnssecRefused if the publication added no key.
+    If the same form is sent twice, this is the first submission's key. Raise DnssecRefused if the publication added no
+    key.
     """
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()

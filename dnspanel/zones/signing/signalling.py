@@ -1,4 +1,4 @@
-"""Request signaling names (RFC 9615): records under name servers that authenticate a zone's first DS. Verbs.
+"""Request signaling names (RFC 9615), which let a parent zone authenticate a zone's first DS. Verbs.
 
 `fleet.dnssec.signalling_names` writes and removes the records.
 """
@@ -20,8 +20,8 @@ from dnspanel.zones.signing.safety import refuse_presigned
 def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> None:
     """Request signaling names for the zones, or the removal of these names. The records change within minutes.
 
-    Raise RightMissing without the right to sign. A request for names also raises DnssecRefused if the panel doesn't
-    control a zone's signing, and NotSigned for unsigned zones, because no parent would trust their names.
+    Raise RightMissing if the author isn't allowed to sign a zone. A request for names also raises DnssecRefused if the
+    panel doesn't control a zone's signing, and NotSigned for unsigned zones, because no parent would trust their names.
     """
     with transaction.atomic():
         for zone in zones:

@@ -1,4 +1,4 @@
-"""Look up zones by name and lock their rows by id, in prepared statements, because every change does this."""
+"""Look up zones by name and lock zones by id. The statements are prepared, because every change needs them."""
 
 from collections.abc import Collection, Sequence
 from functools import cache
@@ -33,7 +33,8 @@ def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
     """Return the zone with this canonical name, or None. Ignore deleted zones. Rights are not checked.
 
     `relations` names one-to-one relations to load with the zone, such as `signing` or `produced__catalog`. The result
-    is as with `select_related`, which takes longer to build the SQL than PostgreSQL to run it. One query.
+    is the same as with `select_related`, which needs more time to build the SQL than PostgreSQL to run it. Needs one
+    query.
     """
     statement = _statement_with(relations)
     with prepared_cursor() as cursor:
@@ -49,10 +50,7 @@ def has_name(name: str) -> Q:
 
 
 def lock_zones(zone_ids: Collection[int]) -> list[Zone]:
-    """Lock and return these zones in the order of their ids, except deleted zones.
-
-    The order prevents deadlocks between publishers.
-    """
+    """Lock and return these zones, except deleted ones, in the order of their ids, which prevents deadlocks."""
     with prepared_cursor() as cursor:
         cursor.execute(_LOCKED, [f"{{{','.join(map(str, zone_ids))}}}"])
         return [Zone.from_db(connection.alias, _FIELDS, row) for row in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""Store the last serials of deleted zones. A new zone with the same name begins above its last serial. Verbs.
+"""Store the last serials of deleted zones. A new zone with a deleted zone's name begins above that serial. Verbs.
 
 A secondary that doesn't notice the deletion keeps its copy until the copy expires. If a new zone begins with the same
 or a smaller serial (RFC 1982), the secondary ignores the zone and keeps answering with deleted records.
@@ -37,7 +37,7 @@ def note_last_serials(*, zone_ids: Collection[int]) -> None:
 
 
 def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
-    """Return the last serials of deleted zones with these names. Omit names without a deleted zone."""
+    """Return the last serials of deleted zones with these names, by name. Omit names that no deleted zone had."""
     return {name: Serial(serial) for name, serial in fetch_all(_KNOWN, [list(zone_names)])}
 
 

@@ -242,7 +242,7 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
     """Write RRsets, given as (zone id, zone name, RRset). Replace existing ones with the same name and type.
 
-    The rows store the zone's next revision as their last change, because the revision is appended to the log later.
+    The rows store the number of the zone's next revision, because that revision is only appended to the log later.
     """
     of_zones: dict[int, list[str]] = {}
     for zone_id, zone_name, r in rrsets:

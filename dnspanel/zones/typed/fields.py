@@ -28,7 +28,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     SECONDS = "seconds"  # or 1h, 2d
     NAME = "name"
-    MAILBOX = "mailbox"  # a name, or the mail address that it represents
+    MAILBOX = "mailbox"  # a name, or the email address that it represents
     WORD = "word"  # a mnemonic or a number
     STRING = "string"  # a character string, without its quotes
     STRINGS = "strings"  # the text of a TXT, regardless of how it is split into strings
@@ -115,7 +115,8 @@ def _number(name: str, label: str, help_text: str, high: int, more: dict[str, ob
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:
     """Convert a field's typed value to zone-file syntax. Relative names stay relative.
 
-    Return "" for an empty optional field. Raise ValueError, with a message for the user, if missing or invalid.
+    Return "" for an empty optional field. If the value is missing or invalid, raise ValueError with a message for the
+    user.
     """
     text = typed.strip()
     if len(text) > LONGEST_FIELD:

@@ -9,7 +9,7 @@ from replication.dns.rrset import RRset, Serial
 DEFAULT_TTL = 3600
 # Refresh, retry and expire for secondaries, and how long resolvers may cache "no such name".
 DEFAULT_TIMERS = "10800 3600 604800 3600"
-NO_SERIAL = Serial(0)  # tools use it for `unset`
+NO_SERIAL = Serial(0)  # tools use 0 for an unset serial`
 _SERIAL_FIELD = 2
 # PowerDNS's values for the two settings, in upper or lower case. Both can be empty.
 SOA_EDIT_API = ("DEFAULT", "INCREASE", "EPOCH", "SOA-EDIT", "SOA-EDIT-INCREASE")
@@ -36,7 +36,7 @@ class SoaEdit:
     def first(self, serial: Serial, now: datetime) -> Serial:
         """Return the first serial of a new zone. `serial` is the serial in its SOA, or NO_SERIAL.
 
-        Without a rule, the serial is unchanged, and NO_SERIAL becomes today's first serial.
+        If no rule changes the serial, it is returned unchanged, but NO_SERIAL becomes today's first serial.
         """
         moved = self._edit_serial(serial, now)
         if moved != serial:

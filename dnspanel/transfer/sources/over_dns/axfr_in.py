@@ -4,7 +4,7 @@ The zones come from a list or from a catalog zone. `Server` returns one zone, or
 RFC 1995).
 
 If the server does not transfer a zone, that zone becomes a fault, and other zones are not affected. If the server
-cannot be reached, SourceAway is raised. Messages are read one at a time and become text, so a zone takes little more
+cannot be reached, SourceAway is raised. Each message is converted to text on arrival, so a zone takes little more
 memory than its zone file.
 """
 
@@ -47,7 +47,7 @@ from replication.dns.rdtypes import type_to_text
 
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4
-MOST_SILENT = 8  # consecutive zones; a server that sends none of them will not send others
+MOST_SILENT = 8  # consecutive zones without a response, after which the import stops
 
 _T = TypeVar("_T")
 
@@ -68,9 +68,9 @@ class AxfrSource:
         timeout: float = TIMEOUT_SECONDS,
         addresses: Addresses = every_address,
     ) -> None:
-        """Prepare to read from a server at `addresses`. A read fails if the server is silent for `timeout` seconds.
+        """Prepare to read from a server. `addresses` returns the server's addresses to connect to.
 
-        Raise SourceRefused if a zone name or the key is invalid.
+        Each message must arrive within `timeout` seconds. Raise SourceRefused if a zone name or the key is invalid.
         """
         self._server = Server(server, port, key_of(tsig), timeout, addresses)
         self._zones = sorted({parsed_name(zone) for zone in zones})
@@ -83,7 +83,7 @@ class AxfrSource:
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the zones by name. Each zone yields its groups in the catalog, then its document or a fault."""
+        """Iterate over the zones by name. For each, yield its groups in the catalog, then its document or a fault."""
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -147,7 +147,7 @@ class Server:
     tls: TlsPeer | None = None  # if set, nothing is sent unencrypted
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or a fault if its transfer fails. Raise SourceAway if no response comes."""
+        """Return the zone's document, or a fault if its transfer fails. Raise SourceAway if the connection fails."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -158,14 +158,14 @@ class Server:
     def all_of(self, zone: str) -> Iterator[Record]:
         """Transfer the zone by AXFR and yield its records, with the SOA first and only once.
 
-        Raise SourceAway if no response comes, NotGiven if the zone is not sent, or Broken if the connection breaks.
+        Raise SourceAway if the connection fails, NotGiven if the zone isn't sent, or Broken if the connection breaks.
         """
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
         """Send a query and return the response. If this server has a `key`, the response must be signed.
 
-        Raise SourceAway if no response comes, NotGiven for an invalid response, or Broken if the connection breaks.
+        Raise SourceAway if the connection fails, NotGiven for a late or invalid response, or Broken if it breaks.
         """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
@@ -221,7 +221,7 @@ class Server:
         return text
 
     def _records(self, zone: str) -> Iterator[Record]:
-        """Yield the zone's records, with one SOA. Raise NotGiven or Broken unless the transfer is complete."""
+        """Yield the zone's records, with the SOA only once. Raise NotGiven or Broken if the zone is incomplete."""
         messages = self._messages(zone)
         message = next(messages)
         records = message.answers()
@@ -358,10 +358,10 @@ def _speaking() -> Iterator[None]:
         raise Broken(gettext("the connection was lost: {strerror}").format(strerror=exc.strerror)) from exc
 
 
-# DNSSEC's own types, which are mostly not imported. Imports with signatures read them in this form.
+# DNSSEC record types. Most imports leave them out; imports with signatures parse the generic form.
 _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
 def presentation(type: int, wire: bytes) -> str:
-    """Return rdata as zone-file text. RRSIG, NSEC and NSEC3 records use the generic form of RFC 3597."""
+    """Return rdata as zone-file text. RRSIG, NSEC, NSEC3 and NSEC3PARAM use the generic form (RFC 3597)."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

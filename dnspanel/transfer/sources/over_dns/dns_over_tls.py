@@ -10,7 +10,7 @@ from dnspanel.texts import gettext, gettext_lazy
 
 ALPN = "dot"
 HANDSHAKE_SECONDS = 10.0
-# Our wording for common errors of OpenSSL.
+# The panel's messages for common OpenSSL errors.
 _REASONS = {
     "WRONG_VERSION_NUMBER": gettext_lazy("the server doesn’t use TLS on this port"),
     "UNSUPPORTED_PROTOCOL": gettext_lazy("the server doesn’t support TLS 1.3"),
@@ -30,8 +30,8 @@ class TlsRefused(Exception):
 class TlsPeer:
     """The identity that the server has to prove.
 
-    If a name is set, the certificate must be for that name. It must be signed by one of `certificates` or, without
-    these, by an authority that the system trusts. Without a name, the certificate must be one of `certificates`.
+    If `name` is set, the certificate must be for that name and signed by one of `certificates`, or by an authority that
+    the system trusts if `certificates` is empty. If `name` is empty, it must be one of `certificates`.
     """
 
     name: str
@@ -86,7 +86,7 @@ def _context(peer: TlsPeer) -> ssl.SSLContext:
 
 
 def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
-    """Return why the server isn't trusted after the handshake, or "" if it is trusted."""
+    """Check the server after the TLS handshake. Return why it is rejected, or "" if it is accepted."""
     if connection.selected_alpn_protocol() != ALPN:  # RFC 9103, section 7.1
         return gettext("the server doesn’t select the protocol “dot” (ALPN)")
     if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(

@@ -123,7 +123,7 @@ class Message:
         return self.wire[place.rdata : at] + name
 
     def _name(self, at: int) -> tuple[bytes, int]:
-        """Return the name at an offset, in full wire form, and the offset after it. Raise BadMessage if invalid."""
+        """Return the uncompressed name at an offset, and the offset after it. Raise BadMessage if it is invalid."""
         try:
             return name_at(self.wire, at, self._names)
         except BadCompression as exc:

@@ -43,7 +43,7 @@ class IncrementReader:
         return True
 
     def _take_soa(self, record: Record) -> bool:
-        """Read an SOA inside a step, between steps or at the end. Return or raise like `take`."""
+        """Read an SOA inside a step, between steps or at the end. Return and raise the same as `take`."""
         if self._adding is False:
             self._adding, self._at = True, serial_in(record)
         elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):

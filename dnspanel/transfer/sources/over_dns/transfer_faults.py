@@ -5,11 +5,11 @@ import dns.rcode
 from dnspanel.texts import gettext, gettext_noop
 
 TIMEOUT = "transfer-timeout"
-TLS = "tls"  # the code of all faults that prevent TLS with the server
+TLS = "tls"  # the code of faults that prevent a TLS connection to the server
 
 
 class NotGiven(Exception):
-    """The server does not send a zone, or sends only a part of it.
+    """Raised if a server does not send a complete and valid zone.
 
     The text is a message for the user, and `code` names the kind of fault.
     """

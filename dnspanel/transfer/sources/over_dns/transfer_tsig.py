@@ -41,7 +41,7 @@ ALGORITHMS = tuple(_ALGORITHMS)
 
 @dataclass(frozen=True, slots=True)
 class TsigKey:
-    """A TSIG key for zone transfers. `secret` is Base64 text and is never printed."""
+    """A TSIG key for zone transfers. `secret` is Base64 text and isn't shown in the repr."""
 
     name: str
     algorithm: str
@@ -57,7 +57,7 @@ def parsed_name(text: str) -> str:
 
 
 def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
-    """Convert the key to dnspython's form, or return None without a key. Raise SourceRefused if it is invalid."""
+    """Convert the key to dnspython's form, or return None if `key` is None. Raise SourceRefused if it is invalid."""
     if key is None:
         return None
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
@@ -88,7 +88,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven for an invalid signature, or for too many unsigned messages. Without a key, do nothing."""
+        """Raise NotGiven for an invalid signature or too many unsigned messages. Do nothing if no key is set."""
         place = message.signature
         if self._key is None:
             return

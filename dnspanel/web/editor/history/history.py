@@ -74,7 +74,7 @@ class DisplayRevision:
 
     @property
     def kind(self) -> str:
-        """The revision's kind as text, or empty for a change to RRsets."""
+        """The revision's kind as text, or "" for a change to RRsets."""
         return (
             ""
             if self.row.kind == RevisionKind.CHANGE
@@ -84,7 +84,7 @@ class DisplayRevision:
 
 @require_safe
 def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """List the zone's revisions, newest first. htmx fetches only the next page of revisions."""
+    """List the zone's revisions, newest first. htmx fetches only the list or its next page."""
     zone = access.zone_for_reading(request.user, zone_name)
     before = request.GET.get("before", "")
     typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FILTERS}

@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def channel(self) -> str:
-        """The publication's channel, or empty for web and system, where the author's name is enough."""
+        """The publication's channel, or "" for web and system, where the author's name is enough."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
 
@@ -257,7 +257,7 @@ def _progress(
 
 
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
-    """Return why the publication hasn't reached the nodes yet, or an empty text if it isn't held up.
+    """Return why the publication hasn't reached the nodes yet, or "" if it isn't held up.
 
     If the reason concerns a zone that the person isn't allowed to see, the text doesn't name the zone.
     """

@@ -41,7 +41,7 @@ class Token:
 
 
 def word_at(text: str, position: int) -> tuple[Token, int] | None:
-    """Return the next token at or after a position, and the token's end, or None at the end of the text."""
+    """Return the next token at or after a position, and the token's end. Return None if no token follows."""
     match = _WORD.match(text, position)
     return None if match is None else (Token(match.group(1), match.start(1) + 1), match.end())
 
@@ -76,7 +76,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
 
 
 def split_text(text: str, start: int = 0) -> list[Token]:
-    """Split TXT rdata into fields. `;` and parentheses outside quotes are text. Raise Unreadable for an open quote."""
+    """Split TXT rdata into fields. Unquoted `;` and parentheses are text. Raise Unreadable for an unclosed quote."""
     found: list[Token] = []
     position = start
     while position < len(text):

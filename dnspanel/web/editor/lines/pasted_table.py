@@ -23,7 +23,7 @@ from replication.errors import BadName
 
 
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
-    """Return a pasted table's column mapping, or None for zone-file syntax or if required columns are missing.
+    """Return a pasted table's column mapping, or None if the text is a zone file or lacks required columns.
 
     Zone files contain tabs too, so a text with tabs is a table only if it has a header.
     """

@@ -101,7 +101,7 @@ class PastedLine:
 
 
 def read_owner(text: str, zone: str, *, origin: str | None = None, means: Reading | None = None) -> str:
-    """Parse an owner name in `zone` and return it as an absolute name. All owner names are parsed here.
+    """Parse an owner name in `zone` and return it as an absolute name.
 
     Raise Unreadable if the name is invalid or outside the zone. Raise AmbiguousName if it ends in the zone's name
     without a dot and `means` is None.

@@ -180,7 +180,7 @@ class RRsetForm(PanelForm):
         return None
 
     def _values(self, type_: int, text: str, means: Reading | None) -> tuple[list[str], list[str], dict[str, str]]:
-        """Return served and disabled rdata, and comments by rdata. Raise Unreadable if a value is bad or missing."""
+        """Return served and disabled rdata, and comments by rdata. Raise Unreadable for invalid or missing values."""
         served: list[str] = []
         off: list[str] = []
         remarks: dict[str, str] = {}

@@ -29,7 +29,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DisplayConflict:
-    """A conflict: base, theirs and mine side by side, and a form to combine theirs and mine."""
+    """A conflict with its original, published and drafted version, and a form to combine the last two."""
 
     conflict: Conflict
     id: str
@@ -41,7 +41,7 @@ class DisplayConflict:
     is_open: bool
 
     def is_by(self, username: str) -> bool:
-        """Return True if this person published the other side."""
+        """Return True if this person is the author of the published version."""
         theirs = self.sides[1].by
         return theirs is not None and theirs.username == username
 
@@ -78,7 +78,7 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
-    """Return a form to resolve the conflict manually: my values, then the values that only the published side has."""
+    """Return a form to resolve the conflict manually: the drafted values, then those that are only published."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)

@@ -304,7 +304,7 @@ def fingerprint(plans: Sequence[ZonePlan]) -> str:
 
 @require_POST
 def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
-    """Resolve one conflict with theirs, mine, both or typed values, then show the review again."""
+    """Resolve one conflict with the published, drafted, combined or typed values, then show the review again."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     choice = request.POST.get("choice", "")
     now = timezone.now()

@@ -183,5 +183,5 @@ def effect_of(plans: Sequence[ZonePlan], now: datetime) -> Effect:
 
 
 def _negative_ttl(soa: RRset | None) -> int:
-    """Return the negative caching TTL (RFC 2308): the lesser of the SOA's TTL and its MINIMUM, or 0 without an SOA."""
+    """Return the negative-caching TTL (RFC 2308): the lower of the SOA's TTL and MINIMUM, or 0 if there is no SOA."""
     return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0

@@ -9,7 +9,7 @@ from dnspanel.zones.names import nesting
 
 
 def with_answers(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows, with the answering zone for each row that is never served. Takes at most two queries."""
+    """Return the rows, with the answering zone for each row that is never served. This takes at most two queries."""
     found = nesting.shadowed_rrsets(zone, [row.rrset for row in rows if row.rrset is not None])
     if not found:
         return list(rows)

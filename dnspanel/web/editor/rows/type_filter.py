@@ -9,7 +9,7 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 
 def types_of(zone: Zone, author: User) -> list[tuple[str, int]]:
-    """Return (mnemonic, number of RRsets) for each type, most frequent first, after ("", number of all RRsets).
+    """Return (mnemonic, number of RRsets) for each type, most frequent first. The first pair is ("", the total).
 
     The author's draft is included. The list is empty if the zone has too many RRsets to count.
     """

@@ -96,12 +96,12 @@ class Building:
 
     @property
     def fault(self) -> str:
-        """The error that doesn't belong to a single field, or an empty text."""
+        """The error that doesn't belong to a single field, or ""."""
         return (self.faults or {}).get("", "")
 
     @property
     def about_key(self) -> str:
-        """A remark on the DKIM key in the records, or an empty text."""
+        """A remark on the DKIM key in the records, or ""."""
         if not isinstance(self.builder, DkimBuilder) or self.changes is None:
             return ""
         return about_key(self.values["public_key"])
@@ -188,7 +188,7 @@ def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Bui
 
 
 def _follow_spf_record(building: Building, zone: Zone) -> Building:
-    """Return the building with the DNS lookups that its SPF record requires. They run outside any transaction."""
+    """Return the builder's state with the DNS lookups for its SPF record, which run outside any transaction."""
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building

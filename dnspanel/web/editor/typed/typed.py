@@ -98,7 +98,7 @@ class Panel:
 
     @property
     def results(self) -> list[tuple[str, str]]:
-        """The rdata that saving adds to the draft, each with a remark: a TXT's length and strings, or an empty text."""
+        """The rdata that saving adds to the draft, each with a remark: a TXT's length and strings, or ""."""
         if self.rrset is None:
             return []
         return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
@@ -126,7 +126,7 @@ class Panel:
 
     @property
     def values_fault(self) -> str:
-        """The error about the values that doesn't belong to a single field, or an empty text."""
+        """The error about the values that doesn't belong to a single field, or ""."""
         if self.values is not None and not (self.values.is_valid and self.told == "all"):
             return ""
         return "" if self.form.question else self._fault("values")
@@ -247,13 +247,13 @@ def _layout_of(form: RRsetForm) -> Layout | None:
         return None
 
 
-# What was sent
+# Reading the submitted input
 
 
 def _panel_as_sent(request: PanelRequest, zone: Zone) -> Panel:
     """Return the panel with all input from the request, valid or not."""
     typed = request.POST.copy()
-    if "tags" in typed:  # the form of a row, whose lines can have comments: the panel keeps them
+    if "tags" in typed:  # input from a row's form, whose lines can have comments, which the panel stores as notes
         type_ = _type_number(typed.get("type", ""))
         typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
         typed["notes"] = json.dumps({"tags": split_list(str(typed["tags"])), "value_comments": remarks})
@@ -403,7 +403,7 @@ def _first_field(request: PanelRequest, panel: Panel) -> str:
     """Return the CSS selector of the field that has the focus when the panel opens."""
     if panel.helper is not None and panel.helper.fault:
         return ":is([name=help-certificate], [name=help-keys], [value=hints])"
-    if request.GET.get("act") == "type":  # arrow keys pass other types on the way to the chosen type
+    if request.GET.get("act") == "type":  # arrow keys select other types on the way to the intended one
         return "#typed-type"
     if panel.is_new and not panel.owner:
         return "#typed-name"

@@ -40,12 +40,12 @@ class Helper:
 
     @property
     def kind(self) -> str:
-        """The kind of computation: `tlsa`, `sshfp`, `hints`, or empty."""
+        """The kind of computation: `tlsa`, `sshfp`, `hints`, or ""."""
         return _KINDS.get(self.layout.type, "")
 
     @property
     def may_ask(self) -> bool:
-        """True if the certificate can be fetched from a server. SMIMEA certificates aren't on a server."""
+        """True if the certificate can be fetched from a server. Servers don't send SMIMEA certificates."""
         return self.layout.type == rdtypes.TLSA
 
     @property
@@ -70,7 +70,7 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """The action for the Enter key if an input for a computation is filled in, otherwise empty."""
+        """The action for the Enter key if an input for a computation is filled in, otherwise ""."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
@@ -161,7 +161,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Add the targets' addresses in zone and draft to the values as hints. Raise BadFields if there are none."""
+    """Add the targets' addresses in zone and draft to the values as hints. Raise BadFields if a target has none."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)
@@ -189,7 +189,7 @@ def _addresses(request: PanelRequest, zone: Zone, name: str, type: int) -> Itera
 
 
 def _absolute(name: str, zone: Zone) -> str:
-    """Return the typed name as an absolute name, or an empty text if it isn't in this zone."""
+    """Return the typed name as an absolute name, or "" if it isn't in this zone."""
     try:
         return read_owner(name, zone.name)
     except (Unreadable, AmbiguousName, ReplicationError):

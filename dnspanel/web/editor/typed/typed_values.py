@@ -106,7 +106,7 @@ class TypedValues:
         return replace(self, values=(*kept, *map(TypedValue, found))[:MOST_VALUES])
 
     def with_blank(self) -> "TypedValues":
-        """Return a copy with one more, empty value."""
+        """Return a copy with an empty value appended."""
         return replace(self, values=(*self.values, *blank(self.layout).values))
 
     def without(self, number: int) -> "TypedValues":
@@ -162,7 +162,7 @@ class DrawnValue:
 
     @property
     def fault(self) -> str:
-        """The error that doesn't belong to a single field, or an empty text."""
+        """The error that doesn't belong to a single field, or ""."""
         return self.value.faults.get(OF_ALL, "")
 
     @property
