@@ -67,7 +67,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             super().handle_error(req, client, addr, exc)
             return
         self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
-        with suppress(OSError):  # the client is gone
+        with suppress(OSError):  # the client has disconnected
             util.write_nonblock(client, _problem(*found, str(exc)))
 
     def _finish(self, conn: TConn, future: Any) -> None:

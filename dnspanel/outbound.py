@@ -1,8 +1,8 @@
-"""Restrict the connections that people can request to public addresses and the operator's networks.
+"""Make sure that the panel only connects to public addresses and the operator's networks when users enter a host.
 
-If people can make the panel connect to any address, an attacker can reach other services on the host, the cloud's
-metadata, and internal networks. This module therefore resolves a name and checks each of its addresses, and the caller
-connects to one of the checked addresses. A second, different DNS answer then has no effect. Webhooks, imports,
+If users could make the panel connect to any address, an attacker could reach other services on the host, the cloud's
+metadata service, and internal networks. This module therefore resolves a name and checks each of its addresses, and the
+caller connects to one of the checked addresses. A second, different DNS answer then has no effect. Webhooks, imports,
 comparisons and secondaries use this module.
 """
 
@@ -80,7 +80,7 @@ class NoAddress(NotReachable):
 
 
 def canonical_host(host: str) -> str:
-    """Return an address or ASCII host name in canonical form, without a trailing dot, or raise BadHost."""
+    """Return an address or ASCII host name in canonical form, without a trailing dot. Raise BadHost if invalid."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -114,7 +114,7 @@ def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve:
 
 
 def is_allowed(address: str, networks: Sequence[str]) -> bool:
-    """Return True if this address is public or in the operator's networks. The panel is allowed to connect to it."""
+    """Return True if the panel is allowed to connect to this address: it is public or in the operator's networks."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -126,10 +126,7 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """Return the host's addresses in the system resolver's order.
-
-    If the host can't be resolved, raise NoAddress with the reason for the operator.
-    """
+    """Return the host's addresses in the system resolver's order. Raise NoAddress with the reason if this fails."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:

@@ -13,9 +13,9 @@ NO_CERTIFICATE = gettext_noop("Enter a certificate in PEM format, which starts w
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
-    """Return the certificates in the text, in order. An empty text has none.
+    """Return the certificates in the text, in order. If the text is empty, return an empty sequence.
 
-    Raise ValueError, with a message for the user, for an invalid text (`beside_key` for a private key).
+    Raise ValueError with a message for the user if the text is invalid. `beside_key` is the message for a private key.
     """
     if not text.strip():
         return ()

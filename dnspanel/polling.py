@@ -18,7 +18,7 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Call `ask` until it returns True, for at most `seconds`. Return True if it did.
+    """Call `ask` until it returns True, for at most `seconds`. Return True if it returned True.
 
     Return False early if `ask` returns None. Exceptions of `ask` propagate. During long pauses, the database connection
     is closed and other processes can use it. Inside a transaction it stays open.

@@ -15,7 +15,7 @@ def faults_of(begin: time | None, end: time | None) -> dict[str, list[str]]:
 
 
 def quiet_until(begin: time | None, end: time | None, zone: str, now: datetime) -> datetime | None:
-    """Return the end of the current quiet hours in this time zone, or None outside quiet hours.
+    """Return the end of the current quiet hours in this time zone, or None if it isn't a quiet hour now.
 
     If the end is earlier than the beginning, it is on the next day. If one of the two is missing, or if they are equal,
     the person has no quiet hours.

@@ -45,12 +45,12 @@ def rehearse() -> Iterator[Rehearsal]:
 
 
 def under_way() -> Rehearsal | None:
-    """Return the current rehearsal, or None outside a rehearsal."""
+    """Return the current rehearsal, or None if no rehearsal is running."""
     return _under_way.get()
 
 
 def note(*notes: object) -> None:
-    """Add notes to the current rehearsal. Without a rehearsal, do nothing."""
+    """Add notes to the current rehearsal. Outside a rehearsal, do nothing."""
     if (rehearsal := _under_way.get()) is not None:
         rehearsal.notes.extend(notes)
 

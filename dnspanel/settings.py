@@ -20,7 +20,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
 
 SECRET_KEY = envsecret("PANEL_SECRET_KEY")
-# Encrypts private keys at rest (a Fernet key). It is not SECRET_KEY, so that each can be rotated alone.
+# Encrypts private keys at rest (a Fernet key). It is not SECRET_KEY, so that each can be rotated separately.
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
 # Former keys, separated by commas or line breaks. They only decrypt, until `rotate_master_key` has finished.
 MASTER_KEYS_OLD = envsecret("PANEL_MASTER_KEY_OLD", "").replace(",", " ").split()
@@ -210,9 +210,9 @@ STATEMENT_SECONDS = envseconds(
     "read=30,"
     # Searches and filters: a person is waiting, and a longer search text is found faster.
     "search=5,"
-    # Requests that change something, for example publishing 200,000 records, or waiting for others who do.
+    # Requests that change something. They can publish 200,000 records, or wait for another such request.
     "write=600,"
-    # One unit of work of a Celery worker. Imports and deletions of millions of rows need long, but not forever.
+    # One unit of work of a Celery worker. Imports and deletions of millions of rows take long, but must end.
     "worker=3600,"
     # DNS UPDATE and AXFR: clients try again after some seconds.
     "gateway=30,"
@@ -233,7 +233,7 @@ SILENCE_SECONDS = envseconds(
     "gateway=12,"
     # Live numbers and alerts.
     "collector=20,"
-    # Commands: only a server that TCP finds unreachable ends a migration, and never a slow one.
+    # Commands: a slow server must not end a migration, only one that TCP finds unreachable.
     "command=60",
 )
 DATABASES = {"default": _database(envsecret("PANEL_DATABASE"))}
@@ -245,7 +245,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "accounts_limits",
-        # Above this number, a third of the entries is deleted. So many names must not be able to reset other counts.
+        # Above this number, a third of the entries is deleted. It is high to keep made-up names from resetting counts.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
 }
@@ -363,7 +363,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
     "segments": _segments_storage(),
 }
-# For how many days the log is kept for unreachable nodes. After a longer absence, a node gets a snapshot.
+# The number of days that the log is kept for unreachable nodes. After a longer absence, a node gets a snapshot.
 LOG_DAYS = int(envstr("PANEL_LOG_DAYS", "7"))
 PUBLISHER_DIR = VAR_DIR / "publisher"
 # Uploads, spools and stages of imports, and finished exports. Web processes and bulk workers share this folder.
@@ -399,7 +399,7 @@ ACCOUNT_SESSION_REMEMBER = None
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key", "oidc": "300/m/ip"}
 SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.oidc_adapter.PanelSocialAccountAdapter"
 
-# For links to set a password, by mail or from administrators.
+# For links to set a password, sent by email or by administrators.
 PASSWORD_RESET_TIMEOUT = 86_400
 # Second factors. Invitations replace the verification of addresses, and `web.frame.confirm` asks for passwords again.
 MFA_ADAPTER = "dnspanel.accounts.sign_in.mfa_adapter.PanelMFAAdapter"
@@ -449,7 +449,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 LANGUAGE_CODE = "en"
-# For mails to several recipients, and for people who have not chosen a language.
+# For emails to several recipients, and for people who have not chosen a language.
 DEFAULT_LANGUAGE = envstr("PANEL_LANGUAGE", "en")
 if DEFAULT_LANGUAGE not in LANGUAGE_CODES:
     raise ImproperlyConfigured(f"PANEL_LANGUAGE must be one of {', '.join(sorted(LANGUAGE_CODES))}.")

@@ -1,8 +1,8 @@
 """Translate texts for people into the language of a page's or mail's reader.
 
-`gettext` and `ngettext` translate at once, into the current reader's language. `gettext_lazy` translates each time that
-its text is shown. It is for texts made when a module is imported, such as form labels. `format_lazy` inserts values
-into such a text. All of them return a `Text`, which can be stored and shown to each reader in their language
+`gettext` and `ngettext` immediately translate into the current reader's language. `gettext_lazy` translates each time
+that its text is shown. It is for texts made when a module is imported, such as form labels. `format_lazy` inserts
+values into such a text. All of them return a `Text`, which can be stored and shown to each reader in their language
 (`replication.message_texts`, `text_fields`). Outside of pages, the language is English: in the APIs, the command line,
 logs, the audit log and tasks of workers.
 """

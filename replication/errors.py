@@ -71,7 +71,7 @@ class Permanent(ReplicationError):
 
 
 class Gap(Transient):
-    """The node lacks segments between its position (None if it has none) and the sequence that it received."""
+    """The node lacks segments between its position `have` (None for a new node) and the received sequence `got`."""
 
     def __init__(self, *, have: _Position | None, got: int) -> None:
         super().__init__(
@@ -87,10 +87,7 @@ class Gap(Transient):
 
 
 class UnknownSealingKey(Transient):
-    """A DNSSEC key is sealed with the sealing key that has this number, and the node lacks that sealing key.
-
-    A retry works once the panel has sent the sealing key.
-    """
+    """The node lacks the sealing key for a DNSSEC key. A retry works once the panel has sent the sealing key."""
 
     def __init__(self, *, sealing_key: int) -> None:
         super().__init__(gettext("the node doesn’t know sealing key {sealing_key}").format(sealing_key=sealing_key))
@@ -108,7 +105,7 @@ class NodeUnreachable(Transient):
 
 
 class WrongClock(NodeUnreachable):
-    """The agent rejects the panel's certificate, because it isn't valid at the agent's clock time `clock`."""
+    """The agent rejects the panel's certificate, because it isn't valid at `clock`, the time of the agent's clock."""
 
     def __init__(self, *, host: str, port: int, clock: float, now: float) -> None:
         days, hours = divmod(round(abs(clock - now) / 3600), 24)
@@ -302,7 +299,7 @@ class Diverged(Permanent):
 
 
 class MapFull(Permanent):
-    """The LMDB file has reached its map size. PowerDNS must be configured with a larger one first."""
+    """The LMDB file has reached its map size. PowerDNS must be configured with a larger map size first."""
 
     def __init__(self, *, path: str, map_size: int) -> None:
         super().__init__(gettext("{path} is full (map size {size} MiB)").format(path=path, size=map_size // 1048576))

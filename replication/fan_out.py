@@ -30,7 +30,7 @@ def push_to_all(
 
     Yield the nodes' answers until all have answered. Each item contains the answers that have arrived together. An
     error is the agent's rejection, or NodeUnreachable. After NodeUnreachable, or if the generator isn't exhausted, the
-    node may have applied the segments; sending them again is harmless. Until the generator ends, other code must not
+    node can have applied the segments; sending them again is harmless. Until the generator ends, other code must not
     use the clients. Each client must be connected.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}

@@ -33,9 +33,9 @@ def collection_paused() -> Iterator[None]:
 class Heap:
     """This process's memory. Unused memory is returned to the system.
 
-    Python finds a cycle that survived a collection or two only after millions of new objects. An example is a failed
-    request with all its data. The C library also keeps free memory between used memory, for each thread. Without this
-    class, a process that was busy for a while keeps its memory forever.
+    A cycle that survived a collection or two, such as a failed request with all its data, is found only after millions
+    of new objects. The C library also keeps free memory between used memory, for each thread. Without this class, a
+    process that was busy for a while keeps its memory forever.
     """
 
     def __init__(self, grown_by: int = _GROWN_BY) -> None:
@@ -62,7 +62,7 @@ def resident_bytes() -> int:
 
 
 def leave_out_what_is_loaded() -> None:
-    """Exclude all existing objects from garbage collection and run it less often, because modules are never freed.
+    """Exclude all existing objects, such as modules, from garbage collection, and run it less often.
 
     A search through 200,000 objects of a loaded panel takes 0.1 s, and blocks all other threads of the process. Call
     this before a process forks. Its children then share the loaded memory.

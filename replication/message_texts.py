@@ -81,8 +81,8 @@ class Text(str):
     def format(self, *args: object, **values: object) -> str:
         """Format the message with these named values.
 
-        Texts among the values are translated together with the message. With positional values the result is a plain
-        string, which stays in its language.
+        Texts among the values are translated together with the message. If positional values are given, the result is a
+        plain string, which stays in its language.
         """
         if args:
             return str.format(self, *args, **values)
@@ -142,7 +142,7 @@ def with_value(text: str, name: str, value: object) -> str:
 
 
 def format_text(text: str) -> str:
-    """Return a Text's stored form, which has no language. Escape any other string only if it looks like one."""
+    """Return a Text's stored form, which has no language. Escape any other string if it looks like a stored form."""
     if isinstance(text, Text):
         return json.dumps(_to_json(text), separators=(",", ":"))
     if text.startswith(_BEGINNING):  # another program's text, which must not be mistaken for ours

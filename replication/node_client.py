@@ -63,11 +63,11 @@ INSTALL_SECONDS = 30.0
 SLOWEST_INSTALLED_PER_SECOND = 2_000_000
 # A header line of a push: the ack can leave out new zones.
 MAY_DEFER = f"Prefer: {RESPOND_ASYNC}\r\n"
-# A node with new files is back after this time, or something is wrong with it.
+# A node that restarts with new files answers again within this time, unless something is wrong with it.
 RESTART_SECONDS = 30.0
 # OpenSSL's numbers for errors in X.509 certificates.
 _NOT_YET_VALID, _EXPIRED = 9, 10
-# The status of an agent if the panel's certificate isn't valid by the agent's clock.
+# The HTTP status of an agent's response if the panel's certificate isn't valid by the agent's clock.
 _WRONG_CLOCK = 403
 
 
@@ -83,9 +83,9 @@ class RepairAnswer:
 class NodeClient:
     """A persistent connection to an agent. Not thread-safe.
 
-    With `certificate_sha256` (hex, of the DER form; one or a set), requests are only sent to an agent with exactly such
-    a certificate. Otherwise nodes with the same host name could be mistaken for one another. `bytes_sent` counts all
-    bytes of requests, including HTTP headers, without TLS's overhead.
+    If `certificate_sha256` is given (one hex hash of the DER form, or a set of them), requests are only sent to an
+    agent that presents such a certificate. Otherwise nodes with the same host name could be mistaken for one another.
+    `bytes_sent` counts all bytes of requests, including HTTP headers, without TLS's overhead.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class NodeClient:
         self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
 
     def offer_snapshot(self, sealed: bytes) -> list[int]:
-        """Offer a snapshot to the agent with its sealed manifest. Return the numbers of the missing chunks.
+        """Offer a snapshot to the agent by sending its sealed manifest. Return the numbers of the missing chunks.
 
         The agent keeps this snapshot's chunks, even across restarts, and deletes other snapshots. Raise Refused for
         BadSignature and other rejections, DiskFull if the snapshot doesn't fit, or NodeUnreachable.
@@ -229,20 +229,21 @@ class NodeClient:
     ) -> Ack:
         """Send sealed segments. Return once DNS queries have shown that the node's PowerDNS serves the new data.
 
-        With `may_defer`, the node can verify new zones later. The ack then has `applied`, and `ack` returns the next
-        ack. Agents that are too old for `may_defer` always wait. Signatures of zones in `unproven` (at most
+        If `may_defer` is true, the node can verify new zones later. The ack then has `applied`, and `ack` returns the
+        next ack. Agents that are too old for `may_defer` always wait. Signatures of zones in `unproven` (at most
         MAX_UNPROVEN) are not verified.
 
-        Raise the agent's rejection (Gap, NotServed, Busy, Refused, …), or NodeUnreachable without an answer. In the
-        last case the node may have applied the segments; sending them again is harmless.
+        Raise the agent's rejection (Gap, NotServed, Busy, Refused, …), or NodeUnreachable if no answer arrives. In the
+        last case the node can have applied the segments; sending them again is harmless.
         """
         headers = (MAY_DEFER if may_defer else "") + _unproven_header(unproven)
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
 
     def ack(self) -> Ack:
-        """Return the position that PowerDNS has reached, after an ack with `applied`.
+        """Return the ack for the position that PowerDNS has reached. Used after an ack that has `applied`.
 
-        Raise NotServed if PowerDNS doesn't answer, Busy if nothing is proved yet, or NodeUnreachable without an answer.
+        Raise NotServed if PowerDNS doesn't answer, Busy if nothing is proved yet, or NodeUnreachable if the agent
+        doesn't answer.
         """
         return Ack.from_json(self._get(ACK_PATH))
 
@@ -312,7 +313,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """Send a request and return the answer. Retry once on a broken kept connection, then raise NodeUnreachable."""
+        """Send a request and return the answer. If an open connection breaks, retry once. Raise NodeUnreachable."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)

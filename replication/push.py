@@ -41,7 +41,7 @@ class ChangeLog(Protocol):
         """Return a description of the data that the panel can send now to a node at position `have`."""
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
-        """Return the segments that bring a node from `sequence` to its target, in order."""
+        """Return the segments that a node at `sequence` needs to reach its target, in order."""
 
 
 def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
@@ -54,14 +54,14 @@ def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
     restart_seconds: float = RESTART_SECONDS,
     unproven: Collection[str] = (),
 ) -> Ack:
-    """Bring a node to a snapshot, whatever data it has. Return the node's ack.
+    """Make a node's data equal to a snapshot, whatever data the node has. Return the node's ack.
 
     1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
     2. Install the snapshot. A node that needs new files puts them in place and restarts. Then repeat both steps, for at
        most `restart_seconds`.
 
     `sent` is called with each chunk's number and size. `unproven` is described in `NodeClient.push`. Raise the agent's
-    rejection, or NodeUnreachable without an answer. Another call continues where this one ended.
+    rejection, or NodeUnreachable if no answer arrives. Another call continues where this one ended.
     """
     name = snapshot_id(sealed)
     until = 0.0
@@ -116,8 +116,8 @@ def bring_to_head(
                 if answer.place.sequence <= batch.last:
                     ack, have = answer, answer.place
                 else:
-                    # The files are beyond what was sent, by a push that was not proved. An agent that says so without
-                    # having been asked about the rest is not believed: the rest is sent again.
+                    # The files are ahead of this batch: an earlier push wasn't proved. The agent's claim
+                    # about the rest is not trusted without a proof: the rest is sent again.
                     have = Position(answer.place.epoch, batch.last)
                 if until is not None and time.monotonic() >= until and ack is not None:
                     return ack
@@ -150,7 +150,7 @@ def _push_batch(client: NodeClient, batch: _Batch, pace: Pace, unproven: Collect
 
 
 def _batches(segments: Iterable[SealedSegment], pace: Pace) -> Iterator[_Batch]:
-    """Yield the body of each request: small segments joined in memory, or a large segment as its file."""
+    """Yield the body of each request: small segments joined in memory, or the open file of a large segment."""
     waiting: list[bytes] = []
     size = last = 0
     for segment in segments:

@@ -14,7 +14,7 @@ class _Trouble:
 
 
 class Troubles:
-    """A process's problems, by subject. Threads can share them, but a line can then be logged twice."""
+    """A process's problems, by subject. Threads can share the object, but a line can then be logged twice."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger

@@ -38,13 +38,13 @@ from replication.store.store import Store
 from replication.wire.operations import ZoneMark
 from replication.wire.protocol import Unanswered
 
-# At most this many RRsets and zones of one push are asked for; of more, an even selection.
+# At most this many RRsets and zones of one push are queried. If there are more, an even selection is queried.
 MAX_QUESTIONS = 64
-# Where more zones were touched than are purged by name, this many of each are enough.
+# If more zones were touched than are purged by name, this many of each are enough.
 FEW_QUESTIONS = 16
-# A question that UDP lost is asked again after this.
+# A lost query is sent again after this time.
 RETRY_SECONDS = 0.05
-# A computed answer may need a resolver that has to ask others first.
+# A computed answer can take longer, because the resolver has to query other servers first.
 COMPUTED_RETRY_SECONDS = 0.3
 
 _HEADER = struct.Struct(">HHHHHH")
@@ -93,7 +93,7 @@ class EvenSample(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expected RRset, in wire form. Without rdata, the answer must not contain the RRset.
+    """An expected RRset, in wire form. If `rdata` is empty, the answer must not contain the RRset.
 
     `answered_by` is the zone that answers, if it isn't the zone in which the RRset was published.
     """
@@ -176,7 +176,7 @@ class ComputedQuestion:
     zone: str
     name: str
     type: int
-    types: tuple[int, ...]  # to ask for
+    types: tuple[int, ...]  # to query
 
     def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
         """Return the problem with these answers (by queried type), or ""."""
@@ -188,7 +188,7 @@ class ComputedQuestion:
             if rcode == dns.rcode.SERVFAIL and self.type == rdtypes.ALIAS:
                 return "SERVFAIL: its target cannot be resolved"
             if rcode == dns.rcode.NXDOMAIN and self.type == rdtypes.LUA:
-                return "its code is not run: LUA is off"  # to such a PowerDNS nothing is at the name
+                return "its code is not run: LUA is off"  # such a PowerDNS finds nothing at the name
             if rcode != dns.rcode.NOERROR:
                 return dns.rcode.to_text(rcode)
         if any(rrset_in(answer, self.name, type) or answer.flags & dns.flags.TC for type, answer in answers.items()):
@@ -230,7 +230,7 @@ def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[
 def find_unanswered(
     questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
 ) -> dict[bytes, Unanswered]:
-    """Return the records without a correct answer from PowerDNS within `seconds`, by row key."""
+    """Return the records that PowerDNS doesn't answer correctly within `seconds`, by row key."""
     answers: dict[bytes, dict[int, dns.message.Message]] = {question.key: {} for question in questions}
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
@@ -289,7 +289,7 @@ def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expec
     types = {each for each, _ in store.rows(zone_id).at(rel)}
     if not types or types & _COMPUTED:
         return None
-    if type == rdtypes.DS and name == zone:  # answered by the zone above (RFC 4035 3.1.4.1)
+    if type == rdtypes.DS and name == zone:  # answered by the parent zone (RFC 4035 3.1.4.1)
         return None
     expected = _expectation_of_row(store, zone, zone_id, name, rel, type)
     return None if expected is None else replace(expected, answered_by=zone)
@@ -340,7 +340,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
 def ask(
     address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
 ) -> dns.message.Message:
-    """Send a query and return the answer, over TCP if it doesn't fit into UDP. Raise NotServed without an answer."""
+    """Send a query and return the answer, over TCP if it doesn't fit into UDP. Raise NotServed if none arrives."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with connect_socket(address, port) as sock:
@@ -356,7 +356,7 @@ def ask(
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
     """Encode a query with EDNS, as resolvers send it to PowerDNS.
 
-    With `dnssec`, encode it as a validating resolver does.
+    If `dnssec` is true, encode it as a validating resolver does.
     """
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
@@ -377,7 +377,7 @@ def _send(sock: socket.socket, packet: bytes) -> None:
 
 
 def _receive(sock: socket.socket, until: float) -> bytes | None:
-    """Return the next packet, or None after the time `until`. If the port refuses a packet, keep waiting."""
+    """Return the next packet, or None once `until` has passed. Ignore errors such as a refused connection."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     while (left := until - time.monotonic()) > 0:
@@ -421,7 +421,7 @@ def _full_message(  # noqa: PLR0913  # the parts of a question to a server
 
 
 def rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
-    """Return an answer's RRset with this name and type, or None."""
+    """Return an answer's RRset with this name and type, or None if the answer doesn't contain it."""
     owner, _ = dns.name.from_wire(names.to_wire(name), 0)
     for rrset in answer.answer:
         if rrset.rdtype == type and rrset.rdclass == dns.rdataclass.IN and rrset.name == owner:

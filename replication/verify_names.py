@@ -23,15 +23,15 @@ from replication.store.store import Store
 from replication.verify import connect_socket
 from replication.verify_transfer import Transfers
 
-# At most this many questions are under way at a time: their answers fit the buffer of a socket as the kernel gives
-# it.
+# At most this many queries are in flight at a time, so that their answers fit into a socket's receive buffer of the
+# kernel's default size.
 MOST_UNDER_WAY = 100
-# At most this many plain rows are kept of a push. Their names are asked for if it has no others.
+# At most this many plain rows of a push are kept, evenly spread.
 MOST_PLAIN = 20_000
-# A zone of which so many names are to be asked for is transferred instead, if it has not many times as many rows.
+# A zone with at least this many names to query is transferred instead, unless it has many times as many rows.
 FEWEST_TO_TRANSFER = 16
 MOST_ROWS_PER_NAME = 3
-# Without any answer for so long, the questions under way are asked again.
+# If no answer arrives for this time, the queries in flight are sent again.
 RETRY_SECONDS = 0.1
 # The types that imports have most. Every PowerDNS reads each of their values: docs/develop/boundary-values.md.
 PLAIN_TYPES = frozenset(
@@ -48,7 +48,7 @@ PLAIN_TYPES = frozenset(
         rdtypes.TXT,
     }
 )
-# What is answered by computing, or belongs to signatures: asked for by a type that no name has, which reads all rows.
+# Computed and signing types. Their names are queried with a type that no name has: PowerDNS still reads all rows.
 _BY_OTHER_TYPE = frozenset({rdtypes.ALIAS, rdtypes.LUA, values.ENT, 46, 47, 48, 50, 51, 59, 60})
 _NO_TYPE = 65_279  # the last one before those for private use
 
@@ -117,9 +117,9 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
 ) -> None:
     """Query the name of each of these rows, except the names in `known`, whose answers are already proved.
 
-    With `may_transfer`, zones that have many of these names are transferred instead, because PowerDNS then reads all
-    rows of the zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer arrives
-    for `seconds`.
+    If `may_transfer` is true, zones that have many of these names are transferred instead, because PowerDNS then reads
+    all rows of the zone. Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer
+    arrives for `seconds`.
     """
     if may_transfer:
         with Transfers(address, port, seconds=seconds) as transfers:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from dns.rdtypes.ANY.NSEC3 import NSEC3
     from dns.rdtypes.ANY.RRSIG import RRSIG
 
-# At most this many zones of one push are validated; of more, an even selection.
+# At most this many zones of one push are validated. If there are more, an even selection is validated.
 MAX_ZONES = 16
-# With this end questions of NotServed that were about signatures and proofs.
+# The end of `NotServed.question` in errors about signatures and denials.
 WITH_DNSSEC = " with DNSSEC"
 _NEGATIVE = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
@@ -65,7 +65,8 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
 ) -> None:
     """Verify the signatures of these zones, and in each zone also those of one RRset among `record_keys`.
 
-    Raise NotServed for the first signature that is missing, not valid now, or not made with a key of the zone.
+    Raise NotServed for the first signature or denial that is missing, not valid now, or not made with a key of the
+    zone.
     """
     signed = signed_marks(store, marks)
     if not signed:
@@ -87,7 +88,7 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
 def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
 ) -> NotServed | None:
-    """Return the first error in the signatures or denials of the answers to these queries (name, type), or None.
+    """Check the signatures and denials in the answers to these queries (name, type). Return the first error, or None.
 
     The zone's DNSKEY RRset is checked before the queries. The error is returned as a NotServed. If no answer arrives,
     raise NotServed instead, because a missing answer says nothing about signatures.
@@ -156,7 +157,7 @@ class _Asker:
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset doesn't exist.
 
-        A failure that only occurs with DNSSEC is also an error. It happens if PowerDNS doesn't find a link of the
+        A failure that only occurs with DNSSEC is also an error. This happens if PowerDNS doesn't find a link of the
         chain. Other answers (from a wildcard, an alias, or a delegation) are not checked here.
         """
         answer = self._answer(name, type)

@@ -20,7 +20,7 @@ _AXFR_IN = b"\0\xfc\0\1"
 
 
 class Transfers:
-    """A client that transfers zones over one connection until a transfer fails. PowerDNS may refuse transfers."""
+    """A client that transfers zones over one connection until a transfer fails. PowerDNS can refuse transfers."""
 
     def __init__(self, address: str, port: int, *, seconds: float) -> None:
         self._address, self._port, self._seconds = address, port, seconds
@@ -37,9 +37,10 @@ class Transfers:
             self._socket = None
 
     def is_complete(self, zone_wire: bytes) -> bool:
-        """Transfer this zone (in wire form). Return True if it arrives completely and in time: all rows are readable.
+        """Transfer this zone (in wire form). Return True if it arrives completely and in time.
 
-        False doesn't mean that a row is unreadable. After the first False, no further transfer is attempted.
+        True means that all rows are readable. False doesn't mean that a row is unreadable. After the first False, no
+        further transfer is attempted.
         """
         if self._has_failed:
             return False

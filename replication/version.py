@@ -49,7 +49,7 @@ def running_version() -> str:
 
 
 def version_to_build(checkout: Path = CHECKOUT) -> str:
-    """Return the version of a build from this directory. It shows if files were changed or git data is missing."""
+    """Return the version of a build from this directory, which also shows changed files or missing git data."""
     commit = _commit_of(checkout)
     if not commit:
         return _format(0, _hash_of(checkout / "replication"))
@@ -86,7 +86,7 @@ def _format(count: int, local: str) -> str:
 
 
 def _commit_of(checkout: Path) -> str:
-    """Return the checked-out commit, read from files if possible. Return "" without a repository."""
+    """Return the checked-out commit, read from files if possible, or "" if this isn't a repository."""
     try:
         directory = _git_directory(checkout)
         head = (directory / "HEAD").read_text().strip()

@@ -37,7 +37,7 @@ def is_notice(message: dns.message.Message) -> bool:
 
 
 def row_for(message: dns.message.Message) -> TransferredZone | None:
-    """Return the primaries of the zone in a NOTIFY, or None if no zone with this name is transferred to the panel."""
+    """Return the transferred zone that a NOTIFY is about, or None if the panel doesn't transfer such a zone."""
     if len(message.question) != 1 or message.question[0].rdclass != dns.rdataclass.IN:
         return None
     try:

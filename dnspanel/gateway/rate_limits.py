@@ -6,7 +6,7 @@ from threading import Lock
 
 
 class Rates:
-    """Rate limits by key. Thread-safe. Beyond `most_keys`, the least recently used keys are dropped."""
+    """Rate limits by key. Thread-safe. If a new key exceeds `most_keys`, the least recently used key is dropped."""
 
     def __init__(self, *, most_keys: int = 10_000) -> None:
         self._most_keys = most_keys
@@ -15,7 +15,7 @@ class Rates:
         self._lock = Lock()
 
     def allows(self, key: Hashable, *, now: float, per_second: float, burst: int) -> bool:
-        """Count a request. Return True if it is within the rate. Refused requests don't count."""
+        """Return True if a request is within the rate, and count it. Refused requests don't count."""
         with self._lock:
             level, then = self._buckets.pop(key, (0.0, now))
             level = max(0.0, level - (now - then) * per_second)

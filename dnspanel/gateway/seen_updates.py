@@ -1,4 +1,4 @@
-"""Replay protection: accept each signed message only once, also with several gateways and after restarts. Verbs.
+"""Accept each signed message only once, even with several gateways and after restarts (replay protection). Verbs.
 
 An attacker can capture a message and send it again while its signature is valid. Without protection, an update that was
 undone would be applied again, or the attacker would receive a zone transfer. The table only contains messages that

@@ -43,10 +43,10 @@ _waiting = threading.BoundedSemaphore(3)
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
-    """Yield the transfer from `since` (None: from nothing) to the current state.
+    """Yield the zone's transfer: the whole signed zone, or only the SOA if the client's serial `since` is current.
 
     Ring 0 gets every publication first. Wait a few seconds until ring 0 has the newest one, because a refused client
-    retries late. Raise MessageRefused (SERVFAIL) if ring 0 still doesn't have it.
+    retries only much later. Raise MessageRefused (SERVFAIL) if ring 0 still doesn't have it.
     """
     server, records, soa = _beginning(zone)
     try:
@@ -65,7 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Return ring 0, an iterator over its records after the SOA, and the SOA, once ring 0 has the published serial.
+    """Wait until ring 0 has the published serial. Return (ring 0, iterator over its records after the SOA, SOA).
 
     Raise MessageRefused if ring 0 doesn't have the serial after PATIENCE seconds.
     """
@@ -75,7 +75,8 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 def patiently(attempt: Callable[[], T]) -> T:
     """Call `attempt` until it no longer raises MessageRefused, for at most PATIENCE seconds. Return its result.
 
-    If many other threads are already waiting, raise MessageRefused immediately. This keeps some threads free to answer.
+    Raise the last MessageRefused when the time is over, or immediately if several other threads are already waiting.
+    This keeps some threads free to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE

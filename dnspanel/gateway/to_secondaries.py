@@ -70,7 +70,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
                 yield wire
                 sent, count = sent + len(wire), count + 1
             how, serial = transfer.how, transfer.serial
-    except MessageRefused:  # only now: after another NOTIFY the client need not wait for the SOA's retry time
+    except MessageRefused:  # queue another NOTIFY, so that the client does not wait for its SOA's retry time
         if zone is not None:
             record.note_not_now(secondary_id=secondary.pk, zone_id=zone.pk, now=now)
         raise
@@ -115,8 +115,8 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
     """
     if not loaded_signing_of(zone).is_signed:
         with ixfr_out.transfer_of(zone, since=since, sees=sees) as transfer:
-            # If the zone was signed after it was loaded, its serial is the same. Sent without signatures, it would stay
-            # bogus there.
+            # A zone that was signed after it was loaded has the same serial. Without signatures, its copy would stay
+            # bogus at the client.
             if not signing_of(zone).is_signed:
                 yield transfer
                 return
@@ -130,7 +130,7 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """Return a context manager that occupies one of the limited transfer slots. Small zones and catalogs need none."""
+    """Return a context manager that occupies one of the transfer slots, unless the zone is small or a catalog."""
     return axfr_out.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 

@@ -161,7 +161,7 @@ def _verify_primary(
 def _refusing(
     tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
 ) -> Iterator[None]:
-    """Convert signature errors to TsigRefused; for a wrong time, with the key for the answer (RFC 8945 5.2.3)."""
+    """Convert signature errors to TsigRefused. If the time is wrong, add the key for the answer (RFC 8945 5.2.3)."""
     try:
         yield
     except dns.tsig.BadTime as exc:

@@ -81,7 +81,7 @@ Act = Add | DeleteRRset | DeleteRecord
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A parsed UPDATE message that is valid in form."""
+    """A parsed and well-formed UPDATE message."""
 
     zone_name: str
     prerequisites: tuple[Prerequisite, ...]
@@ -120,7 +120,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset that an update is changing: its values by their lowercase text, and its disabled values."""
+    """An RRset that an update is changing: its values by their folded text (`rdata.fold`), and its disabled values."""
 
     ttl: int
     texts: dict[str, str]

@@ -1,4 +1,4 @@
-"""Find the zone that contains a name. Clients that send updates query this first.
+"""Find the zone that contains a name. Clients query this zone's SOA before they send an update.
 
 Unsigned queries are answered too, because nsupdate and all ACME clients send them. Clients only learn a zone's SOA and
 NS, which its name servers send to everyone. `zone_questions` is for clients with more permissions.
@@ -14,14 +14,14 @@ from replication.dns.rrset import RRset
 
 
 def zones_around(name: str) -> list[Zone]:
-    """Return the zones that contain a name, closest first, with their signing state. Needs one query."""
+    """Return the zones that contain a name, closest first, with their signing state. Makes one database query."""
     candidates = [name, *ancestors_within(name, names.ROOT)]
     found = Zone.objects.filter(name__in=candidates, deleted_at=None).select_related("signing")
     return list(found.order_by(Length("name").desc()))
 
 
 def zone_around(name: str) -> Zone | None:
-    """Return the closest zone that contains a name, or None."""
+    """Return the closest zone that contains a name, or None if no zone contains it."""
     return next(iter(zones_around(name)), None)
 
 

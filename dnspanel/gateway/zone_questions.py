@@ -36,7 +36,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The client that sent a query: its verified signature, its address, and its TLS connection."""
+    """The client that sent a query: its verified signature and its TLS connection, if any, and its address."""
 
     signed: Signature | None
     address: str
@@ -102,7 +102,7 @@ class Reading:
         )
 
     def _zone_for(self, name: str) -> Zone | None:
-        """Return the zone for a name in the answer, or None for an alias into a hidden or another, signed zone."""
+        """Return the zone of a name in the answer, or None if an alias leads to a hidden or another signed zone."""
         if name == self.name:
             return self.zone
         found = self._reading_of_target(name)
@@ -111,7 +111,7 @@ class Reading:
         return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
-        """Return the part of an answer that the key can read, or None if that part would have a different meaning."""
+        """Return the part of an answer that the key can read, or None if this part alone would be a wrong answer."""
         if self.sees is None:
             return found
         answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
@@ -139,7 +139,7 @@ class Reading:
             answer.append(rrset)
             if rrset.rdtype == dns.rdatatype.CNAME and not self._may_know(name_of(rrset[0].target)):
                 hidden.add(rrset[0].target)
-        if hidden:  # this client must not learn what follows, or if it exists
+        if hidden:  # this client must not learn what follows, or whether it exists
             return Reply(dns.rcode.NOERROR, tuple(answer), is_authoritative=True)
         authority, additional = message.authority, message.additional
         if self.sees is not None:
@@ -177,7 +177,7 @@ def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
     """Return the client's query, or None if the client doesn't have access to a zone that contains the name.
 
     Access means that the client is allowed to transfer or update the zone. If it has no access to the closest zone, the
-    answer comes from a zone above that delegates the name, as on other name servers.
+    answer comes from a parent zone that delegates the name, as on other name servers.
     """
     zones = zone_discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
@@ -190,7 +190,7 @@ def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
 
 
 def near_in(zone: Zone, name: str) -> Near:
-    """Return the zone's published RRsets near a name. Needs at most two queries."""
+    """Return the zone's published RRsets near a name. Makes at most two database queries."""
     close = lookup.names_near(name, zone.name)
     at_names = store_rrsets.rrsets_at_names({zone.pk: (zone.name, close)})[zone.pk]
     served = {key: rrset for key, rrset in at_names.items() if rrset.served}
@@ -206,7 +206,10 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
 
 
 def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
-    """Return True if the client can transfer or update the zone, and the part that it can read (None: all)."""
+    """Return a pair: True if the client can transfer or update the zone, and the part of the zone that it can read.
+
+    The part is None if the client can read the whole zone.
+    """
     match asker.signed:
         case Signed():
             for act in TsigAct:

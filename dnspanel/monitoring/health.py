@@ -24,7 +24,7 @@ from dnspanel.processes.redis_health import RedisProblem, explained_problem
 from dnspanel.publish.models import Stall
 from dnspanel.zones.models import LogHead
 
-# Seconds that PostgreSQL can take. The caller has stopped waiting long before, and then the checking thread ends.
+# The time limit for PostgreSQL. Callers stop waiting much earlier, but the checking thread has to end too.
 CONNECT_SECONDS = 2
 # A smaller share of free bytes or inodes is a fault, because PANEL_VAR holds segments and uploads.
 LEAST_FREE_SHARE = 0.03

@@ -65,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 class HealthDetails(APIView):
-    """All parts' states, with reasons, for tokens that can see nodes and clients in PANEL_METRICS_NETWORKS."""
+    """All parts' states with reasons, for clients in PANEL_METRICS_NETWORKS and for tokens that can see nodes."""
 
     permission_classes = (MayScrape,)
 

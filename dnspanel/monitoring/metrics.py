@@ -1,7 +1,7 @@
 """Export metrics of the fleet and the panel to Prometheus, with the same number of queries for any number of nodes.
 
 A node's counters are sums over all its samples, so they don't reset when its PowerDNS restarts. They only reset if
-Redis was emptied. Unknown values are omitted, because a zero would look like a measurement.
+Redis is emptied. Unknown values are omitted, because a zero would look like a measurement.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -220,7 +220,7 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
-    """Yield the time and delay of the oldest publication that isn't served by all nodes yet."""
+    """Yield metrics of the oldest publication that some nodes don't serve yet: its time and its delay."""
     oldest = _gauge(
         "oldest_unproved_publication_timestamp_seconds",
         "When the oldest publication was published that the last nodes do not answer with",
@@ -310,7 +310,7 @@ def _queue_depths() -> Family:
 def _push_latencies() -> Iterator[Family]:
     """Yield quantiles of the time from a publication to its confirmation, over the newest PROOFS confirmations.
 
-    The window is a number of confirmations, not a period, because each edit has only one row.
+    The window is a number of confirmations, because a period could contain too few of them.
     """
     found, count = fetch_one(_LATENCIES, [list(QUANTILES), PROOFS])
     latencies = _gauge("push_latency_seconds", f"From publication to proof, of the last {PROOFS} proofs", "quantile")

@@ -1,4 +1,4 @@
-"""Check the panel's parts in threads. This keeps callers from waiting longer than the limit."""
+"""Check the panel's parts in threads, so that callers wait for at most PATIENCE_SECONDS."""
 
 import threading
 import time
@@ -32,8 +32,8 @@ Found = Mapping[str, Part]
 class Check:
     """A check of some parts. It runs in at most one thread of the process at a time.
 
-    Callers during a run wait for its result. A result is reused for `fresh_seconds`. If no result arrives in time,
-    callers get the states in `silence`.
+    Callers that arrive during a run wait for its result. A result is reused for `fresh_seconds`. If no result arrives
+    in time, callers get the states in `silence`.
     """
 
     def __init__(self, silence: Mapping[str, State], ask: Callable[[], Found], *, fresh_seconds: float = 0.0) -> None:

@@ -34,7 +34,7 @@ from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resu
 from dnspanel.zones.signing.presigned import end_of
 from dnspanel.zones.signing.safety import refuse_bogus
 
-# How long a primary may be unreachable before the alert. A wrong answer is an alert at once.
+# How long a primary can be unreachable before an alert. A wrong answer raises an alert immediately.
 SILENT_FOR = timedelta(minutes=15)
 MOST_EXPIRED = 500
 
@@ -175,9 +175,9 @@ def _note_transfer(
 
 
 def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
-    """Return the time of the next refresh: `at`, or soon if a NOTIFY arrived during the current refresh.
+    """Return an expression for the time of the next refresh: `at`, or soon if a NOTIFY arrived during this refresh.
 
-    In the second case, the current refresh may have read older data.
+    In the second case, this refresh may have read older data.
     """
     came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
     return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())

@@ -16,7 +16,7 @@ WELL = {"failed_since": None, "failures": 0, "error": "", "alert_at": None}
 
 
 class PrimaryTerms(models.Model):
-    """Primaries, and how the panel transfers zones from them."""
+    """A zone's primaries, and the TSIG key and TLS settings for transfers from them."""
 
     # In the order of the queries: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
     addresses = ArrayField(models.CharField(max_length=47))
@@ -49,7 +49,7 @@ TERMS = (
 class TransferredZone(PrimaryTerms):
     """A zone's primaries, the results of its last transfer, and the time of its next refresh.
 
-    A zone that was taken over keeps its primaries and can be given back to them. It has no next refresh.
+    A zone that was taken over keeps its primaries, so that it can be given back to them. It is not refreshed.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")

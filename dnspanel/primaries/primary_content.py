@@ -25,7 +25,7 @@ from replication.dns.rdtypes import type_to_text
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadRdata, BadRRset
 
-# From each value of an RRset in lower case to its original spelling and its TTL.
+# Maps each folded value of an RRset (`rdata.fold`) to its original spelling and its TTL.
 _Values = dict[str, tuple[str, int]]
 # These types show that a zone is signed. A signed zone is compared as a whole, without using the changes of an IXFR.
 _OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
@@ -103,7 +103,8 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
     """Return the changes that an IXFR makes to `current`, which must have all RRsets at the touched names.
 
-    Raise DoesNotFit if a removed record is missing, an added record exists, or there are DNSSEC or LUA records.
+    Raise DoesNotFit if the changes can't be applied: a removed record is missing, an added record exists or is a LUA
+    record, a record belongs to DNSSEC, or values are invalid.
     """
     values: dict[Key, _Values] = {
         key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

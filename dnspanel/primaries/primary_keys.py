@@ -16,7 +16,7 @@ def key_for(row: TransferredZone) -> dns.tsig.Key | None:
 
 
 def key_name_of(zone: Zone) -> str:
-    """Return the name of the zone's TSIG key for transfers, or "". Zones that aren't transferred need no query."""
+    """Return the name of the zone's TSIG key for transfers, or "" if it has none or isn't transferred."""
     if not zone.transferred_from:
         return ""
     return TransferredZone.objects.filter(pk=zone.pk).values_list("tsig_name", flat=True).first() or ""

@@ -27,7 +27,7 @@ def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
 
 
 def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
-    """Return the identity that the primary at this index has to prove over TLS, or None without TLS."""
+    """Return the identity that the primary at this index must prove over TLS, or None if the zone doesn't use TLS."""
     if not row.uses_tls:
         return None
     names = row.tls_names or [""]
@@ -44,7 +44,7 @@ def own_authority(row: TransferredZone, *, now: datetime) -> str:
 
 
 def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list[str]]) -> list[str]:
-    """Return the primaries' names in canonical form. Add errors to `faults` for invalid names or a wrong number."""
+    """Return the primaries' names in canonical form. Add errors to `faults` for invalid names or a wrong count."""
     found = []
     for text in texts:
         try:

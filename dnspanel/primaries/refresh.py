@@ -71,12 +71,12 @@ class _Turn:
 
     @property
     def known_serial(self) -> Serial | None:
-        """The primary's serial of the panel's copy, or None if the zone must be transferred whatever its serial is."""
+        """The primary's serial of the panel's copy, or None if the zone must be transferred regardless of it."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Refresh the zone from the first primary that works. Return "axfr", "ixfr", the error, or "".
+    """Refresh the zone from the first primary that works. Return "axfr", "ixfr", "" if nothing was due, or the error.
 
     If a primary fails, the zone stays unchanged and the next one is tried. If all fail, the error is also stored.
     """
@@ -171,12 +171,12 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
 def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
     """Transfer by IXFR. Return None if a full transfer is needed.
 
-    The primary can answer with changes or with the whole zone. Raise TransferFailed if the content can't be served. If
-    the answer is an incomplete whole zone, raise the errors of `Server.all_of`.
+    The primary can answer with changes or with the whole zone. Raise TransferFailed if the content can't be served.
+    Raise the errors of `Server.all_of` if the primary sends the whole zone but doesn't complete it.
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)
-    except (NotGiven, Broken, BadMessage):  # not every server knows IXFR; a full transfer shows errors
+    except (NotGiven, Broken, BadMessage):  # not every server supports IXFR; a full transfer reports the error
         return None
     if increment is None:
         return None
@@ -200,7 +200,7 @@ def _all(turn: _Turn, records: Iterable[Record]) -> Transfer:
 
 
 def _refuse_violations(zone: Zone, changes: Changes, current: dict[Key, RRset]) -> None:
-    """Raise TransferFailed if an IXFR breaks a rule for all zones. For an AXFR, `read_all` does this check."""
+    """Raise TransferFailed if an IXFR breaks a rule that applies to all zones. For an AXFR, `read_all` checks this."""
     edits = [Edit(Change(*key, current.get(key), rrset)) for key, rrset in changes.items()]
     [plan] = plan_zones({zone.pk: (zone, edits)}, zone.changed_at)
     broken = [each for each in plan.violations if each in plan.errors or each.code == BREAKING_DS]

@@ -296,7 +296,7 @@ def note_notice(*, row: TransferredZone, now: datetime) -> None:
 
 
 def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) -> None:
-    """Count a NOTIFY from an address that isn't a primary's, at most once per second."""
+    """Count a refused NOTIFY for the zone, and store the address that sent it, at most once per second."""
     if row.notice_refused_at is None or now - row.notice_refused_at >= LEAST_GAP:
         TransferredZone.objects.filter(pk=row.pk).update(
             notices_refused=row.notices_refused + 1, notice_refused_at=now, notice_refused_from=address
@@ -380,7 +380,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
 
 
 def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[str, Any]:
-    """Return the database columns for TLS. Add errors to `faults`, for example for certificate names with TLS off."""
+    """Return the database columns for TLS. Add errors to `faults`, for example if names are set but TLS is off."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
             faults["uses_tls"] = [gettext("Names and certificates require TLS. Enable TLS, or clear them.")]

@@ -32,7 +32,7 @@ _PASSING = (TIMEOUT, "transfer-servfail")
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """A primary's address, its TSIG key (if any), and its TLS identity (None: UDP and TCP without TLS)."""
+    """A primary's address, TSIG key and TLS identity. `key` and `tls` are None if the primary doesn't use them."""
 
     host: str
     port: int

@@ -35,7 +35,7 @@ class Timers:
 
 
 def first_retry(failures: int) -> timedelta:
-    """Return the delay before the next attempt for a zone that was never transferred, after this number of failures."""
+    """Return the delay before the next attempt to transfer a zone for the first time, after this many failures."""
     doubled: int = 2 ** min(max(failures - 1, 0), _MOST_DOUBLED)
     return min(FIRST_RETRY * doubled, MOST_FIRST_RETRY)
 

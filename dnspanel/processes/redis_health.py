@@ -30,7 +30,7 @@ def redis_problem() -> RedisProblem | None:
 
 
 def explained_problem() -> tuple[RedisProblem | None, str]:
-    """Return the problem, like `redis_problem`, and the message from Redis or the connection ("" without a problem)."""
+    """Return the problem and the message from Redis or the connection, or (None, "") if Redis accepts a write."""
     try:
         _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:

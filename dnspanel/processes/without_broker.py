@@ -1,8 +1,8 @@
-"""Deliver without a broker: delivering workers run the beat schedule of their queues themselves.
+"""Run the beat schedule of the queues `publish` and `push` in their own workers while no messages arrive.
 
-If Redis is stopped, full or unreachable, or beat hangs, no tasks arrive. A thread in the workers `publish` and `push`
-detects this and calls the functions that beat otherwise triggers with messages. Each function finds its work in
-PostgreSQL, under the same advisory locks. Running one twice is therefore harmless, even when Redis comes back.
+If Redis is stopped, full or unreachable, or beat hangs, no tasks arrive. A thread in these workers detects this and
+calls the functions that beat otherwise triggers with messages. Each function finds its work in PostgreSQL, under the
+same advisory locks. Running one twice is therefore harmless, even when Redis comes back.
 """
 
 import logging

@@ -51,7 +51,7 @@ class ChainBroken(Permanent):
 
 
 class SegmentsAhead(Permanent):
-    """PostgreSQL was restored or altered, and would assign sequences that nodes already have to other publications."""
+    """PostgreSQL was restored or altered, and would use sequences again that nodes already have."""
 
     def __init__(self, *, segments: int, head: int) -> None:
         super().__init__(

@@ -1,7 +1,7 @@
 """Permanently delete zones from the trash before their time is up. Verbs.
 
-This module is not in `zones`, because a zone must not be deleted permanently before the nodes' log contains its
-deletion. The log is encoded from the zone's rows. If the rows are deleted first, the deletion doesn't reach any node.
+This module is not in `zones`, because it has to check that the nodes' log contains the zone's deletion. The log is
+encoded from the zone's rows. If the rows are deleted first, the deletion doesn't reach any node.
 """
 
 from datetime import datetime
@@ -24,8 +24,8 @@ from dnspanel.zones.rights import access
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
     """Permanently delete the zone, its records and its history, and record this in the audit log.
 
-    Everything happens in one transaction. Raise NotInTrash if the zone isn't in the trash, and RightMissing without the
-    right DELETE_ZONE. Raise StillOnItsWay if the nodes' log or the audit chain lacks the deletion.
+    Everything happens in one transaction. Raise NotInTrash if the zone isn't in the trash, RightMissing if the author
+    isn't allowed to delete it, and StillOnItsWay if the nodes' log or the audit chain lacks the deletion.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()

@@ -13,7 +13,7 @@ class SigningKey(models.Model):
     public = models.BinaryField(unique=True)  # 32 bytes
     private_encrypted = SecretField()
     created_at = models.DateTimeField()
-    # Since when this key seals segments. A new key is first sent to every node.
+    # When this key began to seal segments. A new key is first sent to every node.
     in_use_at = models.DateTimeField(null=True)
     retired_at = models.DateTimeField(null=True)
 
@@ -38,7 +38,7 @@ class Segment(models.Model):
     last = models.BigIntegerField()
     object_name = models.CharField(max_length=200, unique=True)
     size = models.BigIntegerField()
-    digest = models.BinaryField()  # main file (16 bytes) then shard (16 bytes), after the segment
+    digest = models.BinaryField()  # main file (16 bytes) then records (16 bytes), after the segment
     sealed_at = models.DateTimeField()  # when this object was sealed: of a merged segment, the time of the merge
     # True if the segment has only changed records of served zones, so that it can be merged into a larger one.
     mergeable = models.BooleanField(default=False, db_default=False)
@@ -58,7 +58,7 @@ class Segment(models.Model):
 
 
 class FirstSealing(models.Model):
-    """The time when the sequences up to `last` were first sealed for one schema. It isn't changed by merges."""
+    """The time when the sequences up to `last` were first sealed for one schema. Merges don't change it."""
 
     epoch = models.UUIDField()
     schema = models.SmallIntegerField()
@@ -126,7 +126,7 @@ class UsedSchema(models.Model):
 
 
 class Garbage(models.Model):
-    """An unreferenced object in the storage `segments`. It is deleted once all reads of it have ended."""
+    """An unreferenced object in the storage `segments`, deleted after an hour unless a row refers to it again."""
 
     object_name = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()

@@ -34,7 +34,7 @@ def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
 
 
 def secondary_for(person: Person, pk: int) -> Secondary:
-    """Return the secondary with this id. Raise SecondaryUnknown, or Forbidden if the person can't see nodes."""
+    """Return this secondary. Raise Forbidden if the person can't see nodes, SecondaryUnknown if it doesn't exist."""
     return first_or(secondaries_visible_to(person).filter(pk=pk), SecondaryUnknown)
 
 
@@ -81,7 +81,7 @@ def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
-    """Return the chosen zones that the secondary can transfer: served zones and producer catalogs, not `withheld`."""
+    """Return the chosen served zones and producer catalogs that the secondary can transfer (not `withheld`)."""
     return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
@@ -116,7 +116,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Return the reason why no secondary can transfer this zone now, or "". Load the zone with its signing."""
+    """Return the reason why no secondary can transfer this zone now, or "". The zone must be loaded with `signing`."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)
@@ -146,9 +146,9 @@ def secondaries_at(address: str) -> list[int]:
 
 
 def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str) -> None:
-    """Raise TransferRefused if the secondary has to use TLS or its certificate, and this connection doesn't.
+    """Raise TransferRefused if the secondary has to use TLS or its certificate, but this connection doesn't use it.
 
-    `certificate` is the fingerprint of the client's certificate, or "" without one.
+    `certificate` is the fingerprint of the client's certificate, or "" if the client didn't present one.
     """
     transport = Transport(secondary.transport)
     if transport == Transport.ANY:

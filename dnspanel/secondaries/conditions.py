@@ -32,7 +32,7 @@ def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
 def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
     """Yield a condition for each late, silent or differing secondary.
 
-    A secondary that is both silent and late is only reported as silent, because progress shows only in its answers.
+    A secondary that is both silent and late is only reported as silent, because only its answers show its progress.
     """
     for each in inputs.late:
         key, about = f"secondary:{each.name}", (f"secondary:{each.secondary_id}",)

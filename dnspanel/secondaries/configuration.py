@@ -1,4 +1,4 @@
-"""Create configurations for secondaries' operators to copy: key, addresses of the panel, and catalog zone.
+"""Create the configuration that a secondary's operator copies: key, addresses of the panel, and catalog zone.
 
 BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For other servers and older NSD, the
 configuration lists every zone. BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
@@ -38,7 +38,7 @@ def parts_for(
     zones: Sequence[str] = (),
     tls: TlsEndpoint | None = None,
 ) -> list[Part]:
-    """Return the configuration. `gateways` are the panel's addresses with ports.
+    """Return the parts of the secondary's configuration. `gateways` are the panel's addresses with ports.
 
     `zones` are listed if the server doesn't read catalogs. `tls` describes transfers over TLS. It is required if the
     secondary has to use TLS, because other transfers are refused.

@@ -29,9 +29,9 @@ def exchange_over_tls(
 ) -> list[Answer]:
     """Send the messages over TLS and return their answers. If the address isn't allowed, all answers are errors.
 
-    Up to _WINDOW messages are sent at once, and must be answered within `seconds`. If `certificates` (fingerprints) are
-    given, the server must present one of them. Otherwise only the signatures on its answers prove its identity, and TLS
-    protects the queries from eavesdroppers.
+    Up to _WINDOW messages are sent together, and must be answered within `seconds`. If `certificates` (fingerprints)
+    are given, the server must present one of them. Otherwise only the signatures on its answers prove its identity, and
+    TLS protects the queries from eavesdroppers.
 
     If the server closes the connection, send the unanswered messages once more, because NSD closes its connections
     whenever it has loaded a zone.
@@ -107,7 +107,7 @@ def _window(
 ) -> list[Answer]:
     """Send one window of messages and return their answers.
 
-    If a message isn't answered in time, or the connection was closed before, its answer is that error.
+    If the connection closes or the time is over before a message is answered, its answer is an error.
     """
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
@@ -142,7 +142,7 @@ def _next_message(stream: ssl.SSLSocket, deadline: float) -> bytes:
 
 
 def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
-    """Read exactly `length` bytes. Raise TimeoutError after the deadline, or ConnectionError if the server closes."""
+    """Read exactly `length` bytes. Raise TimeoutError after the deadline, ConnectionError if the connection closes."""
     found = b""
     while len(found) < length:
         left = deadline - time.monotonic()

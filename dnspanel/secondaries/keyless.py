@@ -34,7 +34,7 @@ AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class Keyless:
-    """A zone's settings for transfers without a key and for NOTIFY. Each row contains its author and time."""
+    """A zone's settings for transfers without a key and for NOTIFY. Each row contains its setting's author and time."""
 
     opened: OpenZone | None
     notified: list[NoticeAddress]  # by address
@@ -79,10 +79,10 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
 
 
 def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: datetime) -> None:
-    """Set the zone's NOTIFY addresses other than secondaries. Notify new ones now, and all after each publication.
+    """Set the zone's NOTIFY addresses that aren't secondaries. Notify new ones now, and all after each publication.
 
-    Raise RightMissing if the author isn't allowed to change the zone's settings. Raise KeylessRefused for an invalid
-    address, or one that the panel isn't allowed to send to.
+    Raise RightMissing if the author isn't allowed to change the zone's settings. Raise KeylessRefused if an address is
+    invalid or the panel isn't allowed to send to it.
     """
     access.require_right(by, zone, Right.SETTINGS)
     faults: dict[str, list[str]] = {}
@@ -117,7 +117,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 def notify_zone(*, zone: Zone, now: datetime) -> int:
     """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
 
-    The caller must check the author's right. A NOTIFY doesn't reveal more than a publication.
+    The caller must check the author's right.
     """
     with transaction.atomic():
         of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)

@@ -1,7 +1,7 @@
 """Maintain one row for each zone of each secondary, with pending NOTIFY and progress. Verbs.
 
-`access.zone_to_transfer` checks each transfer when it is requested. The rows are used for NOTIFY, for the catalog's
-members, and for the known progress of each zone.
+`access.zone_to_transfer` checks each transfer when it is requested. The rows are used for NOTIFY and for the catalog's
+members, and they show the progress of each zone.
 """
 
 from collections.abc import Iterable
@@ -89,7 +89,7 @@ def note_publications(*, now: datetime) -> int:
 
     A member counts once, even if its zone has several publications. It is omitted if the secondary already has the
     zone's serial. If zones were created or deleted, or their signing changed, members are added and removed. All this
-    happens in one transaction. Without an active secondary, do nothing.
+    happens in one transaction. If no secondary is active, do nothing.
     """
     with transaction.atomic():
         if not Secondary.objects.filter(active=True).exists():
@@ -109,15 +109,15 @@ def note_publications(*, now: datetime) -> int:
 
 
 def follow(*, secondary_id: int, now: datetime) -> bool:
-    """Update the members to the zones that the secondary gets. Return True if the catalog's serial changed.
+    """Update the secondary's members to the zones that it can transfer. Return True if the catalog's serial changed.
 
     A zone that becomes a member again gets a new label, which makes consumers of the catalog reset the zone. A zone
     that moves to another catalog of the same server keeps its label there. The old catalog names the new catalog
     (`coo`, RFC 9432, section 4.3.1), and the server keeps the zone's data. The zone enters the new catalog once the
     server has read the `coo`.
 
-    Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and removes the zone when the old catalog
-    does. Then it gets the whole new catalog, including the zone.
+    Knot DNS doesn't support `coo`. It ignores the zone in the new catalog, and deletes the zone when the old catalog no
+    longer lists it. Knot DNS then gets the whole new catalog, including the zone.
     """
     with transaction.atomic():
         lock_members()
@@ -205,7 +205,7 @@ def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> N
 
 
 def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
-    """Make these zones members from this serial on. Return their number. One statement inserts all of them.
+    """Make these zones members from this serial on, with one SQL statement. Return their number.
 
     If there are many zones, NOTIFY is queued only for the catalog, and the zones' serials are queried gradually.
     """
@@ -238,7 +238,7 @@ def notify_all(*, secondary_id: int, now: datetime) -> None:
 
 
 def _moves_members(after: int, up_to: int) -> bool:
-    """Return True if one of these publications created or deleted a zone, or changed its signing."""
+    """Return True if one of these publications created, removed or restored a zone, or changed its signing."""
     revisions = Revision.objects.filter(publication__gt=after, publication__lte=up_to)
     if revisions.exclude(kind=RevisionKind.CHANGE).exists():
         return True

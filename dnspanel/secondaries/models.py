@@ -32,7 +32,7 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """The transports that a secondary can use for transfers. Messages are signed with its key on each of them."""
+    """The transports that a secondary can use for transfers. Messages are always signed with the secondary's key."""
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")
@@ -77,7 +77,7 @@ class Secondary(models.Model):
     catalog_fetched = models.BigIntegerField(default=0, db_default=0)  # the catalog serial that it fetched last
     catalog_notify_at = models.DateTimeField(null=True)
     catalog_attempts = models.IntegerField(default=0)
-    silent_since = models.DateTimeField(null=True)  # since when it has answered no query at all
+    silent_since = models.DateTimeField(null=True)  # when it stopped answering all queries
     # Requests of the secondary that the gateway refused.
     refusals = models.BigIntegerField(default=0)
     refused_at = models.DateTimeField(null=True)
@@ -182,7 +182,7 @@ class OpenZone(models.Model):
 
 
 class KeyTransfer(models.Model):
-    """The last time that a token's key was used to transfer a signed zone. Its client needs renewed signatures too."""
+    """The last transfer of a signed zone with a token's key. The client needs renewed signatures, as secondaries do."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField()

@@ -116,7 +116,7 @@ def _notify(
 
 
 def _messages(zones: Sequence[tuple[int | None, str]]) -> list[dns.message.Message]:
-    """Return a NOTIFY with the current SOA for each of these zones (id, name). Needs one query."""
+    """Return a NOTIFY with the current SOA for each of these zones (id, name). Makes one database query."""
     at_apexes = rrsets_at_names({zone_id: (name, {name}) for zone_id, name in zones if zone_id is not None})
     return [
         udp_exchange.notify_message(name, at_apexes.get(zone_id or 0, {}).get((name, rdtypes.SOA)))

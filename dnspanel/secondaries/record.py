@@ -1,4 +1,4 @@
-"""Record transfers to secondaries, and refusals. Frequent refusals are counted and written together. Verbs."""
+"""Record transfers to secondaries, and refused requests. Frequent refusals are counted and written together. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -111,9 +111,10 @@ def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, nex
 
 
 def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
-    """Record the result of NOTIFY to a zone's address: no `error`, or an error and the time of the next attempt.
+    """Record the result of NOTIFY to a zone's address. `error` is empty if the address answered.
 
-    If `next_at` is None, NOTIFY isn't attempted again. NOTIFY queued after `sent_at` stays queued.
+    `next_at` is the time of the next attempt. If it is None, NOTIFY isn't attempted again. NOTIFY queued after
+    `sent_at` stays queued.
     """
     row = NoticeAddress.objects.filter(pk=row_id)
     row.update(notify_error=shortened(error, 200), **({} if error else {"notified_at": now}))
@@ -122,13 +123,13 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """Record the number of unanswered NOTIFY for the catalog, and the time of the next attempt (None: no attempt)."""
+    """Record the number of unanswered NOTIFY for the catalog. `next_at` is the time of the next attempt, or None."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 
 
 def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
-    """Record the serial in the secondary's answer. The zone is behind unless this is the zone's current serial.
+    """Record the serial in the secondary's answer. The zone is behind unless its current serial is the same.
 
     A query that was queued after `asked_at` stays queued.
     """

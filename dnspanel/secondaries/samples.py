@@ -1,8 +1,8 @@
 """Compare a server's answers with a zone: some RRsets, the keys, and the presence of signatures.
 
-An equal serial proves too little. A server that missed a deletion in an IXFR, or got other content under the same
-serial, looks in sync forever. Answers that depend on more than the RRset itself aren't compared: names below
-delegations and DNAME, names that a wildcard can answer for, and computed types.
+Comparing serials isn't enough. A server that missed a deletion in an IXFR, or got other content with the same serial,
+would look in sync forever. Answers that depend on more than the RRset itself aren't compared: names below delegations
+and DNAME, names that a wildcard can answer for, and computed types.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,7 +59,10 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A query, and the values expected in its answer, in DNSSEC canonical form. No values mean no RRset."""
+    """A query, and the values expected in its answer.
+
+    `values` is in DNSSEC canonical form. It is empty if the RRset must not exist.
+    """
 
     name: str
     type: int
@@ -83,10 +86,11 @@ class Expected:
 
 
 def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
-    """Return the difference between a server's answers and the zone, "" if they agree, or None if this is unknown.
+    """Compare a server's answers with the zone. Return a difference, "" if they agree, or None if inconclusive.
 
-    The sample starts at the label `place`. A difference is checked a second time, because one address can belong to
-    several servers. The result is unknown if the server's data or the zone changed in between.
+    Compares the zone's keys and a sample of RRsets that starts at the label `place`. Differences are checked a second
+    time, because several servers can share one address. The result is None if the server doesn't have the zone's
+    current serial, or if the zone changes during the check.
     """
     state = signing_of(zone)
     expected = [*_keys(zone, state), *_expected_of_sample(zone, place)]

@@ -1,7 +1,7 @@
 """Query the SOA of each zone at secondaries: soon after a publication, and otherwise at long intervals.
 
 Only an answer proves that a secondary is in sync. After a transfer, the secondary has the zone, but might not serve it.
-A serial proves nothing about other records, so some of them are queried at longer intervals (`samples`).
+Because a serial proves nothing about other records, some of them are also queried, at longer intervals (`samples`).
 """
 
 import logging
@@ -97,8 +97,9 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
     """Return True if the zone is due for a comparison.
 
-    Zones are compared once a day. A zone with a known difference is compared every time, and a transferred zone at most
-    hourly. Catalogs are skipped, because a secondary doesn't have to answer queries about them.
+    Zones are compared once a day. A zone with a known difference is compared every time, and a zone that was
+    transferred again at most once an hour. Catalogs are skipped, because a secondary doesn't have to answer queries
+    about them.
     """
     if member.zone is None or member.zone.is_catalog:
         return False
@@ -152,7 +153,7 @@ def _address_of(secondary: Secondary, now: datetime) -> str:
 
 
 def _serial_in(message: dns.message.Message | None) -> int | None:
-    """Return the serial of the SOA in an answer, or None without a SOA."""
+    """Return the serial of the SOA in an answer, or None if the answer doesn't contain the SOA."""
     for rrset in message.answer if message is not None else ():
         if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
             return int(rrset[0].serial)
@@ -174,7 +175,7 @@ def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datet
     """Return the time of the next query after a missing answer: soon if the zone was just published or transferred.
 
     A server that loads a zone can be silent for a moment. A server that has been silent for long gets the normal pause,
-    because it would otherwise take the slots of other servers.
+    because queries to it occupy threads that other servers need.
     """
     since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
     is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE

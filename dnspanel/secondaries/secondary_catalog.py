@@ -42,7 +42,7 @@ def soa_of(secondary: Secondary, serial: int) -> RRset:
 
 
 def catalog_soa(name: str, serial: int) -> RRset:
-    """Return the SOA of the catalog zone with this name, with this serial."""
+    """Return the SOA of the catalog zone with this name and serial."""
     return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
@@ -83,7 +83,7 @@ def members_of(secondary: Secondary) -> Iterator[RRset]:
 
 
 def changes_since(secondary: Secondary, serial: int, *, most: int) -> tuple[list[RRset], list[RRset]] | None:
-    """Return the member records (removed, added) since this serial. Return None if unknown or more than `most`."""
+    """Return the member records (removed, added) since this serial. Return None if they are unknown or too many."""
     if not secondary.catalog_floor <= serial <= secondary.catalog_serial:
         return None
     name = catalog_name(secondary)

@@ -11,7 +11,7 @@ from dnspanel.secondaries.models import Secondary
 
 
 def secondary_by_key_name(name: str) -> Secondary | None:
-    """Return the secondary whose key has this canonical name, or None."""
+    """Return the secondary whose key has this canonical name, or None if no secondary has this key."""
     return Secondary.objects.filter(tsig_name=name).first()
 
 

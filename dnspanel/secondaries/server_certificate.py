@@ -50,7 +50,7 @@ class ServerIdentity:
 
 
 def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
-    """Return the gateway's TLS endpoint for secondaries' configurations, or None without TLS or a certificate."""
+    """Return the gateway's TLS endpoint for secondaries, or None if TLS is off or the certificate can't be read."""
     if not settings.UPDATE_TLS_PORT:
         return None
     try:

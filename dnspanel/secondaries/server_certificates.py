@@ -13,9 +13,9 @@ _LEAST_RSA_BITS = 2048  # OpenSSL's minimum
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in their stored form, or "" for an empty text.
+    """Return the certificates in their stored form, or "" if the text is empty.
 
-    Raise CertificateRefused for an invalid text, too many certificates, a private key or a weak key.
+    Raise CertificateRefused if the text is invalid, has too many certificates or a private key, or if a key is weak.
     """
     if text.strip() and len(text) > LONGEST:
         raise CertificateRefused(gettext("Enter at most {longest:,} characters.").format(longest=LONGEST))

@@ -87,8 +87,8 @@ def create_secondary(
 ) -> NewSecondary:
     """Create a secondary, and return it with its key's secret. It can transfer zones immediately, and gets NOTIFY.
 
-    Submitting the same form twice creates only one. Raise Forbidden without the right to set up secondaries, and
-    SecondaryRefused with the invalid fields.
+    Submitting the same form twice creates only one secondary. Raise Forbidden if the user isn't allowed to set up
+    secondaries, and SecondaryRefused with the invalid fields.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -133,7 +133,7 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """Change a secondary except its key. Raise SecondaryUnknown, or the errors of `create_secondary`."""
+    """Change a secondary, but not its key. Raise SecondaryUnknown or the errors of `create_secondary`."""
     actor = require_set_up(by)
     terms, zones = _check_terms(terms, {})
     try:
@@ -198,7 +198,7 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
 
 
 def terms_of(secondary: Secondary) -> Terms:
-    """Return the secondary's current settings. Only the names of listed zones need a query."""
+    """Return the secondary's current settings. If its zones are listed by name, this makes one database query."""
     is_listed = secondary.choice == ZoneChoice.LIST
     zones = tuple(secondary.zones.order_by("name").values_list("name", flat=True)) if is_listed else ()
     return copy_fields(Terms, secondary, team=secondary.team_id, zones=zones)

@@ -16,7 +16,7 @@ from dnspanel.zones.values.soa import start_of_week
 
 # One publication contains a week's signatures of up to this number of zones.
 AT_ONCE = 500
-# A server that transfers a zone with a token's key comes again each week, as long as it has the zone.
+# A server that transfers a zone with a token's key transfers it again each week, as long as it has the zone.
 KEYS_REMEMBERED = timedelta(days=30)
 
 
@@ -28,15 +28,15 @@ def signer() -> Node | None:
 def withheld() -> Q:
     """Return the condition for zones that are withheld, because they can't be transferred with signatures.
 
-    Without ring 0, these are all signed zones. With ring 0, these are the zones with narrow NSEC3, because PowerDNS
-    computes their NSEC3 records for each query.
+    If ring 0 isn't active, these are all signed zones. Otherwise these are the zones with narrow NSEC3, because
+    PowerDNS computes their NSEC3 records for each query.
     """
     signings = Signing.objects.filter(zone=OuterRef("pk"), is_signed=True)
     return Q(Exists(signings if signer() is None else signings.filter(state__nsec3__3=True)))
 
 
 def publish_due_signatures(*, now: datetime) -> int:
-    """Publish this week's signatures for at most AT_ONCE transferred zones. Return the number of zones."""
+    """Publish this week's signatures of up to AT_ONCE zones that other servers transfer. Return their number."""
     start = start_of_week(now)
     by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
     by_key = KeyTransfer.objects.filter(zone=OuterRef("pk"), at__gt=now - KEYS_REMEMBERED)

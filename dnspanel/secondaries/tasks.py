@@ -1,7 +1,7 @@
 """Celery tasks for secondaries: `celery worker -Q push --pool=threads`.
 
-A task has at most a secondary's id as argument, and does all due work that it finds. Celery beat also enqueues the
-tasks, in case a wake-up was lost. Publications don't wait for these tasks.
+Each task does all the due work that it finds. Its only argument, if any, is a secondary's id. Celery beat also enqueues
+the tasks, in case a wake-up was lost. Publications don't wait for these tasks.
 """
 
 import threading
@@ -59,7 +59,7 @@ def ask_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def follow_members() -> None:
-    """Update the members of every active secondary. This also covers changes of only a zone's tag or team."""
+    """Update the members of every active secondary. This also covers zones whose tags or team changed."""
     for pk in Secondary.objects.filter(active=True).values_list("pk", flat=True):
         members.follow(secondary_id=pk, now=timezone.now())
 
@@ -76,7 +76,7 @@ def notify_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
-    """Publish this week's signatures of transferred zones, in batches. Servers then transfer these zones again."""
+    """Publish this week's signatures of zones that other servers transfer. The servers then transfer them again."""
     _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 
@@ -105,12 +105,12 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _is_full(sent: Sent, at_once: int) -> bool:
-    """Return True if more messages may be due, because a whole window was sent and some messages were answered."""
+    """Return True if more messages may be due: a full batch was sent, and some of its messages were answered."""
     return sent.sent >= at_once and sent.answered > 0
 
 
 def wake_after_publication(**_: Any) -> None:
-    """Wake `follow_publications` after encoding if any server gets NOTIFY. Needs one small query."""
+    """Wake `follow_publications` after encoding if any server gets NOTIFY. Makes one small database query."""
     if notices.is_somebody_told():
         wake(follow_publications)
 

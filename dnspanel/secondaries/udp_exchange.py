@@ -52,7 +52,7 @@ def answer_of_silence() -> Answer:
 
 
 def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
-    """Return a NOTIFY (RFC 1996) for a zone, with its new SOA if given.
+    """Return a NOTIFY (RFC 1996) for a zone. It contains the zone's new SOA unless `soa` is None.
 
     With the SOA, the receiver knows immediately whether to transfer. Without it, the receiver queries the SOA.
     """
@@ -75,9 +75,9 @@ def exchange(
 ) -> list[Answer]:
     """Send the messages and return their answers. If the address isn't allowed, all answers are errors.
 
-    Up to _WINDOW messages are sent at once, and must be answered within `seconds`. An answer without a valid signature
-    is only used as the server's reason for rejecting the message. Without a key, messages are unsigned, and any answer
-    from that address is accepted.
+    Up to _WINDOW messages are sent together, and must be answered within `seconds`. An answer without a valid signature
+    is only used as the server's reason for rejecting the message. If `key` is None, messages are unsigned, and any
+    answer from that address is accepted.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
@@ -85,7 +85,7 @@ def exchange(
     answers: list[Answer] = []
     family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
-        sock.setblocking(False)  # noqa: FBT003  # it takes no names
+        sock.setblocking(False)  # noqa: FBT003  # takes no keywords
         try:
             sock.connect((host, port))
         except OSError as exc:
@@ -160,7 +160,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """Return an unsigned rejection of the message, with its reason and `proven` false, or None for other answers."""
+    """Return an unsigned answer to the message as an unproven error, or None if it is signed or not an answer."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):

@@ -3,8 +3,8 @@
 People choose these servers, but the panel's network can contain servers that people must not reach. People's jobs
 therefore only connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on usual ports. The verbs that
 create jobs check the server, so a form can show the error next to its server field. Each connection checks the server
-again and uses the checked address. Jobs that the operator creates at the command line in the panel's name can reach any
-server. A person with a shell can do that anyway.
+again and uses the checked address. Jobs that an operator creates at the command line can reach any server, because a
+person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ def refuse_servers(author: Author) -> None:
 
 
 def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) -> None:
-    """Raise Forbidden if the author isn't allowed to choose servers, and ServerRefused for a forbidden server.
+    """Raise Forbidden if the author isn't allowed to choose servers, or ServerRefused if the server isn't allowed.
 
     The panel's own imports and sources without a server always pass.
     """
@@ -83,7 +83,7 @@ def refuse_dns_server(
 
 
 def addresses_for(author: Author) -> Addresses | None:
-    """Return the function that maps (host, port) to addresses for this author's job, or None for the panel itself.
+    """Return the function that maps (host, port) to addresses for an author's job, or None if the author is None.
 
     The function raises ServerRefused for a host that isn't allowed, and SourceAway for a host without an address.
     """
@@ -91,10 +91,7 @@ def addresses_for(author: Author) -> Addresses | None:
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
-    """Return all addresses of a host, including those that aren't allowed.
-
-    Raise SourceAway if the host doesn't have an address.
-    """
+    """Return all addresses of a host, including those that aren't allowed. Raise SourceAway if it has none."""
     try:
         return outbound.resolve_host(host, port)
     except outbound.NoAddress as exc:

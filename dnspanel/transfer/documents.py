@@ -43,7 +43,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SourceFault:
-    """An error, a warning or a notable fact at a position in a source.
+    """An error, a warning or a note about a position in a source.
 
     `line` and `column` count from 1. 0 means the file as a whole. `source` is the faulty text, at most 200 characters.
     `fix` is text that could replace the whole line, or "". `code` is a stable identifier for this kind of fault.
@@ -85,7 +85,7 @@ class ReadyRRset(NamedTuple):
     """An RRset in canonical form, with its wire form and owner key already computed.
 
     `texts` and `wires` correspond, are sorted by wire form and have no duplicates. `disabled` is the subset of `texts`
-    that isn't served. The class is a tuple because a bulk import has millions of RRsets.
+    that isn't served. A plain tuple, to save memory in bulk imports with millions of RRsets.
     """
 
     name: str
@@ -105,7 +105,7 @@ MOST_OTHER_CHAINS = 3
 
 @dataclass(frozen=True, slots=True)
 class BroughtSignatures:
-    """The signing of a zone that is already signed in the source. `entries` are the rdata of its DNSKEY records.
+    """The signing data of a zone that is already signed in the source. `entries` are the rdata of its DNSKEY records.
 
     `end` is the earliest expiration of a signature, as YYYYMMDDHHMMSS in UTC. `nsec3` is None for NSEC, and also if the
     NSEC3 parameters are not in the records (`nsec3_elsewhere`), because PowerDNS stores them separately. `other_nsec3`
@@ -198,7 +198,7 @@ class Source(Protocol):
 
     @property
     def total(self) -> int:
-        """The source's size in `unit`, or 0 if unknown."""
+        """The source's size in `unit`, or 0 if it is unknown."""
 
     @property
     def done(self) -> int:

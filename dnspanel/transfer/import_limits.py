@@ -26,13 +26,13 @@ MOST_FAULTS_OF_ZONE = 200  # after this many errors, the rest of a file is not r
 
 # Sources and comparisons that are read for one person at the same time. Each of them keeps a worker busy.
 MOST_READ_AT_ONCE = 2
-# A server without usable data for the first time, or not done after the second, is cut off. Reading can be resumed.
+# A server is cut off if it sends no usable data for the first time, or is not done after the second.
 MOST_ITEM_SECONDS = 600.0
 MOST_READ_SECONDS = 6 * 3600.0
 
 
 def generated_title(most: int) -> str:
-    """Return the text that describes the limit on records from one `$GENERATE`."""
+    """Return the text that describes the limit on records that `$GENERATE` creates in a zone."""
     return gettext(_GENERATED).format(most=most)
 
 

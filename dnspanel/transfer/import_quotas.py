@@ -23,7 +23,7 @@ MOST_COUNTED = 100_000
 
 
 def refuse_import(author: Author) -> None:
-    """Raise QuotaExceeded if another import exceeds the author's, or any of their teams', quota of unfinished imports.
+    """Raise QuotaExceeded if another unfinished import would exceed the quota of the author or one of their teams.
 
     Until the transaction ends, no other import can be created for the same person or team.
     """
@@ -58,7 +58,7 @@ def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
 
 
 def bytes_left(author: Author, *, now: datetime) -> int | None:
-    """Return the number of file bytes that the author can still add, or None if unlimited."""
+    """Return the number of file bytes that the author can still add, or None if there is no limit."""
     limited = [(holder, limit) for holder in holders_for(author) if (limit := holder.limits[Kind.BYTES]) is not None]
     return min((max(0, limit - bytes_of(holder, now)) for holder, limit in limited), default=None)
 

@@ -113,7 +113,7 @@ def rights_of(job: ImportJob) -> ImportRights:
 
 
 def may_sign(job: ImportJob) -> bool:
-    """Return True if zones that this import creates are allowed to keep their DNSSEC keys.
+    """Return True if the import's author is allowed to sign new zones. The zones can then keep their DNSSEC keys.
 
     Raise Forbidden if the author's account or token is no longer valid.
     """
@@ -126,7 +126,7 @@ def may_sign(job: ImportJob) -> bool:
 
 
 def team_of_new_zones(author: Author) -> Team | None:
-    """Return the team that will own zones created by this author's imports, or None for zones without a team.
+    """Return the team that will own the zones that this author's imports create, or None if no team will.
 
     Raise RightMissing if the author isn't allowed to create zones.
     """
@@ -203,7 +203,7 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
-    """Return the first of these zones whose keys the person isn't allowed to export, or None.
+    """Return the first of these zones whose keys the person isn't allowed to export, or None if all are allowed.
 
     Zones in the trash are ignored.
     """

@@ -192,7 +192,7 @@ class ImportZone(models.Model):
     ops_size = models.BigIntegerField(default=0)
     op_count = models.IntegerField(default=0)
     digest = models.BinaryField(default=bytes)
-    undone = models.CharField(max_length=8, blank=True)  # "", "undone", or "kept" if it changed since
+    undone = models.CharField(max_length=8, blank=True)  # "", "undone", or "kept" if it has changed since then
 
     class Meta:
         indexes = [
@@ -230,10 +230,7 @@ class KeptKind(models.TextChoices):
 
 
 class KeptItem(models.Model):
-    """Data from an import's source that zones in the panel can't store yet.
-
-    The data is kept for later. Secret keys are encrypted.
-    """
+    """Data from an import's source that zones in the panel can't store yet. Secret keys are encrypted."""
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="kept")
     zone = models.TextField(blank=True, db_collation="C")
@@ -298,10 +295,7 @@ class ExportJob(models.Model):
 
 
 class CutoverCheck(models.Model):
-    """A comparison of an old server's answers with those of the panel's nodes.
-
-    Written by `cutover.server_comparison`.
-    """
+    """A comparison of an old server's answers with the nodes' answers. Written by `cutover.server_comparison`."""
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     # The token that the author used, if any.

@@ -19,13 +19,13 @@ NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """Return the comment line for an RRset whose notes are in the database's form, or "" without notes."""
+    """Return the comment line for an RRset whose notes are in the database's form, or "" if it has no notes."""
     noted = notes_without_spellings(notes)
     return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 
 
 def noted_line_of(owner: str, type: str, notes: Notes) -> str:
-    """Return the comment line for an RRset with these notes, or "" without notes."""
+    """Return the comment line for an RRset with these notes, or "" if they are empty."""
     return noted_line(owner, type, format_notes(notes)) if notes else ""
 
 

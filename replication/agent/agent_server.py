@@ -1,4 +1,4 @@
-"""Serve the panel's HTTP requests to a node (`protocol`), over the panel's `channel`."""
+"""Answer the HTTP requests (see `protocol`) that the panel sends to a node over its `channel`."""
 
 import re
 import urllib.parse

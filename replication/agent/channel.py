@@ -1,4 +1,4 @@
-"""Serve the panel over HTTPS, as its channel to an agent. The client must present the panel's certificate.
+"""Run an agent's HTTPS server for the panel. The client must present the panel's certificate.
 
 This module handles the requests that all agents support: status, samples, log, new certificates and signing keys. Each
 kind of agent has its own handler for other requests: for nodes in `agent_server`, for fronts in
@@ -118,7 +118,7 @@ class PanelServer(ThreadingHTTPServer):
             logger.debug("connection of %s ended: %s", client_address[0], exc)
 
     def _handler(self, request: ssl.SSLSocket) -> type[BaseHTTPRequestHandler]:
-        """Return the connection's handler, or ClockHandler if the panel's certificate isn't valid by our clock."""
+        """Return the handler class, or ClockHandler if the panel's certificate isn't valid by this server's clock."""
         if is_valid_at(request.getpeercert() or {}, time.time()):
             return self.RequestHandlerClass  # type: ignore[return-value]
         logger.warning("refused the panel's connection: by the clock of this server its certificate is not valid")
@@ -138,7 +138,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @contextmanager
     def _place(self) -> Iterator[bool]:
-        """Occupy one of the panel's connection slots. Yield False if all slots are in use."""
+        """Reserve one of the panel's connection slots during the block. Yield False if all slots are in use."""
         is_free = self._free.acquire(blocking=False)
         try:
             yield is_free
@@ -156,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """A handler that answers every request only with the time on this server's clock."""
+    """A handler that rejects every request with the error WrongClock and the time on this server's clock."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -222,7 +222,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Pass a small body to its function in `takes` and respond. For others, return False without reading."""
+        """Read a small body for a path in `takes` and respond. Return False, without reading, for other requests."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False
@@ -268,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Read the body to memory or disk. Raise DiskFull, or ConnectionResetError if the body ends early."""
+        """Read the body into memory, or to disk if it is large. Raise DiskFull, or ConnectionResetError if cut."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:
@@ -303,7 +303,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._answer(status, bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send http.server's own errors in our format, without HTML and the server's name."""
+        """Send http.server's own errors in our format, without HTML or the server's name."""
         self.request_version = self.protocol_version
         self._refuse_unread(code, message or "not a request of this protocol")
 

@@ -32,7 +32,7 @@ AVERAGE_SHARE = 1 / 1200
 HURRIED_SHARE = 0.5
 # The pause between two checks without a request.
 PAUSE_SECONDS = 20.0
-# The interval at which foreign commits and requests are looked for.
+# The interval between checks for foreign commits and requests.
 POLL_SECONDS = 0.5
 # The longest time that a slice waits for a push: an import must not keep a check from ending.
 LONGEST_WAIT = 0.25
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class IntegrityScanner:
-    """A checker for one store, in its own thread (`run`). Its attributes have the results."""
+    """A scanner for one store. `run` needs its own thread, and the attributes have the results of the last check."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class IntegrityScanner:
         self._wake.set()
 
     def recheck(self, zone_ids: Iterable[int]) -> None:
-        """Check repaired zones in the caller's thread."""
+        """Check these repaired zones again, in the caller's thread, and update the results."""
         for _ in self._check_zones(list(zone_ids)):
             pass
 
@@ -149,7 +149,7 @@ class IntegrityScanner:
             self._replace(known | check.diverged)
 
     def _drive(self, steps: Steps, share: float, check: Check | None = None) -> bool:
-        """Run the steps of a check with pauses between them. Return False if more urgent work interrupts the check."""
+        """Run a check's steps with pauses between them. Return False if the scanner stops or has more urgent work."""
         self._slices = 0
         while self._slice(steps):
             self._slices += 1

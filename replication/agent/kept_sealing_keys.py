@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class SealingKeys:
-    """The current sealing keys. All users of this object see a change immediately."""
+    """This node's sealing keys. All users of this object see a change immediately."""
 
     def __init__(self, state_dir: Path) -> None:
         self._path = state_dir / SEALING_KEYS_FILE
@@ -45,7 +45,7 @@ class SealingKeys:
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Replace the stored keys atomically. Raise BadBytes for invalid keys, or OSError if writing fails."""
+        """Replace the stored keys atomically. Raise BadBytes if the keys are invalid, or OSError if writing fails."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

@@ -68,7 +68,7 @@ class AgentNode:
             control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
             ZoneCache(control, api),
-            # If the configuration says that PowerDNS caches, PowerDNS isn't asked about it at each purge.
+            # If the configuration says that PowerDNS caches, the agent doesn't query PowerDNS's settings at each purge.
             has_caches=lambda: config.caches or powerdns.has_caches(),
         )
         self.applier = Applier(
@@ -161,10 +161,7 @@ class AgentNode:
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def _check_powerdns(self, stop: threading.Event) -> None:
-        """Check once a second whether PowerDNS answers.
-
-        This runs in a thread, because a broken PowerDNS can block the check.
-        """
+        """Check PowerDNS once a second, in a separate thread, because a broken PowerDNS can block the check."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.check_powerdns()
             self._has_checked.set()
@@ -288,7 +285,7 @@ class AgentNode:
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
-        """Return a message about the node's most important problem, that it is new, or "in order"."""
+        """Return a message about the most important problem. If no problem exists, return "in order" or "new: …"."""
         health = self.applier.health
         if self.rebuild.reason:
             return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
@@ -318,7 +315,7 @@ class AgentNode:
         return "in order" if has_position else "new: nothing applied yet"
 
     def _bootstrapping(self) -> str:
-        """Return a message about an unfinished snapshot, or "" without one."""
+        """Return a message about an unfinished snapshot, or "" if no snapshot is unfinished."""
         if self._store.installing() and self.applier.is_busy():
             return "bootstrapping: writing the snapshot; zones that were there before are served on"
         if progress := self.snapshots.progress:
@@ -327,7 +324,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take and return the locks that prevent a second agent with these files. Raise Busy if one is running."""
+    """Take and return the locks that prevent two agents from using the same files. Raise Busy if another one runs."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

@@ -21,8 +21,8 @@ def zones_answer(
 ) -> Any | None:
     """Return the answer to a GET request for zones or their contents, or None for any other path.
 
-    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if it is None and a key isn't sealed yet,
-    TooMuch for a large zone without `after`, or ValueError for an invalid number.
+    Private keys are sealed with `sealing_key`. Raise UnknownSealingKey if `sealing_key` is None and a key isn't sealed
+    yet, TooMuch if the zone is large and the query has no `after`, or ValueError if a number is invalid.
     """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))
@@ -44,7 +44,7 @@ def zones_after(store: Store, after: int) -> list[ServedZone]:
 
 
 def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
-    """Return the keys and bodies of a zone's records, in hex. Raise TooMuch for more than MAX_ROWS_AT_ONCE rows."""
+    """Return the keys and bodies of a zone's records, in hex. Raise TooMuch if more than MAX_ROWS_AT_ONCE exist."""
     rows: list[tuple[str, str]] = []
     for key, body in store.rows(zone_id).raw():
         if len(rows) == MAX_ROWS_AT_ONCE:
@@ -56,7 +56,8 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
 def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None) -> list[tuple[int, int, str]]:
     """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, with private parts sealed.
 
-    Return an empty list if the zone is missing. Raise UnknownSealingKey if a key must be sealed without a sealing key.
+    Return an empty list if the zone is missing. Raise UnknownSealingKey if a key isn't sealed and no sealing key is
+    given.
     """
     zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
     found = []
@@ -74,5 +75,5 @@ def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None)
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
-    """Return the hex keys and bodies of at most MAX_ROWS_AT_ONCE of a zone's records after this key."""
+    """Return the keys and bodies (hex) of a zone's records after this key, at most MAX_ROWS_AT_ONCE records."""
     return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

@@ -33,7 +33,7 @@ def encode_name(name: str) -> bytes:
 
 
 class Reader:
-    """A reader of one value, field by field. Methods raise BadBytes for invalid bytes, and `name` also BadName."""
+    """A reader of one value, field by field. Methods raise BadBytes (`name` also BadName) if bytes are invalid."""
 
     def __init__(self, body: bytes, what: str) -> None:
         self._body = bytes(body)

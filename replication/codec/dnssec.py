@@ -104,7 +104,7 @@ def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
 
 
 def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
-    """Encode the body of a metadata row. Raise UnknownSchema for an unknown schema."""
+    """Encode the body of a metadata row. Raise UnknownSchema if the schema isn't supported."""
     return (
         boost_archive.encode_class(0)
         + _encode_zone(obj.zone, obj.variant, schema)
@@ -124,7 +124,7 @@ def decode_metadata(body: bytes, schema: int) -> MetadataObject:
 
 
 def encode_key(obj: KeyObject, schema: int) -> bytes:
-    """Encode the body of a keydata row. Raise UnknownSchema for an unknown schema."""
+    """Encode the body of a keydata row. Raise UnknownSchema if the schema isn't supported."""
     return (
         boost_archive.encode_class(1)
         + _encode_zone(obj.zone, obj.variant, schema)
@@ -146,7 +146,7 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
 
 
 def zone_of(body: bytes) -> str:
-    """Return the zone of a metadata or key object in any schema. Raise BadBytes or BadName for invalid bytes."""
+    """Return the zone of a metadata or key object of any schema. Raise BadBytes or BadName if it is invalid."""
     reader = boost_archive.Reader(body, "metadata or key object")
     reader.class_version((0, 1))
     return _decode_zone(reader, _READS_ALL)[0]

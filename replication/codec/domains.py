@@ -60,7 +60,7 @@ class Primary:
 
 @dataclass(frozen=True, slots=True)
 class ZoneObject:
-    """One zone as PowerDNS stores it. `variant` and `catalog_variant` exist from schema 6."""
+    """One zone as PowerDNS stores it. `variant` and `catalog_variant` exist from schema 6 on."""
 
     name: str
     id: int
@@ -76,7 +76,7 @@ class ZoneObject:
 
 
 def encode_domain(obj: ZoneObject, schema: int) -> bytes:
-    """Encode the body of a domains row. Raise UnknownSchema for an unknown schema."""
+    """Encode the body of a domains row. Raise UnknownSchema if the schema isn't supported."""
     if schema in (4, 5):
         head = boost_archive.encode_class(1) + boost_archive.encode_class(0) + boost_archive.encode_name(obj.name)
         catalog = boost_archive.encode_name(obj.catalog)

@@ -92,7 +92,7 @@ class Schema:
         return header.encode_header(time_ns, txn_id) + body if self.has_header else body
 
     def unwrap(self, value: bytes) -> bytes:
-        """Return a stored value's body. Raise BadBytes for a bad header. The caller must skip `is_deleted` rows."""
+        """Return a stored value's body. Raise BadBytes if its header is bad. Callers must skip `is_deleted` rows."""
         return header.decode_header(value)[1] if self.has_header else value
 
     def is_deleted(self, value: bytes) -> bool:
@@ -173,7 +173,7 @@ _SCHEMAS = {number: Schema(number, _specs(number)) for number in (4, 5, 6)}
 
 
 def schema_for(number: int) -> Schema:
-    """Return the schema with this number. Raise UnknownSchema for an unknown number."""
+    """Return the schema with this number. Raise UnknownSchema if the number is unknown."""
     try:
         return _SCHEMAS[number]
     except KeyError as exc:

@@ -91,7 +91,7 @@ def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -
 
 
 def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
-    """Seal a key's content before it leaves this server. Raise BadBytes if it is already sealed."""
+    """Return the key object with sealed content. Raise BadBytes if the content is already sealed."""
     return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
 
 
@@ -114,7 +114,7 @@ def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
 def digested_body(body: bytes) -> bytes:
     """Return the bytes to digest for a key row: its body with the fingerprint in place of the content.
 
-    An invalid body, or one with invalid sealed content, is returned unchanged to let checks continue.
+    An invalid body, or one with invalid sealed content, is returned unchanged so that checks can continue.
     """
     try:
         _, before, content, after = dnssec.split_key(body)
@@ -147,7 +147,7 @@ def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
 
 
 def _parse(content: bytes) -> tuple[int, str, bytes]:
-    """Parse sealed content into sealing key id, fingerprint and ciphertext. Raise BadBytes for invalid content."""
+    """Parse sealed content into sealing key id, fingerprint and ciphertext. Raise BadBytes if it is invalid."""
     found = _SEALED.fullmatch(content)
     if found is None or int(found[1]) > MAX_ID:
         raise BadBytes(what=_WHAT, reason="it is not of version 1, or damaged")

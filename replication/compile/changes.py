@@ -24,18 +24,19 @@ def compile_changes(
     The result equals the difference of two calls of `compile_zone` with this `nsec3`. `rows` must have been compiled
     with the same `nsec3`. Values of `changed` are the RRsets after the change, or None for absent ones.
 
-    The cost does not grow with the zone: a change reads the rows of its name and of the names above it. Membership in
-    the NSEC3 chain and all flags follow from these rows (see `denial`). In four cases more rows are read:
+    The cost does not grow with the zone: for a change, only the rows of its name and of the names above it are read.
+    Membership in the NSEC3 chain and all flags follow from these rows (see `denial`). In four cases more rows are read:
 
-    1. A delegation that appears or disappears, and is not below another one, reads its subtree. Every auth flag below
-       it changes, and so does the chain.
+    1. If a delegation appears or disappears, and is not below another one, its subtree is read, because every auth flag
+       below it changes, and so does the chain.
     2. If the last RRset of a name disappears, the rows below each empty name above it are read up to the first name
        that is still present. Rows of names that disappear in the same call, and of empty names on the way, are read
        too.
-    3. A name can be the one that made an empty non-terminal authoritative or put it into the chain. If it disappears or
-       is delegated, reading continues to the next name of the same rank. That is far only among delegations (with
-       opt-out, insecure ones) and below them, and never happens in NSEC3 without opt-out, where all have the same rank.
-    4. In NSEC3, if the apex owns nothing, the zone is read up to the first name of the chain. No server answers for it.
+    3. If the name that made an empty non-terminal authoritative, or put it into the chain, disappears or is delegated,
+       rows are read up to the next name of the same rank. That is far only among delegations (with opt-out, insecure
+       ones) and below them. It never happens in NSEC3 without opt-out, where all names have the same rank.
+    4. In NSEC3, if the apex owns nothing, the zone is read up to the first name of the chain. No server answers for
+       such a zone.
     """
     return _Compiler(zone, rows, changed, Denial(zone, nsec3)).result()
 
@@ -118,7 +119,7 @@ class _Below:
 
 
 class _Compiler:
-    """One call of `compile_changes`."""
+    """The state of one call of `compile_changes`."""
 
     def __init__(self, zone: str, rows: Rows, changed: Mapping[tuple[str, int], RRset | None], denial: Denial) -> None:
         self._rows, self._denial = rows, denial
@@ -204,7 +205,7 @@ class _Compiler:
     def _turned_cuts(self) -> list[bytes]:
         """Return the topmost delegations that appeared or disappeared.
 
-        Those below another such delegation, or below an unchanged one, are left out.
+        Delegations below another one of them, or below an unchanged one, are left out.
         """
         found: list[bytes] = []
         old, new = self._old, self._new

@@ -16,10 +16,10 @@ class Rows(Protocol):
     """The current rows of one zone."""
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """Return the body at a name and type, or None."""
+        """Return the body of the row with this name and type, or None if the row doesn't exist."""
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Return types and bodies at exactly one name."""
+        """Return the types and bodies of the rows at exactly this name."""
 
     def below(self, rel: bytes) -> Iterator[Row]:
         """Yield rows strictly below a name, in key order."""
@@ -38,11 +38,11 @@ class ChangedRows:
         self._keys = sorted(changes)
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """Return the body at a name and type, or None."""
+        """Return the body of the row with this name and type, or None if the row doesn't exist."""
         return self._changes[rel, type] if (rel, type) in self._changes else self._rows.get(rel, type)
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Return types and bodies at exactly one name, by type."""
+        """Return the types and bodies of the rows at exactly this name, ordered by type."""
         found: dict[int, bytes | None] = dict(self._rows.at(rel))
         for key in self._changed_keys((rel, 0), rel):
             if key[0] != rel:

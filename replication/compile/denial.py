@@ -12,7 +12,7 @@ determines the empty non-terminal's state.
 NSEC3 without opt-out sets auth 1 for an empty non-terminal whenever it is in the chain, so there every name that is not
 below a cut is FULL. Narrow mode has no rows for its chain, so with opt-out its cuts are PRESENT.
 
-RRSIG does not count: a name with only RRSIG owns nothing. Its rows never have the ordername flag.
+RRSIG does not count: a name with only RRSIG owns nothing. RRSIG rows never have the ordername flag.
 
 A name is in the chain if its rank is at least HASHED, with one exception. With opt-out, a cut that owns only NS and
 addresses is not in the chain. `pdnsutil rectify-zone` still puts the empty names above it into the chain. In all other
@@ -92,7 +92,7 @@ class Denial:
     def helper_rows(self, rel: bytes) -> tuple[Row, ...]:
         """Return the helper rows that map a name's hash to the name, and the name to its hash.
 
-        A name that looks like a hash gets only the first row. Only for NSEC3.
+        A name that looks like a hash gets only the first row. The denial must be NSEC3.
         """
         assert self._nsec3 is not None
         return helper_rows(self._zone, rel, self._nsec3)

@@ -97,7 +97,7 @@ class ChainMaker:
         self._path = path
 
     def _list_of_empty(self, name: bytes) -> frozenset[int]:
-        """Return the types of an empty name: none, or RRSIG if it has signatures, because those are authoritative."""
+        """Return the types of an empty name: RRSIG if the name has signatures, which are authoritative, else none."""
         return _SIGNATURE if name in self._signatures else _NOTHING
 
     def _list(self, types: set[int], *more: int, at_cut: bool) -> frozenset[int]:

@@ -43,7 +43,7 @@ class _Open:
 
 
 class _Switch:
-    """One call of `switch_denial`."""
+    """The state of one call of `switch_denial`."""
 
     def __init__(self, before: Denial, after: Denial) -> None:
         self._before, self._after = before, after
@@ -84,7 +84,7 @@ class _Switch:
             yield from self._helpers(rel, stored, was_in_chain=was_in_chain, is_in_chain=is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
-        """Close open empty names that aren't above `rel`, and yield their changes. With None, also close the apex."""
+        """Close open empty names that aren't above `rel`, and yield their changes. If `rel` is None, close all."""
         while self._open:
             last = self._open[-1]
             if rel is not None and (last.rel == APEX or rel.startswith(last.rel)):

@@ -19,7 +19,7 @@ NAMES_IN_RDATA: dict[int, tuple[int, int, int]] = {
 
 
 class BadCompression(ValueError):
-    """A name can't be expanded. The error's text is the reason, as a part of a sentence."""
+    """An error in a compressed name. The error's text is the reason, as a part of a sentence."""
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:
@@ -62,7 +62,7 @@ def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> t
 def expand_rdata(
     message: bytes, start: int, end: int, type: int, known: dict[int, bytes] | None = None
 ) -> tuple[bytes, int]:
-    """Expand the names in the rdata `message[start:end]`. Return it, and the number of bytes after the last name.
+    """Return the rdata `message[start:end]` with expanded names, and the number of bytes after the last name.
 
     If a type has no compressible names, return its rdata unchanged, and 0. Raise the errors of `name_at`.
     """

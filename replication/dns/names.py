@@ -43,8 +43,8 @@ def escape_spaces(text: str) -> str:
 def parse(text: str, origin: str | None = None) -> str:
     """Parse a typed name. Raise BadName if it is invalid.
 
-    A name without a final dot is relative to `origin`, or absolute without an origin. `@` is the origin itself. Unicode
-    is converted to IDNA (UTS 46).
+    A name without a final dot is relative to `origin`, or absolute if `origin` is None. `@` is the origin itself.
+    Unicode is converted to IDNA (UTS 46).
     """
     text = _strip_blanks(text)
     if len(text) > MAX_TEXT:
@@ -103,7 +103,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """Split text into labels with their capitals, and True if it ends in a dot. Raise BadName if it is invalid."""
+    """Return the text's labels, with capitals, and True if the text ends in a dot. Raise BadName if it is invalid."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""

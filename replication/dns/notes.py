@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Sorted tags, and pairs of a value and its comment, sorted by value. Empty notes are falsy.
+    """An RRset's notes: sorted tags, and pairs of value and comment, sorted by value. Empty notes are falsy.
 
     `spellings` are pairs of a value and the text that a client of API v1 sent for it, if the text differs, such as
     `"grüß"` or one string of 300 characters. Clients compare the text that they sent with the text that they receive.

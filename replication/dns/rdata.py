@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 MAX_RDATA = 65535
-# How long one rdata may be as text: no octet takes more than four characters, `\DDD` or three digits and a space, and
-# the quotes and the space of a string take less than its octet of length may. Only a list of ten thousand types (CSYNC)
-# is longer. Whatever follows may be slow for a long text, so nothing parses one before it is measured.
+# The maximum length of one rdata as text. An octet takes at most four characters: `\DDD`, or three digits and a space.
+# The quotes and the space of a string take less than its length octet can. Only a list of 10,000 types (CSYNC)
+# is longer. Parsing a long text can be slow, so the length is always checked first.
 MAX_TEXT = 4 * MAX_RDATA
 
 
@@ -140,7 +140,7 @@ def not_among(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[s
     return tuple([text for text in texts if fold(type, text) not in known])
 
 
-# The word of the canonical text with the name that must resolve.
+# The index of the field in the canonical text that contains the name that must resolve.
 _TARGET_FIELD = {
     **dict.fromkeys((rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.DNAME, rdtypes.ALIAS), 0),
     **dict.fromkeys((rdtypes.MB, rdtypes.MG, rdtypes.MR), 0),
@@ -151,12 +151,12 @@ _TARGET_FIELD = {
 }
 # Types whose rdata consists only of that name.
 NAME_ONLY = frozenset(type for type, field in _TARGET_FIELD.items() if field == 0)
-# Types with names that need not resolve, and the words of these names.
+# Types with names that need not resolve, and the fields that contain them.
 _OTHER_NAMES = dict.fromkeys((rdtypes.SOA, rdtypes.RP, rdtypes.MINFO), (0, 1))
 # Types whose rdata can point at a name.
 POINTING = frozenset(_TARGET_FIELD)
 _NSAP_PTR, _RT, _PX, _HIP, _DSYNC, _AMTRELAY = 23, 21, 26, 55, 66, 260
-# Types with names in their rdata, and the words of these names. None: no other word has letters whose case matters.
+# Types with names in their rdata, and the fields that contain them. None: letter case matters in no other field.
 _NAMES_AT: dict[int, slice | None] = {
     **dict.fromkeys((*_TARGET_FIELD, *_OTHER_NAMES, _NSAP_PTR, _RT, _PX, _AMTRELAY)),
     **dict.fromkeys((rdtypes.SVCB, rdtypes.HTTPS), slice(1, 2)),
@@ -257,8 +257,7 @@ def _encode_generic(type: int, text: str) -> bytes:
 def _take_any_ech() -> None:
     """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only the host's clients interpret them.
 
-    dnspython itself rejects bytes with a wrong length prefix. Some zones that PowerDNS serves could then not be
-    imported.
+    Otherwise dnspython rejects bytes with a wrong length prefix, and some zones that PowerDNS serves can't be imported.
     """
     import dns.immutable
     import dns.rdata
@@ -292,7 +291,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
             relativize=False,
         )
         _check_comment(text[: tokens.file.tell()], found.rdcomment)
-        # A signature from outside was made with its signer in lowercase, and is looked up by it.
+        # A foreign signature was made with the signer's name in lowercase, and is found by that name.
         return bytes(found.to_digestable() if type == rdtypes.RRSIG else found.to_wire())
     except struct.error as exc:  # dnspython notices a bad altitude of a LOC only when it packs the rdata
         raise ValueError(gettext("a number is out of range")) from exc

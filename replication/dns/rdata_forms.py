@@ -215,7 +215,7 @@ def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
 
 
 def _unescape(text: str) -> bytes:
-    r"""Decode `\DDD` and `\X` escapes, and encode the text as UTF-8. Raise ValueError for an invalid escape."""
+    r"""Decode `\DDD` and `\X` escapes, and encode the text as UTF-8. Raise ValueError if an escape is invalid."""
     if "\\" not in text:
         return text.encode()
     out = bytearray()

@@ -79,7 +79,7 @@ class RRset:
 
     @property
     def json_members(self) -> str:
-        """The members of `to_json` as text, built directly because thousands of RRsets are written at once."""
+        """The members of `to_json` as JSON text, built directly for speed, because thousands are written at once."""
         return (
             f'"ttl": {self.ttl}, "rdata": [{",".join(map(quoted, self.rdata))}], '
             f'"disabled": [{",".join(map(quoted, self.disabled))}], "comment": {quoted(self.comment)}'
@@ -161,7 +161,7 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 
 
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
-    """Return the notes on the values in `texts`. Values are spelled as in `texts`."""
+    """Return the notes without comments and spellings of values outside `texts`. Values are spelled as in `texts`."""
     if notes.comments and type in rdata.WITH_NAMES:
         spelled = {rdata.fold(type, text): text for text in texts}
         notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))
@@ -203,7 +203,7 @@ def _bad(rrset: RRset, reason: str) -> BadRRset:
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """A SOA serial: a 32-bit number that is compared as in RFC 1982.
+    """An SOA serial: a 32-bit number that is compared as in RFC 1982.
 
     If two serials are exactly 2**31 apart, neither is greater.
     """

@@ -39,7 +39,7 @@ WAIT_SECONDS = 0.25
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command. Return 0 on success or 130 after Ctrl-C. For an expected error, print it and return 1."""
+    """Run a command. Return 0 on success, 130 after Ctrl-C, or 1 after printing an expected error."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     logging.getLogger().addHandler(RECENT_LOG)

@@ -66,7 +66,7 @@ class FrontAgent:
         self.identity = IdentityKeeper(config)
         self._machine = machine_id(config.state_dir)
         self._bypass = Bypass(hold_seconds)
-        # What the panel has pushed, and which part was proved. Both are read and changed with `_turn`.
+        # The position that the panel has pushed, and the proved position. Both are read and changed under `_turn`.
         self._taken, digests = self._read_position()
         # The ends of segments, newest last, with the digests there: the positions that can be acknowledged.
         self._ends: deque[tuple[int, _Digests]] = deque(maxlen=MOST_ENDS)
@@ -118,8 +118,8 @@ class FrontAgent:
     def take(self, body: bytes | BinaryIO) -> Ack:
         """Accept segments and hold their zones from now on. Return the newest ack after at most WAIT_SECONDS.
 
-        Raise NotServed while nothing is proved, Gap for a missing segment, WrongEpoch or WrongCluster for another log's
-        or panel's segment, and the errors of `open_segments`.
+        Raise NotServed while nothing is proved, Gap if a segment is missing, WrongEpoch or WrongCluster if a segment is
+        from another log or panel, and the errors of `open_segments`.
         """
         with self._pushing:
             taken, zones = self._taken, set[str]()
@@ -246,7 +246,7 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Treat all zones as changed if nodes have changes that the panel hasn't pushed to this front for a while."""
+        """Hold all zones if nodes have had changes for some time that the panel hasn't pushed to this front."""
         taken = self._taken
         is_told = served is None or (
             taken is not None and served.epoch == taken.epoch and served.sequence <= taken.sequence
@@ -260,7 +260,7 @@ class FrontAgent:
             self._bypass.hold([EVERYTHING], None)
 
     def _move(self, taken: Position, ends: Sequence[tuple[int, _Digests]], zones: set[str]) -> None:
-        """Hold the zones, and require this position from nodes from now on."""
+        """Hold the zones, require this position from nodes from now on, and store the position on disk."""
         with self._turn:
             self._bypass.hold(zones, taken)
             before = self._taken
@@ -285,7 +285,7 @@ class FrontAgent:
     def _prove(self) -> bool:
         """Query the front and store the proved position. Return True if everything pushed so far is proved.
 
-        Before the query through dnsdist, `_look` corrects dnsdist's held zones and nodes.
+        Before the query through dnsdist, `_look` updates the nodes and the held zones in dnsdist.
         """
         looked = self._look()
         served, taken = looked.served if looked else None, self._taken
@@ -336,7 +336,7 @@ class FrontAgent:
                 self._prove()
 
     def _counters(self) -> Counters:
-        """Read and store dnsdist's counters. Return them as a node's counters. Raise NotServed on failure."""
+        """Read and store dnsdist's counters. Return them as `Counters`, like a node's. Raise NotServed on failure."""
         self._numbers = found = self._front.numbers()
         return Counters(
             at=time.time(),

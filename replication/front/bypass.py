@@ -64,7 +64,7 @@ class Bypass:
     def settle(self, served: Position | None, now: float) -> None:
         """Record that all nodes in rotation have this position.
 
-        Zones held for this position or an earlier one stay held for another HOLD_SECONDS.
+        Zones that are held for this position or an earlier one stay held for another HOLD_SECONDS.
         """
         for entry in self._entries.values():
             reached = entry.since is None or (

@@ -117,7 +117,7 @@ def policy(backends: Sequence[Backend]) -> Policy:
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield each configured protocol, without addresses if dnsdist lacks it. Without a certificate, yield none."""
+    """Yield each configured protocol, without addresses if dnsdist lacks it. Yield none if no certificate is set."""
     if not config.tls_certificate:
         return
     # Browsers learn of HTTP/3 only from this header.

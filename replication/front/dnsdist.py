@@ -84,7 +84,7 @@ class Dnsdist:
         self._program, self._port, self._key = program, api_port, api_key
 
     def release(self) -> Release:
-        """Return the installed release. Raise NotServed if the program fails, or BadBytes for unexpected output."""
+        """Return the installed release. Raise NotServed if the program fails, or BadBytes if its output is bad."""
         return parse_release(self._run("--version").stdout)
 
     def check(self, conf: Path) -> None:

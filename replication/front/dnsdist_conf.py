@@ -71,7 +71,7 @@ def server_policy(backends: Sequence[Backend]) -> str:
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
     """Return the Lua call that adds a rule, with this UUID, to hold these zones.
 
-    Because of the rule, queries and answers for held zones bypass the cache.
+    The rule makes queries and answers for held zones bypass the cache.
     """
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)

@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[
 
 
 def out_in(text: str, backends: Iterable[Backend]) -> frozenset[str]:
-    """Return the names of those backends that are out of rotation in this `dnsdist.yml` text."""
+    """Return the names of the backends that are out of rotation in this `dnsdist.yml` text."""
     lines = frozenset(text.splitlines())
     return frozenset(each.name for each in backends if _backend(each, is_out=True).text in lines)
 

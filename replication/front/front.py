@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The result of a check (`look`), after which dnsdist was adjusted."""
+    """The result of one `Front.look`: the decisions about all backends, and the position that dnsdist serves."""
 
     verdicts: Mapping[str, Verdict]
     # All nodes that dnsdist may query have this position. None if one doesn't answer, or if there are none.
@@ -65,10 +65,10 @@ class Looked:
 
 
 class Front:
-    """One front. Not thread-safe.
+    """A front: it writes dnsdist's configuration, and corrects dnsdist's rotation and cache. Not thread-safe.
 
-    Without `bypass` the front doesn't know which zones change, so the whole cache is emptied whenever the rotation or a
-    node's position changes.
+    If `bypass` is None, the front doesn't know which zones change. Then the whole cache is emptied whenever the
+    rotation or a node's position changes.
     """
 
     def __init__(self, config: FrontConfig, bypass: Bypass | None = None) -> None:
@@ -102,7 +102,7 @@ class Front:
     def means(self) -> Means:
         """The installed release and kernel features, cached until another dnsdist starts.
 
-        Raises NotServed if the dnsdist program fails, or BadBytes for unexpected output.
+        Raises NotServed if the dnsdist program fails, or BadBytes if its output is invalid.
         """
         if self._means is None:
             release = self._dnsdist.release()
@@ -152,8 +152,8 @@ class Front:
     def start_path(self) -> Path:
         """Write dnsdist's configuration and return the path to start it with. Raise the errors of `write`.
 
-        Leave AF_XDP out if dnsdist can't start with it. To find out, open dnsdist's AF_XDP sockets for a test. The test
-        waits while another process uses them.
+        Leave AF_XDP out if dnsdist can't start with it. To find out, run dnsdist's own check, which opens the AF_XDP
+        sockets. While another process uses the sockets, wait and repeat the check.
         """
         self._refused_path.unlink(missing_ok=True)
         self._means = None
@@ -178,13 +178,14 @@ class Front:
                 return
 
     def close(self) -> None:
-        """Stop querying backends."""
+        """Stop the threads that query backends."""
         self._threads.shutdown()
 
     def look(self, now: float) -> Looked:
         """Query every backend once, make dnsdist use those that are allowed to answer, and return the result.
 
-        dnsdist's state is compared with the wanted state each time. This also corrects restarts and manual changes.
+        dnsdist's state is compared with the wanted state each time. This also corrects dnsdist after restarts and
+        manual changes.
         """
         positions = self.positions()
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}
@@ -205,7 +206,7 @@ class Front:
         return Looked(verdicts, served, "")
 
     def verify_position(self) -> Position:
-        """Return the position that clients see through the front. Raise NotServed without an answer."""
+        """Return the position that clients see through the front. Raise NotServed if dnsdist doesn't return one."""
         endpoint = self._config.listen[0]
         address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(endpoint.address, endpoint.address)
         found = position_at(Endpoint(address, endpoint.port), ANSWER_SECONDS)
@@ -336,10 +337,7 @@ class Front:
 
     @property
     def _refused_path(self) -> Path:
-        """The file with the reason why dnsdist couldn't use AF_XDP at its last start.
-
-        It exists only after such a failure.
-        """
+        """The file with the reason why dnsdist couldn't use AF_XDP at its last start. It exists only in that case."""
         return self._config.state_dir / "no-af-xdp"
 
     def _other_path(self) -> Path:
@@ -390,7 +388,7 @@ class Front:
 
 
 def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
-    """Return the position that this server proves over DNS, or None without a valid answer."""
+    """Return the position that this server proves over DNS, or None if it doesn't answer with one."""
     try:
         answer = ask(endpoint.address, endpoint.port, POSITION_ZONE, rdtypes.TXT, seconds)
         rrset = rrset_in(answer, POSITION_ZONE, rdtypes.TXT)

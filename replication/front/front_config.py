@@ -109,10 +109,7 @@ class FrontConfig:
 
     @property
     def rotation_dir(self) -> Path:
-        """The directory that dnsdist reads after its Lua configuration.
-
-        Its file `rotation.conf` lists the backends that are out of rotation.
-        """
+        """The directory that dnsdist reads after its Lua file. `rotation.conf` lists the backends out of rotation."""
         return self.state_dir / "rotation"
 
     @property

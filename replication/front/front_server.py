@@ -1,4 +1,4 @@
-"""Serve the panel's HTTP requests to a front (`protocol`), over `replication.agent.channel`."""
+"""Answer the HTTP requests (see `protocol`) that the panel sends to a front, over `replication.agent.channel`."""
 
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ class Parts:
 
 
 class FrontServer(PanelServer):
-    """The front's server for the panel. A stuck client blocks only one thread."""
+    """The front's server for the panel. A client that hangs blocks only one thread."""
 
     def __init__(self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path) -> None:
         self.parts = parts
@@ -42,7 +42,7 @@ class FrontServer(PanelServer):
 
 
 class _Handler(PanelHandler):
-    """The handler of one connection from the panel to a front."""
+    """The handler for one connection from the panel to a front."""
 
     server: FrontServer
 

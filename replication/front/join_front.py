@@ -78,7 +78,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
     3. Write front.toml, with the panel's address and ports, unless the file exists.
     4. Write the units. The caller starts them.
 
-    Raise CannotJoin or NotEnrolled if a step is rejected, BadConfig for a bad front.toml, OSError if writing fails.
+    Raise CannotJoin or NotEnrolled if a step fails, BadConfig if front.toml is invalid, and OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
@@ -101,10 +101,7 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
 
 def write_units(joining: Joining, config: FrontConfig) -> None:
-    """Write the systemd unit for the front's agent, and a drop-in for dnsdist.service.
-
-    The drop-in makes dnsdist use the front's configuration.
-    """
+    """Write the agent's systemd unit, and the drop-in that makes dnsdist.service use the front's configuration."""
     values = {
         "python": sys.executable,
         "config": str(joining.config),
@@ -155,7 +152,7 @@ def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings, or the typed ones if an old panel sent none. Raise CannotJoin without either."""
+    """Return the panel's settings, or the typed ones if an old panel sent none. Raise CannotJoin if neither is set."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:

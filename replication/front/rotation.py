@@ -6,10 +6,12 @@ are behind the newest position of all backends. If the panel is down, the rotati
 - A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. The time starts when the
   first excess change is seen at another backend. A backend that follows a stream of changes is therefore never late,
   however fast the stream is.
-- A backend that lacks more than `most_behind` changes leaves at once if it lacks what the front has reported to the
-  panel (`Known.floor`). A backend that the panel takes out, or that is silent while others answer, also leaves at once.
+- A backend that lacks more than `most_behind` changes leaves at once if it lacks changes that the front has reported to
+  the panel (`Known.floor`).
+- A backend leaves at once if the panel takes it out. While others answer, a silent backend that fails dnsdist's own
+  check also leaves at once.
 - A backend with another history of the log than most leaves after `behind_seconds`.
-- A silent backend is judged by its last position, because dnsdist's own check decides whether it answers at all.
+- A silent backend that passes dnsdist's own check is judged by its last position.
 - A backend returns when its position is good enough.
 - If fewer than `minimum` of the answering backends would be left, the least late of them stay.
 """
@@ -38,7 +40,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision about one backend. The reasons are sentences about the node."""
+    """The decision about one backend. `reason` is a sentence about the node."""
 
     position: Position | None
     behind: int  # the number of missing changes; 0 if unknown

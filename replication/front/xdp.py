@@ -111,7 +111,7 @@ def _queues(interface: str) -> int:
 
 
 def _link(program: int, index: int, *, only_generic: bool) -> tuple[str, int]:
-    """Attach the program. Return the mode, and a descriptor. The program stays attached while it is open or pinned."""
+    """Attach the program. Return the mode, and a descriptor that keeps the program attached while open or pinned."""
     if not only_generic:
         try:
             return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))

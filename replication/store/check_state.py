@@ -1,4 +1,4 @@
-"""Hold the state shared by all parts of a check: the files that they read, and the results."""
+"""Define the state that all parts of a check share: the files that they read, and the results."""
 
 import threading
 from collections.abc import Generator, Iterator
@@ -61,7 +61,7 @@ class CheckState:
             self.diverged[zone_id] = DivergedZone(zone_id, known.name or name, f"{known.reason}; {reason}")
 
     def name_diverged(self) -> None:
-        """Add the names of diverged zones that are still in the main file."""
+        """Fill in missing names of diverged zones from the main file."""
         with self.main.env.begin() as txn:
             for zone_id, zone in self.diverged.items():
                 value = txn.get(self.schema.row_id_key(zone_id), db=self.main.tables[Dbi.DOMAINS])

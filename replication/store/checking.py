@@ -15,7 +15,7 @@ After every commit of ours these conditions are true, and the check verifies the
 The main file is compared with the records file's table, so each part of that comparison waits until both files are
 complete at one position. False alarms can't happen: the check sees the state either before or after any change of ours.
 The check fills in digests that were not computed yet. If all rows are right, it also corrects a file's digest that is
-not the sum over its contents: that digest drifts when a segment is half applied and then meets another program's rows.
+not the sum over its contents: a segment that was half applied over another program's rows leaves such a digest.
 """
 
 import logging
@@ -102,10 +102,7 @@ class Check:
         self.is_done = True
 
     def _adopt(self) -> bool:
-        """Add zone digests to a file that an older release created.
-
-        Return False while the files have no common position.
-        """
+        """Add zone digests to an older release's file. Return False while the files have no common position."""
         with self._records.env.begin() as txn:
             if is_complete(txn, self._records):
                 return True

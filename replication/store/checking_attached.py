@@ -37,10 +37,7 @@ class AttachedCheck:
         self.row: FileRow | None = None
 
     def walk(self) -> Generator[None, None, bool]:
-        """Check all names, and the rows that don't belong to any name.
-
-        Return False if the files never had a common position.
-        """
+        """Check all names, and the rows that belong to no name. Return False if the files had no common position."""
         at: bytes | None = b"\0"
         is_first = True
         while at is not None:
@@ -138,7 +135,7 @@ class AttachedCheck:
         return total % DIGEST_MODULUS, count
 
     def _left_objects(self, dbi: Dbi) -> Generator[None, None, bool]:
-        """Record objects without an index row, which the panel never leaves. Return False without a common position."""
+        """Record objects without an index row. Return False if the files don't have a common position."""
         last: bytes | None = None
         while True:
             with self._state.at_rest() as pair:

@@ -39,10 +39,7 @@ class ZoneListCheck:
         self.row: FileRow | None = None
 
     def walk(self, entries: int) -> Generator[None, None, bool]:
-        """Check the zone list against the table of digests, id by id.
-
-        Return False if the files never had a common position.
-        """
+        """Check the zone list against the table of digests. Return False if the files had no common position."""
         at: int | None = 0
         while at is not None:
             with self._state.at_rest() as pair:
@@ -124,7 +121,7 @@ class ZoneListCheck:
             return bool(cursor.set_key_dup(key, body))
 
     def names(self) -> Generator[None, None, bool]:
-        """Check that every index row maps a zone's own name to that zone. Return False without a common position.
+        """Check that every index row maps a zone's own name to it. Return False if the files have no common position.
 
         `walk` has found every zone's own name in the index. If the numbers of names and zones are equal, other names
         can't exist.

@@ -18,8 +18,8 @@ def digest_delta(
 ) -> tuple[bytes, bytes]:
     """Return the digests (main, records) after these operations. Two operations must not have the same key.
 
-    `before` are the digests (main, records) after writes that have not happened yet. If given, these operations are
-    applied to that future state. Until then, the rows that these operations refer to must not change.
+    `before` are the digests (main, records) after pending writes. If given, these operations are applied to that future
+    state. The pending writes must not change the rows that these operations refer to.
     """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.
@@ -76,5 +76,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """Return True if a prefix that starts this operation's key is deleted first."""
+    """Return True if all rows with a prefix of this operation's key are deleted first."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

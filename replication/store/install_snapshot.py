@@ -4,7 +4,7 @@ Snapshot and store are read in parallel, table by table, and only differences ar
 transactions and in the order of a segment (`segment.arrange`): records of the snapshot's zones, then the main file,
 then records of zones that the snapshot does not have. Therefore a zone that exists before and after the installation
 exists all the time, and its changes become visible at once (up to ZONE_ROWS_IN_ONE rows). A node that has nearly
-everything writes nearly nothing. Into an empty table, rows are appended thousands at a time.
+everything writes nearly nothing. If a table is empty, its rows are appended thousands at a time.
 
 From the first transaction to the last, both files have a row `installing` (16 bytes: the snapshot's id) next to the row
 `position`. A store with such a row has no position and accepts no segment. After a crash the merge starts again and
@@ -134,9 +134,9 @@ class Installation:
             last = rows[-1][0] + b"\0"
 
     def _merge_records(self) -> None:
-        """Merge the records of the snapshot's zones.
+        """Merge the records of the snapshot's zones, and collect the zones that the snapshot lacks.
 
-        Collect the other zones. Their records are kept as long as the zones are served.
+        Records of the collected zones are kept as long as these zones are served.
         """
         differences = _differences(self._rows(Dbi.RECORDS, of_snapshot=True), self._rows(Dbi.RECORDS), self._append)
         for prefix, of_zone in groupby(differences, key=lambda change: change.key[:4]):
@@ -257,8 +257,8 @@ class _Rows:
     """A table's rows, read in windows.
 
     Each window is read in a separate transaction, because no read transaction must stay open for long. Our own rows,
-    which are after all zones in the table of records, are left out. With an opener, DNSSEC keys are returned decrypted,
-    as they must be written.
+    which are after all zones in the table of records, are left out. If an opener is given, DNSSEC keys are returned
+    decrypted, as they must be written.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from replication.errors import BadBytes, BadName
 
 
 class KeyOpener:
-    """A decrypter for one store's rows. Without `secret_of` it leaves rows unchanged."""
+    """A decrypter for one store's rows. If `secret_of` is None, it leaves rows unchanged."""
 
     def __init__(self, schema: Schema, secret_of: SecretOf | None = None) -> None:
         self._schema, self._secret_of = schema, secret_of

@@ -18,7 +18,7 @@ class Hold:
     own: float = 0.0
 
     def or_hold(self, other: "Hold") -> "Hold":
-        """Return the longer of the two total times, and the longer of the two processor times."""
+        """Return a Hold with the longer total time and the longer processor time of the two."""
         return Hold(max(self.total, other.total), max(self.own, other.own))
 
 

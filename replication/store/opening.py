@@ -36,7 +36,7 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """A file's fill level, and the age of its oldest reader in transactions (None without readers)."""
+    """A file's fill level, and the age of its oldest reader in transactions, or None if it has no readers."""
 
     path: str
     used_bytes: int
@@ -47,9 +47,10 @@ class FileUse:
 def open_file(
     path: str, file: File, schema: Schema, map_size: int, *, sync: bool, cluster: UUID | None = None
 ) -> Database:
-    """Open a file with all its tables. Raise BadBytes if its settings differ.
+    """Open a file with all its tables.
 
-    With `cluster`, write PowerDNS's settings first, because PowerDNS needs them before any table.
+    If `cluster` is given, write PowerDNS's settings first, because PowerDNS needs them before any table. Raise BadBytes
+    if the file has other settings.
     """
     env = lmdb.open(
         path,
@@ -110,7 +111,7 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
 
 
 def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
-    """Write PowerDNS's settings before the records file exists. Raise BadBytes if the file has other settings.
+    """Write PowerDNS's settings before the records file exists. Raise BadBytes if the file's schema or shards differ.
 
     PowerDNS treats a main file without settings like one of a much older release, and rebuilds it.
     """

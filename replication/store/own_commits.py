@@ -22,10 +22,7 @@ _ROW = struct.Struct(">QQ")
 
 
 def note_commit(txn: Any, database: Database, *, checked: int = 0) -> None:
-    """Mark this write transaction as ours.
-
-    `checked` is the number of the last commit covered by a check of all rows.
-    """
+    """Mark this write transaction as ours. `checked` is the number of the last commit that a full check covered."""
     number = txn.id()
     last, foreign = _read(txn, database)
     if last != number - 1:

@@ -111,9 +111,9 @@ class Waiting:
     ) -> None:
         self._database, self._schema, self._opener = database, schema, opener
         self._header = schema.wrap(b"", time_ns, last)
-        # The digest of new zones' rows is added once, when the file is complete, so that not each row must be hashed.
+        # The digest of new zones' rows is added once, when the file is complete. So the rows needn't be hashed singly.
         self._only_new_rows = only_new_rows
-        # The file contains nothing of this segment yet: this is no replay.
+        # The file contains nothing of this segment yet, so this isn't a replay.
         self._is_first_time = is_first_time
         self._has_duplicates = [schema.dbi(dbi).dupsort for dbi in schema.all_dbis]
         self._steps = [-1 if schema.dbi(dbi).integerkey else 1 for dbi in schema.all_dbis]
@@ -127,7 +127,7 @@ class Waiting:
         return bool(self._actions)
 
     def clear(self) -> None:
-        """Drop all waiting operations, after they were written or when they will never be written."""
+        """Drop all waiting operations, because they have been written or will never be written."""
         self._actions.clear()
         self._singles.clear()
         self._runs.clear()
@@ -145,8 +145,9 @@ class Waiting:
     def add_run(self, puts: Puts) -> Placed | None:
         """Queue rows of new zones, to put with one LMDB call. If the result could be wrong, return None instead.
 
-        The result is right if the keys ascend, and no row exists or waits from the first to the last key. In tables of
-        the main file the rows can also come between others, if no such row existed before this segment.
+        The result is right if the keys ascend, and no row exists or waits from the first to the last key. In tables
+        other than those of records, metadata and keys, other rows can be in between if no part of the segment was
+        written before.
         """
         dbi, rows = puts
         if dbi in self._singles and (
@@ -187,7 +188,8 @@ class Waiting:
     def plan(self, txn: Any) -> Plan:
         """Plan the writes, based on the data that this transaction reads.
 
-        Raise BadSegment if a new zone's row exists with another value, UnknownSealingKey or BadBytes for a bad key.
+        Raise BadSegment if a new zone's row exists with another value, or UnknownSealingKey or BadBytes if a DNSSEC key
+        can't be decrypted.
         """
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):

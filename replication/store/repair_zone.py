@@ -92,7 +92,7 @@ def seal_repair(
     attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
     key: Ed25519PrivateKey,
 ) -> bytes:
-    """Return a repair as bytes. `records` are keys and bodies of all the zone's rows.
+    """Encode and sign a repair. `records` are the keys and bodies of all the zone's rows.
 
     `attached` are the rows of the zone's metadata and sealed keys (`Store.attached_rows`). All other metadata and keys
     of the zone are removed. If `mark` has no serial, the repair removes the zone.
@@ -142,7 +142,11 @@ class RepairWriter:
         self._stopwatch = Stopwatch()
 
     def run(self, release_pages: Callable[[], None]) -> Repaired:
-        """Write and return the differences. The order never makes the zone visible without its records."""
+        """Repair the zone and return the differences that were found.
+
+        A served zone gets its records before its rows in the main tables. A zone that is no longer served is removed
+        from the main tables first. So the zone is never visible without its records.
+        """
         is_served = self._mark.serial is not None
         if not is_served:
             self._mend_main()
@@ -186,7 +190,7 @@ class RepairWriter:
     def _row_at_position(self) -> FileRow:
         """Return the position row of the records file.
 
-        Raise Gap unless both files are complete at the segment's position, WrongEpoch for another history of the log.
+        Raise Gap unless both files are complete at the segment's position, or WrongEpoch if the log's history differs.
         """
         main, records = self._main.row(), self._records.row()
         at = common_position(main, records)
@@ -399,10 +403,7 @@ class RepairWriter:
         return differences
 
     def _write_attached_digests(self, txn: Any) -> bool:
-        """Write the digests of metadata and keys, and the file's changed digest.
-
-        Return True if something was written.
-        """
+        """Write the digests of metadata, keys and the main file, if they changed. Return True if anything changed."""
         prefix = self._schema.index_prefix(self._mark.name)
         before, sums = digests_of(txn, self._main, prefix), [0, 0]
         for (dbi, key), body in self._attached.items():

@@ -161,7 +161,8 @@ def chunk_name(number: int) -> str:
 def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
     """Parse a manifest. Raise BadSignature unless one of `public_keys` (32 bytes each) has signed it.
 
-    Raise BadSnapshot or UnknownSchema for invalid content. The chunks of a returned manifest fill both files exactly.
+    Raise BadSnapshot or UnknownSchema if the content is invalid. The chunks of a returned manifest fill both files
+    exactly.
     """
     if len(sealed) < _HEADER.size + _SIGNATURE_SIZE or not sealed.startswith(MAGIC):
         raise BadSnapshot(reason="it does not start like a manifest")
@@ -198,9 +199,9 @@ def write_snapshot(
 ) -> Manifest:
     """Write a snapshot of the store to `directory`, which must not exist yet. Return the manifest.
 
-    Publishing can continue at the same time, in this process or in another one. While writing, it needs as much disk
-    space as the two files, and the memory of one chunk. Raise Busy while no complete state can be copied. After an
-    error, the directory is removed.
+    Publishing can continue at the same time, in this process or in another one. Writing needs as much disk space as the
+    two files, and the memory of one chunk. Raise Busy while no complete state can be copied. After an error, the
+    directory is removed.
     """
     directory.mkdir(parents=True)
     try:

@@ -157,12 +157,12 @@ class Store:
     ) -> Self:
         """Open the store at `path`, creating missing files in the form that PowerDNS accepts.
 
-        `sealing_keys` maps a sealing key's id to its secret. With this mapping, DNSSEC keys are decrypted before they
-        are written, because PowerDNS serves from this store. Without it, they stay sealed.
+        `sealing_keys` maps a sealing key's id to its secret. If it is given, DNSSEC keys are decrypted before they are
+        written, because PowerDNS serves from this store. Otherwise they stay sealed.
 
         `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError if files are missing
-        and `create` is false, and BadBytes for files of another schema or cluster. Raise RuntimeError if the LMDB
-        library's format differs from PowerDNS's.
+        and `create` is false, and BadBytes if the files have another schema. Raise RuntimeError if the LMDB library's
+        format differs from PowerDNS's.
         """
         if lmdb.version()[:2] != (0, 9):
             raise RuntimeError(f"PowerDNS needs LMDB 0.9, this Python has {lmdb.version()}")
@@ -232,13 +232,13 @@ class Store:
         return file_use(self._main), file_use(self._records)
 
     def zone(self, zone_id: int) -> ZoneObject | None:
-        """Return the zone with this id, or None."""
+        """Return the zone with this id, or None if it doesn't exist."""
         with self._main.env.begin() as txn:
             value = txn.get(self.schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         return None if value is None else decode_domain(self.schema.unwrap(value))
 
     def zone_id(self, name: str) -> int | None:
-        """Return the id of the zone with this name, or None."""
+        """Return the id of the zone with this name, or None if the zone doesn't exist."""
         start, _ = self.schema.index_row(name, 0)
         with self._main.env.begin() as txn, txn.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
             if not self.schema.has_header:
@@ -285,10 +285,7 @@ class Store:
         return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
-        """Return some zones with DNSSEC keys, from the whole range of the key table.
-
-        If only a few exist, return all.
-        """
+        """Return some zones with keys, from the whole range of the key table. If only a few exist, return all."""
         return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
@@ -334,13 +331,14 @@ class Store:
         watch: Watch | None = None,
         before_late: Callable[[], None] = lambda: None,
     ) -> Applied:
-        """Bring the store to the panel's state at `segment.after` (see the module's docstring).
+        """Update the store to the panel's state at `segment.after` (see the module's docstring).
 
         A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` receives the keys
-        of records that are put or deleted. `before_late` is called after a committed change of DNSSEC keys or metadata
-        and before later record operations, which need it in PowerDNS. Raise Gap, WrongCluster, WrongEpoch, Unfinished,
-        Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit. Raise MapFull or DiskFull without space,
-        or Busy if another process writes our rows. The next attempt repeats what was committed before.
+        of records that are put or deleted. `before_late` is called after a committed change of DNSSEC keys or metadata,
+        and before record operations that are only right once PowerDNS uses this change. Raise Gap, WrongCluster,
+        WrongEpoch, Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit. Raise MapFull or
+        DiskFull if there is no space, or Busy if another process writes our rows. The next attempt repeats what was
+        committed before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -410,8 +408,8 @@ class Store:
 
         The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
         contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull or
-        DiskFull without space, or Busy if another process writes to the files. After Busy the installation has to be
-        repeated before the store has a position again.
+        DiskFull if there is no space, or Busy if another process writes to the files. After Busy the installation has
+        to be repeated before the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
             found = common_position(main.row(), records.row())
@@ -491,6 +489,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """Return the serial in an SOA row's body (20 bytes before the rdata's end), or None without a record."""
+    """Return the serial in an SOA row's body (20 bytes before the rdata's end), or None if it has no records."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

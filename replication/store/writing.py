@@ -18,7 +18,7 @@ _ROWS_PER_TRANSACTION = 1_500
 WRITE_SHARE = 0.3
 # Up to this many following rows are removed and put back, so that the new rows can be appended.
 _MOST_ROWS_BEHIND = 4
-# This many rows are deleted between two looks at the clock.
+# This many rows are deleted between two checks of the clock.
 _PIECE = 1_000
 
 Row = tuple[bytes, bytes]
@@ -83,7 +83,7 @@ class Writer:
                         break
 
     def put_all(self, dbi: Dbi, rows: Sequence[Row]) -> None:
-        """Put rows that are all new, in one transaction. If few rows follow them, append them."""
+        """Put rows that are all new, in one transaction. If few rows come after them, append them (`put_before`)."""
         with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
             if self._has_duplicates[dbi]:
                 cursor.putmulti(rows)
@@ -137,7 +137,7 @@ def rows_behind(cursor: Any, key: bytes) -> list[Row]:
 def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
     """Put rows in a key range that contains no rows.
 
-    If only a few rows follow that range, remove these and append all rows. This fills pages completely.
+    If only a few rows follow that range, remove the following rows and append all rows. This fills pages completely.
     """
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)

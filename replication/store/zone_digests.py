@@ -35,7 +35,7 @@ _UNKNOWN = b"\x01"
 
 
 class Running:
-    """The digest of a zone's rows. If it is unknown, `total` is the sum of all changes since then."""
+    """The digest of a zone's rows. If it is unknown, `total` is the sum of all changes since it became unknown."""
 
     __slots__ = ("is_known", "total")
 
@@ -121,8 +121,8 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 def _is_nothing(running: Running) -> bool:
     """Return True if the digest of a zone without rows can be deleted.
 
-    It must be kept if the deleted rows were not the rows that had been written. In that case, a repair of this zone
-    also corrects the error in the file's digest.
+    The digest must be kept if the deleted rows were not the rows that had been written. In that case, a repair of this
+    zone also corrects the error in the file's digest.
     """
     return not running.is_known or not running.total
 
@@ -134,7 +134,7 @@ def running_digest(txn: Any, records: Database, zone_id: int) -> Running | None:
 
 
 def put_digest(txn: Any, records: Database, zone_id: int, running: Running | None) -> None:
-    """Store a zone's running digest, or delete it if it is None."""
+    """Store a zone's running digest, or delete the stored digest if `running` is None."""
     zone = keys.zone_prefix(zone_id)
     if running is None:
         txn.delete(zone, db=records.zones)
@@ -143,10 +143,7 @@ def put_digest(txn: Any, records: Database, zone_id: int, running: Running | Non
 
 
 def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """Record that these zones were written without hashing their rows.
-
-    The next check of the rows computes their digests.
-    """
+    """Record that these zones' rows were written without being hashed. The next check computes their digests."""
     txn.put(UNHASHED_KEY, os.urandom(8), db=records.own)
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)])

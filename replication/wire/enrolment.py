@@ -71,7 +71,7 @@ class JoinSettings:
 
 
 def request_fingerprint(request: x509.CertificateSigningRequest) -> str:
-    """Return the SHA-256 of the request's DER form in hex. An operator compares it before approving the request."""
+    """Return the SHA-256 of the request's DER form in hex. Operators compare both sides' values before approving."""
     return hashlib.sha256(request.public_bytes(serialization.Encoding.DER)).hexdigest()
 
 

@@ -72,7 +72,7 @@ def is_weight(weight: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A sentence that starts with "The node", as sent between panel and agents. Empty fields mean no sentence."""
+    """The wire form of a sentence that starts with "The node". If both fields are empty, there is no sentence."""
 
     clause: str  # the rest of the sentence in English, which is all that older releases know
     spoken: str  # the whole sentence as `texts.format_text` stores it; empty if it is too long
@@ -159,7 +159,7 @@ class FrontSettings:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read settings. Raise BadBytes for an invalid value, because all values are written into dnsdist.conf."""
+        """Read settings. Raise BadBytes if a value is invalid, because all values are written into dnsdist.conf."""
         try:
             backends = tuple(Backend.from_json(each) for each in message["backends"])
             numbers = {name: message[name] for name in RANGES}
@@ -201,13 +201,13 @@ class BackendReport:
 
 @dataclass(frozen=True, slots=True)
 class FrontReport:
-    """The additional fields of a front's status, compared with a node's status."""
+    """The fields that a front's status has in addition to those of a node's status."""
 
     settings: str  # `FrontSettings.digest` of the current settings; empty: none yet
     minimum: int
     bypassed_zones: int  # answered by nodes instead of the cache, because they have just changed
     backends: tuple[BackendReport, ...] = ()
-    rule_drops: int = 0  # questions that dnsdist sent to TCP, or dropped, since its start
+    rule_drops: int = 0  # queries that dnsdist sent to TCP, or dropped, since its start
 
     @property
     def in_rotation(self) -> int:

@@ -43,7 +43,7 @@ class Keyring:
 
 
 def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
-    """Encode the list, signed with a key that the receiver already has. Raise ValueError for too few or many keys."""
+    """Encode the list, signed with a key that the receiver already has. Raise ValueError if the list is invalid."""
     if not 1 <= len(keyring.keys) <= MAX_KEYS or any(len(key) != KEY_SIZE for key in keyring.keys):
         raise ValueError(f"a keyring has 1 to {MAX_KEYS} keys of {KEY_SIZE} bytes")
     header = HEADER.pack(MAGIC, VERSION, len(keyring.keys), keyring.cluster.bytes, keyring.generation)

@@ -118,7 +118,7 @@ def encode_op(op: Op) -> bytes:
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
-    """Encode the operations that put a zone's rows (relative key, type, body). Return them and their digests' sum.
+    """Encode the operations that put a zone's rows (relative key, type, body). Return the bytes and the digests' sum.
 
     Raise BadSegment unless the rows are sorted by key and each key occurs once. Packed rows are not checked again.
     """
@@ -138,7 +138,7 @@ def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple
 
 
 class Body:
-    """A segment's inflated body, read once. Call `marks`, `serials` or `skip_marks` first, and then `runs`."""
+    """A segment's inflated body, readable once. Call `marks`, `serials` or `skip_marks` first, and then `runs`."""
 
     def __init__(self, source: BinaryIO, start: int, end: int) -> None:
         self._source, self._next, self._end = source, start, end
@@ -153,7 +153,7 @@ class Body:
         return cls(io.BytesIO(packed), 0, len(packed))
 
     def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
-        """Yield all marks, or every `every`-th mark starting with the first. Raise BadSegment for invalid bytes."""
+        """Yield all marks, or every `every`-th mark from the first on. Raise BadSegment if a mark is invalid."""
         for number in range(count):
             wire, zone_id, serial = self._mark()
             if number % every == 0:
@@ -163,7 +163,7 @@ class Body:
                     raise BadSegment(reason=str(exc)) from exc
 
     def serials(self, count: int) -> Iterator[tuple[int, int | None]]:
-        """Yield each zone's id and serial (None: deleted), without decoding names. Raise BadSegment for bad bytes."""
+        """Yield each zone's id and serial (None: deleted), without decoding names. Raise BadSegment if one is bad."""
         for _ in range(count):
             _, zone_id, serial = self._mark()
             yield zone_id, serial
@@ -174,7 +174,7 @@ class Body:
             self._mark()
 
     def runs(self, count: int) -> Iterator[Op | Puts]:
-        """Yield the next `count` operations, grouping PUTs of one table. Raise BadSegment for invalid bytes."""
+        """Yield the next `count` operations, grouping PUTs of one table. Raise BadSegment if one is invalid."""
         while count:
             puts = self._puts(count)
             if puts.rows:
@@ -206,7 +206,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """Read the PUTs of one table that begin here. Return none if the next operation is of another kind."""
+        """Read the PUTs of one table that begin here. Return no rows if the next operation isn't a PUT."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []
@@ -294,7 +294,7 @@ class Body:
         self._buffer, self._at = b"".join(kept), 0
 
     def _more(self) -> bytes:
-        """Inflate at most one chunk of bytes. Return b"" at the end. Raise BadSegment for an invalid stream."""
+        """Inflate at most one chunk of bytes. Return b"" at the end. Raise BadSegment if the stream is invalid."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:

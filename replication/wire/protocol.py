@@ -24,6 +24,7 @@
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
+    PUT  /v1/sealing-keys                   200 {}             body: the keys that decrypt DNSSEC keys
     POST /v1/restart                        200 {}             PowerDNS stops; its supervisor starts it again
     PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the running PowerDNS has them
     PUT  /v1/front                          200 {}             to a front: `FrontSettings`; once the front uses them
@@ -106,7 +107,7 @@ class ComputedTypes:
     def from_json(cls, message: Mapping[str, Any]) -> Self:
         """Read computed types.
 
-        Raise BadBytes for an invalid value or resolver address, because both are written into pdns.conf.
+        Raise BadBytes if a value or the resolver's address is invalid, because both are written into pdns.conf.
         """
         try:
             resolver, lua = message["resolver"], message["lua"]
@@ -137,7 +138,7 @@ def is_resolver(text: str) -> bool:
 
 
 def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
-    """Split a text that `is_resolver` accepts into address and port. Without a port, use `default`."""
+    """Split a text that `is_resolver` accepts into address and port. If it has no port, use `default`."""
     if resolver.startswith("["):
         host, _, port = resolver[1:].partition("]:")
         return host, int(port)
@@ -385,7 +386,7 @@ class Sample(NamedTuple):
 
     @property
     def cache_hit_rate(self) -> float | None:
-        """The share of packet-cache lookups that were hits, or None without lookups."""
+        """The share of packet-cache lookups that were hits, or None if there were no lookups."""
         lookups = self.packet_hits + self.packet_misses
         return self.packet_hits / lookups if lookups else None
 

@@ -152,7 +152,7 @@ class Segment:
 
     @property
     def before(self) -> Position:
-        """The position at which a store must be to accept this segment."""
+        """The lowest position at which a store accepts this segment."""
         return Position(self.epoch, self.first - 1)
 
     @property
@@ -210,7 +210,8 @@ def pack_puts(pieces: Iterable[bytes]) -> bytes:
 def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] = ()) -> list[Op]:
     """Sort operations into the order in which they are allowed to become visible.
 
-    Raise BadSegment if a key occurs twice, if a `late` operation is on the main file, or for an unsealed DNSSEC key.
+    Raise BadSegment if a record's key occurs twice, if a `late` operation is on the main file, or if a DNSSEC key isn't
+    sealed.
 
     1. Records, by key: rows of new zones aren't visible yet, and each zone's rows are adjacent.
     2. The main file, in the given order: one transaction makes new zones appear and `removed` ones disappear.
@@ -258,8 +259,8 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 ) -> bytes:
     """Encode and sign a segment, with its operations arranged. Raise BadSegment if the input is invalid.
 
-    With `puts`, `ops` must only be operations on the main file. The `puts` come first. `late` operations on records
-    come last. Unsealed DNSSEC keys are rejected.
+    If `puts` is given, `ops` must only be operations on the main file, and the `puts` come first. `late` operations on
+    records come last. Unsealed DNSSEC keys are rejected.
     """
     first, last = header.first, header.last
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
@@ -300,8 +301,8 @@ def seal(  # noqa: PLR0913  # the fields of a segment
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
     """Open the only segment in `source`. Raise BadSegment unless `source` is exactly one valid segment.
 
-    Raise BadSignature if none of `public_keys` (32 bytes each) has signed it, or UnknownSchema for an unsupported
-    schema. The body is parsed only after its signature was verified.
+    Raise BadSignature if none of `public_keys` (32 bytes each) has signed it, or UnknownSchema if its schema isn't
+    supported. The body is parsed only after its signature was verified.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)

@@ -44,7 +44,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedSigning:
-    """A zone's NSEC3 chain (None: NSEC), and the expected rows in PowerDNS's tables for metadata and keys."""
+    """A zone's NSEC3 chain, or None for NSEC, and the expected rows in PowerDNS's tables for metadata and keys."""
 
     chain: Chain | None
     metadata: tuple[tuple[int, str, str], ...]  # row id, kind, value
@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing of all signed zones, or of those in `only`, by zone id. Requires a snapshot."""
+    """Return the expected signing data of all signed zones, or of those in `only`, by zone id. Requires a snapshot."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]

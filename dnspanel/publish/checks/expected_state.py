@@ -274,7 +274,7 @@ def _zone_object(schema: int, zone_id: int, wire: bytes) -> bytes:
     def of_class(version: int) -> bytes:
         return struct.pack("<BI", 0, version)
 
-    if schema == 6:  # names have become zone names, with a variant after them
+    if schema == 6:  # names are zone names, followed by a variant
         head, catalog = of_class(2) + of_class(1) + of_class(0) + text(wire) + text(b""), text(b"") + text(b"")
     else:
         head, catalog = of_class(1) + of_class(0) + text(wire), text(b"")

@@ -1,6 +1,6 @@
 """Compile the next range of the log into a `Batch`, after a check that the range doesn't break a zone. Verbs.
 
-The compiler needs the panel's LMDB as it was before the range, or at least the zones that the range changes.
+The compiler needs the state of the panel's LMDB before the range, at least for the zones that the range changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,9 +55,10 @@ def next_batch(
 
 
 def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
-    """Return the next range and its effects, or None at the log's end. Raise ChainBroken if the range breaks a zone.
+    """Return the next range and its effects, or None if the whole log is encoded.
 
-    If a later publication fixes the zone, extend the range to it, unless this would mix two NSEC3 chains.
+    Raise ChainBroken if the range breaks a zone. If a later publication fixes the zone, extend the range to it instead,
+    unless this would mix two NSEC3 chains.
     """
     found = _read_next_range(conn, head, encoded)
     try:
@@ -102,7 +103,7 @@ def compile_found(
     start of the range yet.
     """
     span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
-    # Prepared rows are right only for unsigned zones and for zones with NSEC.
+    # Prepared rows are correct only for unsigned zones and for zones with NSEC.
     is_plain = all(state.denial is None for state in signings.after.values())
     puts = _prepared_puts(span, steps) if is_plain else None
     gone, come = file_operations.zone_list_operations(steps, store.schema)
@@ -120,7 +121,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the range's prepared rows, or None if there are none or the range touches a zone that isn't new."""
+    """Return the range's prepared rows, or None if it has none or touches a zone that isn't new."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])

@@ -8,11 +8,12 @@ A step, for each PowerDNS schema in use:
 3. Read the next range of the log in one database snapshot. Stop if a zone would no longer validate. Compile the range's
    changes, or use the rows that an import has prepared.
 4. Seal the segment. The digests that the files will have are known before anything is written.
-5. Store the object and sync it. Then commit its row, which makes it valid. After a crash between the two, there is an
-   object without a row, and the next step does the same again.
+5. Store the object and sync it. Then commit its row, which makes it valid. After a crash between the two, the object
+   has no row, and the next step stores it again.
 6. Send `segment_sealed`: nodes can now be updated.
 7. Apply the segment to the panel's LMDB. After a crash before this, step 2 applies the segment next time. While a large
-   segment is applied, edits of other zones go through steps 3 to 6 (`meanwhile`). They are applied after it.
+   segment is applied, edits of other zones go through steps 3 to 6 (`meanwhile`). Their segments are applied after the
+   large one.
 8. Remove prepared rows whose sequences are in a segment of every schema.
 """
 
@@ -99,7 +100,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
             reached: Position | None = make_anew(publisher, conn, head, encoded, schema, now)
         else:
             reached = _publish_batch(publisher, conn, store, batch, now) if batch else None
-        if encoded.stalled:  # only now: a range that can be read may still be impossible to store
+        if encoded.stalled:  # not earlier, because a range that can be read may still be impossible to store
             clear_stall(schema=schema)
         return reached
     except (psycopg.Error, DatabaseError, InterfaceError):
@@ -144,7 +145,7 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
 
     While a large batch is applied in step 7, later edits go through steps 3 to 6.
     """
-    key = publisher.signing_key(now=now)  # one key for all segments, since they are opened with it below
+    key = publisher.signing_key(now=now)  # one key for all segments, because they are opened with it below
     keys = [key.public_key().public_bytes_raw()]
     seal = partial(_seal, conn, store.schema.number, key)
     sealed = seal(batch, now)

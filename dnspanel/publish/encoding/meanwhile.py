@@ -1,8 +1,8 @@
 """Seal edits while the panel's LMDB is still applying a large batch.
 
-Nodes get the new zones of an import before the panel writes them to its own LMDB, which takes 0.2 s on a busy machine.
-A later edit of other zones doesn't depend on that batch, because the edit's rows and the digests after it are the same.
-The edit is therefore sealed and sent between two transactions of the batch, and written to the panel's LMDB after the
+Nodes get the new zones of an import before the panel has written them to its own LMDB. Writing takes 0.2 s on a busy
+machine. A later edit of other zones results in the same rows and digests whether or not the batch is written yet. The
+edit is therefore sealed and sent between two transactions of the batch, and written to the panel's LMDB after the
 batch. All other publications wait until the batch is written.
 """
 

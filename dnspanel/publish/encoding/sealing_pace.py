@@ -1,9 +1,9 @@
-"""Control the pace of sealing: at once for a person's edit, in batches if there are many publications.
+"""Control the pace of sealing: immediately for a person's edit, in batches if there are many publications.
 
 Every segment costs every node a synced commit, three purges and a few dozen queries, regardless of its size. At 100
 publications per second, one segment for each would use a large part of a node's cores. Five segments per second contain
-the same changes, and delay each change by at most a fifth of a second. The limit doesn't affect a client that publishes
-one change after another and waits for each: up to twenty per second are sealed at once.
+the same changes, and delay each change by at most a fifth of a second. The limit doesn't affect a client that waits for
+each change before it publishes the next: up to twenty per second are sealed immediately.
 """
 
 import time

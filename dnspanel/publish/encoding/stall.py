@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from dnspanel.publish.models import Stall
 
-# If every attempt fails with another message (the name of another file, for example), one is logged this often.
+# If each attempt fails with a different message (for example another file name), one is logged this often.
 SAY_AGAIN = timedelta(minutes=1)
 
 logger = logging.getLogger(__name__)
@@ -13,7 +13,10 @@ _logged: dict[tuple[int, int], datetime] = {}  # by schema and sequence; only th
 
 
 def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, now: datetime) -> None:
-    """Record that the schema's log stops at `sequence`. Log a new stall immediately, and then every SAY_AGAIN."""
+    """Record that the schema's log stops at `sequence`, and write the error to the log.
+
+    The same error is logged only once, and different errors at the same sequence at most once per SAY_AGAIN.
+    """
     known = Stall.objects.filter(schema=schema, sequence=sequence, message=message).update(tried_at=now)
     if known:
         return
@@ -43,5 +46,5 @@ def clear_stall(*, schema: int) -> None:
 
 
 def stalls() -> list[Stall]:
-    """Return the stalls, for pages."""
+    """Return the stalls of all schemas, to show them on pages."""
     return list(Stall.objects.order_by("schema"))

@@ -51,7 +51,7 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """Rebuild at the sequence in `encoded`. Raise Diverged for wrong digests. Requires the publisher's lock."""
+    """Rebuild at the sequence in `encoded`. Raise Diverged if the digests differ. Requires the publisher's lock."""
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:

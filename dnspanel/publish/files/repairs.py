@@ -39,7 +39,7 @@ class ZoneRepair:
 
 
 def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position, now: datetime) -> ZoneRepair:
-    """Return a repair that makes a node serve the zone as the log has it at the node's position.
+    """Return a repair that gives a node the zone's content in the log at the node's position.
 
     If the zone isn't served at that position or never existed, the repair removes it. `told_name` is the zone's name
     according to the node. Raise ZoneNotEncoded if the zone can't be compiled.

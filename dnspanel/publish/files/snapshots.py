@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A schema's log after the newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
+    """The size of a schema's log since the newest snapshot. `snapshot_bytes` is None if the epoch has no snapshot."""
 
     snapshot_bytes: int | None
     snapshot_age: timedelta
@@ -132,7 +132,10 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
 
 
 def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
-    """Return a manifest, sealed and parsed. Raise DamagedObject if it is bad or missing, or StorageUnreachable."""
+    """Return a snapshot's manifest, sealed and parsed.
+
+    Raise DamagedObject if it is missing or invalid, or StorageUnreachable if the storage fails.
+    """
     sealed = read_object(snapshot.object_name)
     try:
         return sealed, open_manifest(sealed, segment_signing.all_public_keys())
@@ -141,7 +144,10 @@ def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
 
 
 def read_chunk(snapshot: Snapshot, manifest: Manifest, number: int) -> bytes:
-    """Return a stored chunk. Raise DamagedObject if it is missing or unlike the manifest, or StorageUnreachable."""
+    """Return a stored chunk of a snapshot.
+
+    Raise DamagedObject if it is missing or doesn't match the manifest, or StorageUnreachable if the storage fails.
+    """
     name = objects_of(snapshot)[1 + number]
     stored = read_object(name)
     try:

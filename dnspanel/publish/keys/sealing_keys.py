@@ -2,8 +2,8 @@
 
 Every node has these sealing keys (`fleet.nodes.keys`). Without them, the DNSSEC keys in segments, snapshots and the
 panel's LMDB can't be decrypted. A new key seals DNSSEC keys in later publications. Older keys are kept, because files
-sealed with them still exist. An attacker with a node's files can read the DNSSEC keys in them. A new sealing key
-protects only DNSSEC keys that are created later.
+sealed with them still exist. If an attacker has a node's files, a new sealing key protects only DNSSEC keys that are
+created later.
 """
 
 import secrets
@@ -48,7 +48,7 @@ def _newest() -> SealingKey | None:
 
 
 def _make(now: datetime) -> SealingKey:
-    """Create the next sealing key. Its id is the current Unix time in seconds, or higher if that id isn't new.
+    """Create the next sealing key. Its id is the Unix time in seconds, or the newest id plus one if that is higher.
 
     A restored database may have lost keys that nodes still have. With the time as id, the id of a lost key isn't used
     again, so nodes can't confuse two keys.

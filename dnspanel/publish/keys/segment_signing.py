@@ -96,7 +96,7 @@ def new_key() -> SigningKey | None:
 
 
 def short(key: SigningKey) -> str:
-    """Return the first 16 hex digits of the public key, for people to tell keys apart."""
+    """Return the first 16 hex digits of the public key, which identify the key for people."""
     return bytes(key.public).hex()[:16]
 
 

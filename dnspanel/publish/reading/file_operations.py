@@ -19,7 +19,7 @@ def mark_of(step: ZoneStep) -> ZoneMark:
 
 
 def zone_list_operations(steps: Iterable[ZoneStep], schema: Schema) -> tuple[list[Op], list[Op]]:
-    """Return the operations that remove deleted zones from the zone list, and the operations that add new zones.
+    """Return the operations that remove zones from the zone list, and the operations that add zones to it.
 
     Removals must be applied first, because a range can delete a zone and then create another zone with the same name. A
     name is only added after its zone's object.

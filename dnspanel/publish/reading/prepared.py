@@ -1,9 +1,9 @@
 """Prepare rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
 The publisher then doesn't have to read PostgreSQL or compile zones. It copies the prepared rows into the segment
-without parsing them, because every edit waits until this is done. The object's name depends on its zones, the number of
-rows, and their digests. Prepared rows are a cache like the LMDB files. If they are missing, damaged or for other zones,
-the publisher makes the same rows itself.
+without parsing them, so that other edits wait only briefly. The object's name depends on its zones, the number of rows,
+and their digests. Prepared rows are a cache like the LMDB files. If they are missing, damaged or for other zones, the
+publisher makes the same rows itself.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -
 def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
     """Yield the PUTs, and append the zone ids to `zone_ids`. Raise ValueError unless the ids ascend.
 
-    With ids in another order, every node would get rows in the wrong order.
+    Otherwise every node would get rows in the wrong order.
     """
     for zone_id, of_zone in puts:
         if zone_ids and zone_id <= zone_ids[-1]:

@@ -1,10 +1,10 @@
 """Read the log of publications for the publisher.
 
 The log alone determines the effect of a range of sequences. Revisions name the zones, and changes contain each RRset
-after the change. Only a zone that was created inside the range is read as a whole: its current RRsets with later
-changes undone. The encoding of a sequence therefore never depends on later publications.
+after the change. Only a zone that was created or restored inside the range is read as a whole: its current RRsets with
+later changes undone. The encoding of a sequence therefore never depends on later publications.
 
-SQL is written by hand, because these queries run for every single edit.
+SQL is written by hand for speed, because these queries run for every edit.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -48,7 +48,8 @@ class Head:
 class Encoded:
     """The last encoded sequence of a schema's log. `digests` (main, records) is None if nothing is encoded.
 
-    The log starts with the very first segment, or with a snapshot for a new epoch or a schema that was added later.
+    The log starts with the very first segment. If the epoch is new or the schema was added later, it starts with a
+    snapshot.
     """
 
     sequence: int
@@ -88,7 +89,7 @@ class ZoneStep:
     name: str
     serial: int | None
     served_before: bool
-    is_full: bool  # created inside the range: read the whole zone
+    is_full: bool  # created or restored inside the range: read the whole zone
 
     @property
     def changed(self) -> bool:
@@ -97,7 +98,7 @@ class ZoneStep:
 
     @property
     def leaves_no_trace(self) -> bool:
-        """True if the zone was created and deleted inside the range."""
+        """True if nodes don't have the zone before or after the range."""
         return self.serial is None and not self.served_before
 
 
@@ -204,10 +205,10 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 
 
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
-    """Return the next range to encode, or None at the head. RRsets and publications per range are limited.
+    """Return the next range to encode, or None if nothing is left. RRsets and publications per range are limited.
 
-    A publication with prepared rows has its own range. A publication that changes how zones are signed also has its own
-    range, unless `together` is True. Two changes of signing must not be applied at once.
+    A publication with prepared rows has its own range. Two changes of signing must not be applied at once. A
+    publication that changes how zones are signed therefore also has its own range, unless `together` is True.
     """
     size = 0
     found: Range | None = None
@@ -228,7 +229,7 @@ def _publications(
     """Yield (sequence, time, prepared rows or None, number of RRsets, whether it changes signing) per publication.
 
     Publications are read page by page, because most callers stop early. Publications with prepared rows are not checked
-    for changes of signing, because an import has thousands of zones and its own range anyway.
+    for changes of signing: they have their own range anyway, and the check would be slow for thousands of zones.
     """
     while after < head:
         if head == after + 1:  # the usual case after an edit
@@ -300,10 +301,7 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
 def some_rrsets_at(
     conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
 ) -> dict[tuple[int, str, int], RRset]:
-    """Return the RRsets in `places` (zone id, zone name, name, type) that exist at a sequence.
-
-    Needs a database snapshot.
-    """
+    """Return the RRsets in `places` (zone id, zone name, name, type) at a sequence. Needs a database snapshot."""
     ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
     found: dict[tuple[int, str, int], RRset | None] = {
         (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))

@@ -27,7 +27,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class Session:
-    """A PostgreSQL connection in autocommit mode. It is opened when needed, and reopened if it broke."""
+    """A PostgreSQL connection in autocommit mode. It is opened when needed, and reopened after it broke."""
 
     def __init__(self) -> None:
         self._connection: Connection | None = None

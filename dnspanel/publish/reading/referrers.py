@@ -63,8 +63,8 @@ def referring_marks(
 ) -> list[ZoneMark]:
     """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
-    `full` contains the touched zones that were created or deleted. All names in them are included. The marks have the
-    serials at the end of the range.
+    `full` contains the touched zones that were created, restored or removed. All names in them are included. The marks
+    have the serials at the end of the range.
     """
     if len(touched) > MOST_ZONES:
         return []

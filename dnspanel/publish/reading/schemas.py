@@ -38,7 +38,7 @@ def schemas_in_use() -> list[int]:
 
 
 def read_schemas(conn: Connection) -> list[int]:
-    """Return the same schemas as `schemas_in_use`, over the publisher's own connection."""
+    """Return the result of `schemas_in_use`, read over the publisher's own connection."""
     return _with_settings(row[0] for row in planned_once(conn).execute(_USED).fetchall())
 
 

@@ -42,7 +42,7 @@ class Batch:
 
 
 def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
-    """Return the batch as a signed segment. It has the last publication's time, so equal batches give equal bytes."""
+    """Return the batch as a signed segment. It has the last publication's time, so equal batches have equal bytes."""
     return seal(
         SegmentHeader(
             schema=schema,

@@ -58,7 +58,7 @@ def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) ->
 
 
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:
-    """Return the signing states of zones (None: all zones) at a sequence. Omit zones that were never signed.
+    """Return the signing states of these zones, or of all zones, at a sequence. Omit zones that were never signed.
 
     Needs a database snapshot.
     """
@@ -133,7 +133,7 @@ def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The change of one zone's signing."""
+    """The change of one zone's signing state."""
 
     name: str
     before: SigningState

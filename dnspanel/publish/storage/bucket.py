@@ -1,7 +1,7 @@
 """Store segments in a bucket of an S3-compatible service, using django-storages.
 
 A PUT replaces an object in one step. An object's name contains the hash of its bytes. Storing it again writes the same
-bytes, and no check is needed before or after. All errors of the service are raised as OSError, as for a directory.
+bytes, so no check is needed before or after. All errors of the service are raised as OSError, as for a directory.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 
 
 class Bucket(S3Storage):  # type: ignore[misc]
-    """A bucket. Thread-safe, because each thread has its own connection."""
+    """An S3 bucket. Thread-safe, because each thread has its own connection."""
 
     def __init__(self, **options: Any) -> None:
         config = Config(
@@ -69,7 +69,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         return modified
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
-        """Return the complete object, read in one request. This way, no error can occur while the caller reads it."""
+        """Return the complete object, read in one request, so that no error can occur while the caller reads it."""
         with _as_os_errors(name), ExitStack() as on_error:
             spool = on_error.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
             answer = self.connection.meta.client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(name))

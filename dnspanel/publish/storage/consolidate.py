@@ -69,8 +69,8 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
     """Merge the segments of first..last in every schema. Return the number of schemas with a single segment there.
 
-    The caller must make sure that no node has a position inside the range. Nodes after the range don't matter. The call
-    can be repeated. Raise StorageUnreachable if the storage fails.
+    The caller must make sure that no node has a position inside the range. Nodes past the range aren't affected. The
+    call can be repeated. Raise StorageUnreachable if the storage fails.
     """
     head = LogHead.objects.get()
     concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)

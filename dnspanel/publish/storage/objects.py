@@ -39,7 +39,8 @@ class ObjectStorage(Protocol):
 class DurableDirectory(FileSystemStorage):
     """A directory in which a file is either absent, or complete and synced.
 
-    Django's own storage writes in place and never syncs. A power loss could leave a row with an empty segment.
+    Django's own storage writes files in place and never syncs them, so a power loss could leave a row whose segment is
+    empty.
     """
 
     def put(self, name: str, content: bytes) -> None:
@@ -81,7 +82,7 @@ def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: byt
 
 
 def put_object(name: str, content: bytes) -> None:
-    """Store the object durably. Raise DamagedObject if it exists but is damaged, or StorageUnreachable."""
+    """Store the object durably. Raise DamagedObject if it exists but is damaged, StorageUnreachable if that fails."""
     with _errors_of_storage(name):
         _storage().put(name, content)
 

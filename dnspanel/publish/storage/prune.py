@@ -105,7 +105,7 @@ def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
 
 
 def discard_objects(*, names: Sequence[str], now: datetime) -> None:
-    """Mark these unreferenced objects as garbage. They are deleted once all reads of them have ended."""
+    """Mark these unreferenced objects as garbage. They are deleted an hour later, unless a row refers to them again."""
     garbage = [Garbage(object_name=name, since=now) for name in names]
     Garbage.objects.bulk_create(garbage, ignore_conflicts=True)
 
@@ -131,7 +131,7 @@ def remove_garbage(*, now: datetime) -> int:
 
 
 def remove_prepared_leftovers(*, now: datetime) -> int:
-    """Delete prepared rows without a publication that are older than PREPARED_LIFETIME. Return their number.
+    """Delete prepared rows that no publication uses and that are older than PREPARED_LIFETIME. Return their number.
 
     Raise StorageUnreachable if the storage fails.
     """

@@ -23,7 +23,7 @@ _MOST_XZ_MEMORY = 128 << 20
 
 
 class Damaged(UploadRefused):
-    """A compressed file or an archive ends early, or doesn't match its format."""
+    """A compressed file or an archive is invalid or ends early."""
 
 
 class EntryKind(Enum):
@@ -58,10 +58,7 @@ class Meter:
         self._most = min(MOST_UNPACKED_BYTES, max(RATIO_FREE_BYTES, MOST_RATIO * size))
 
     def count(self, unpacked: int) -> None:
-        """Add to the number of unpacked bytes.
-
-        Raise UploadRefused (limit `unpacked` or `ratio`) if the total is too large.
-        """
+        """Count unpacked bytes. Raise UploadRefused (limit `unpacked` or `ratio`) if the total is too large."""
         self.unpacked += unpacked
         if self.unpacked > self._most:
             limit = "unpacked" if self.unpacked > MOST_UNPACKED_BYTES else "ratio"

@@ -213,17 +213,14 @@ class _TarReader:
         return missing <= 0
 
     def _end_without_zeros(self) -> None:
-        """Accept the end of an archive without the final zeros, as other programs do.
-
-        Raise Damaged if a member is cut off.
-        """
+        """Accept an archive without the final zeros, as other programs do. Raise Damaged if a member is cut off."""
         if self._at < len(self._buffer) or self._next:
             self._path = b""
             self._count += 1
             raise self._damage_of_entry(gettext("truncated"))
 
     def _read_to_the_end(self) -> None:
-        """Read the rest of the stream after the archive. Only then does the decompressor verify its checksum."""
+        """Read the rest of the stream after the archive, so that the decompressor verifies its checksum."""
         self._buffer, self._at = b"", 0
         for _ in self._chunks:
             pass

@@ -13,7 +13,7 @@ from dnspanel.transfer.archives.decompress import Damaged, Meter, compression_of
 from dnspanel.transfer.archives.zip_reader import is_zip
 from dnspanel.transfer.errors import SourceRefused
 
-# If more lines than this are not UTF-8, they are no typos: the file has another encoding.
+# If more lines than this are not UTF-8, the reason is not typos: the file has another encoding.
 _MOST_BAD_LINES = 100
 _BOM = b"\xef\xbb\xbf"
 

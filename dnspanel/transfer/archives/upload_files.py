@@ -70,7 +70,7 @@ class Contents:
                 yield entry
 
     def chunks(self, meter: Meter) -> Iterator[bytes]:
-        """Yield the raw content of all files, including archive headers, for a search that ignores file boundaries.
+        """Yield the raw content of all files, including tar headers, for a search that ignores file boundaries.
 
         Skip the rest of a damaged archive. Raise UploadRefused for an archive bomb.
         """

@@ -93,7 +93,7 @@ class _ZipReader:
             yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
-        """Return the directory's (entries, start, end). Raise Damaged if invalid, or UploadRefused if too long."""
+        """Return the directory's (entry count, start, end). Raise Damaged if invalid, or UploadRefused if too long."""
         tail_at = max(0, self._size - (1 << 16) - _END.size)
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")

@@ -21,7 +21,7 @@ from replication.errors import ReplicationError
 
 __all__ = ["Difference", "Server", "compare_zones", "questions_of"]
 
-# Asked at every apex, even for types that the zone lacks.
+# Queried at every apex, including types that the zone does not have.
 _APEX_TYPES = (
     *(rdtypes.SOA, rdtypes.NS, rdtypes.A, rdtypes.AAAA, rdtypes.MX, rdtypes.TXT, rdtypes.CAA, rdtypes.DNSKEY),
 )
@@ -60,10 +60,7 @@ def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
 def compare_zones(
     zones: Sequence[tuple[str, Sequence[Question]]], old: Server, new: Sequence[Server]
 ) -> Iterator[Difference]:
-    """Yield each difference between the old server's and a new server's answers about these zones.
-
-    Each zone is a pair (name, queries).
-    """
+    """Yield each difference between the old server's and a new server's answers. Each zone is (name, queries)."""
     flat = ((zone, question) for zone, questions in zones for question in questions)
     while queries := list(islice(flat, _QUERIES_AT_ONCE)):
         by_old, *by_new = dns_probe.ask([old, *new], [question for _, question in queries])

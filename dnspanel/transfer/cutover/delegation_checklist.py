@@ -1,6 +1,6 @@
 """Create the checklist of steps before and after a zone's delegation moves to the panel's nodes.
 
-The facts come from the zone, the old server, and the parent's own servers, which a resolver finds. A point that
+The data comes from the zone, the old server, and the parent's own servers, which a resolver finds. A point that
 couldn't be checked has the verdict "not asked".
 """
 

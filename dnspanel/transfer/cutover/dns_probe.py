@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer to one query. Without an answer, `rcode` is None and `failure` is the reason."""
+    """A server's answer to one query. If the server didn't answer, `rcode` is None and `failure` is the reason."""
 
     rcode: int | None
     is_authoritative: bool = False
@@ -77,7 +77,7 @@ class Answer:
     failure: str = ""
 
     def at(self, name: str, type: int) -> Found | None:
-        """Return the RRset with this name and type in the answer section, or None."""
+        """Return the RRset with this name and type in the answer section, or None if it isn't there."""
         return next((each for each in self.found if each.name == name and each.type == type), None)
 
 
@@ -110,7 +110,7 @@ class _Line:
     def __enter__(self) -> "_Line":
         family = socket.AF_INET6 if ":" in self.server.address else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_DGRAM)
-        self.socket.setblocking(False)  # noqa: FBT003  # it takes no names
+        self.socket.setblocking(False)  # noqa: FBT003  # takes no keywords
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         try:
             self.socket.connect((self.server.address, self.server.port))

@@ -26,9 +26,9 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A zone's delegation according to the parent.
+    """A zone's delegation according to the parent zone's servers.
 
-    `nameservers` is empty if the zone isn't delegated. `ds` is None if the parent didn't answer the query for DS.
+    `nameservers` is empty if the zone isn't delegated. `ds` is None if the server didn't answer the query for DS.
     """
 
     parent: str
@@ -88,7 +88,7 @@ class Resolver:
         return None
 
     def _zone_at_or_above(self, name: str) -> tuple[str, list[str]] | None:
-        """Return the closest zone at or above a name, with its servers' addresses, or None if unknown."""
+        """Return the closest zone at or above a name, with its servers' addresses, or None if it can't be found."""
         with self._lock:
             if name in self._parents:
                 return self._parents[name]

@@ -95,8 +95,8 @@ def create_check(  # noqa: PLR0913  # the fields of a check
 ) -> CutoverCheck:
     """Create a comparison of an import's zones or of a selection. A worker runs it.
 
-    Raise ServerRefused for an address that the panel isn't allowed to contact. Raise WrongState if the person has
-    several unfinished comparisons, or if no node is active.
+    Raise ServerRefused for an address that the panel isn't allowed to contact. Raise WrongState if the person has too
+    many unfinished comparisons, or if no node is active.
     """
     allowed_servers.refuse_dns_server("server", server, port, port_field="port")
     if resolver:
@@ -127,17 +127,13 @@ def create_check(  # noqa: PLR0913  # the fields of a check
 
 
 def check_for(person: access.Person, pk: int) -> CutoverCheck:
-    """Return the comparison with this id.
-
-    Raise Forbidden if the person isn't allowed to edit zones, and Unknown if the person isn't allowed to see the
-    comparison.
-    """
+    """Return this comparison. Raise Forbidden if the person can't edit zones, Unknown if they can't see it."""
     access.require(person, Permission.EDIT)
     return first_or(job_rights.checks_visible_to(person).filter(pk=pk), lambda: Unknown(f"comparison {pk}"))
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
-    """Cancel a comparison. Keep the results so far.
+    """Cancel a comparison, but keep its results so far.
 
     Raise the errors of `check_for`, and WrongState if the comparison has ended.
     """

@@ -87,7 +87,7 @@ def generic_text(type: int, text: str) -> str:
 
 
 def _one_line(comment: str) -> str:
-    """Return a comment with its line breaks replaced by spaces."""
+    """Return a comment with its line breaks and control characters replaced by spaces."""
     return _UNFIT_FOR_COMMENTS.sub(" ", comment).strip()
 
 

@@ -70,14 +70,14 @@ def create_export(
     options: QueryOptions | None = None,
     keys_passphrase: str = "",
 ) -> ExportJob:
-    """Create an export, which a worker then writes. Without an author, the panel itself exports any zones.
+    """Create an export, which a worker then writes. If `author` is None, the panel itself exports any zones.
 
-    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. This needs the format
-    JSON, and the right to export the keys of every zone in the export. The passphrase is stored encrypted until the
-    export ends.
+    With a passphrase, the export includes the private DNSSEC keys, sealed with the passphrase. The passphrase is stored
+    encrypted until the export ends.
 
-    Raise WrongState for too many unfinished exports, Forbidden for a token that sees only parts of zones, RightMissing
-    without the right to export, or PassphraseRefused for a weak passphrase or a wrong format.
+    Raise WrongState if the author has too many unfinished exports, or Forbidden if the author's token can see only
+    parts of zones. With a passphrase, raise RightMissing if the author can't export the keys of every zone, or
+    PassphraseRefused if the passphrase is weak or the format isn't JSON.
     """
     job_rights.refuse_partial_visibility(author)
     if keys_passphrase:
@@ -111,7 +111,7 @@ def create_export(
 
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
-    """Cancel an export before it has a file. Raise WrongState if the export has already ended."""
+    """Cancel an unfinished export. Raise WrongState if the export has already ended."""
     if not _unfinished_job(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has already ended."))
 
@@ -165,10 +165,7 @@ def run_export(job_id: int) -> str:
 
 
 def forget_old_exports(*, now: datetime) -> int:
-    """Delete files of exports that failed, were cancelled or ended over a day ago, and files without an export.
-
-    Return the number of deleted files.
-    """
+    """Delete the files of failed, cancelled and day-old exports, and files without an export. Return their number."""
     ExportJob.objects.filter(ended_at__lt=now - KEPT, forgotten_at=None).update(forgotten_at=now)
     if not exports_directory().is_dir():
         return 0
@@ -207,7 +204,7 @@ def _refuse_keys(zone_name: str | None) -> None:
 
 
 def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
-    """Return the sealer for the export's private keys, or None for an export without keys.
+    """Return the sealer for the export's private keys, or None if the export doesn't include keys.
 
     Raise RightMissing if the snapshot contains a zone whose keys the author isn't allowed to export.
     """
@@ -253,7 +250,7 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
     """Mark the export as done. If it contains keys, record it in the audit log with its author.
 
-    Return False if the export was cancelled before.
+    Return False if the export was cancelled first.
     """
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}

@@ -15,10 +15,7 @@ from replication.dns import names, rdata, rdtypes
 
 
 class Chain:
-    """The NSEC or NSEC3 chain of a presigned zone, and the zone's other chains.
-
-    It uses several hundred bytes of memory per name.
-    """
+    """The NSEC or NSEC3 chain of a presigned zone, and its other chains. Uses several hundred bytes per name."""
 
     def __init__(self, zone: str, state: SigningState) -> None:
         self._zone, self._nsec3 = zone, state.denial
@@ -29,7 +26,7 @@ class Chain:
         self._ttl_of_parameters: int | None = None
 
     def take(self, row: Row) -> None:
-        """Add an RRset to the chain. RRsets must be added in the order of their owners."""
+        """Add an RRset to the chain. RRsets must be added sorted by their owners."""
         name, type_, _, texts, disabled, *_ = row
         served = [text for text in texts if text not in disabled] if disabled else texts
         if not served:

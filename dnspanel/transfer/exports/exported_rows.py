@@ -1,4 +1,4 @@
-"""Read zones for an export, with one query for any number of zones, through a server-side cursor of PostgreSQL.
+"""Read zones for an export, using a server-side cursor and one query for any number of zones.
 
 Zones are ordered by name, and their RRsets are in canonical order with the SOA first. RRsets are streamed, because one
 zone can have millions.

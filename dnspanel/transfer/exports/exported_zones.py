@@ -13,7 +13,7 @@ from replication.dns import names
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of zones by canonical names or by a search. Without either, it contains every zone."""
+    """A selection of zones by canonical names or by a search. If both are empty, it contains every zone."""
 
     names: tuple[str, ...] = ()
     search: str = ""

@@ -59,9 +59,9 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
 ) -> Tally:
     """Write the zones to `out`. The memory use doesn't depend on the number of zones.
 
-    With a sealer, JSON includes the private keys of all these zones. The caller must check that the reader is allowed
-    to have them. The connection must be in a transaction (or come from `exported_rows.snapshot`). `watch` is called
-    with the tally after each zone, and can raise an error to stop the export.
+    If a sealer is given, JSON includes the private keys of all these zones. The caller must check that the reader is
+    allowed to have them. The connection must be in a transaction (or come from `exported_rows.snapshot`). `watch` is
+    called with the tally after each zone, and can raise an error to stop the export.
     """
     tally = Tally()
     found = _watch_zones(read_zones(conn, zones), tally, watch)

@@ -19,7 +19,7 @@ from replication.dns import names, rdata, rdtypes
 
 MOST_SAMPLED = 5_000_000
 MOST_RANDOM_PERCENT = 95
-# Labels of this form do not exist in zones, and no wildcard has them.
+# Labels that hardly exist in a zone, so queries for them get NXDOMAIN or a wildcard's answer.
 _MADE_UP = "x-{:08x}"
 
 

@@ -29,7 +29,7 @@ _HEAD = struct.Struct(">IIII")
 
 
 def import_directory(job_id: int) -> Path:
-    """Return the directory for an import's files: `upload/`, `spool-N` and `stage-N`."""
+    """Return the directory for an import's files: its upload, spool files and stage files."""
     return Path(settings.TRANSFER_DIR) / "imports" / str(job_id)
 
 

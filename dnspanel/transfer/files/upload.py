@@ -4,7 +4,7 @@
     <import>/upload/0001 …      their bytes
 
 A file on disk never has the name that the uploader gave it. The manifest contains the file's valid size. If an
-interrupted chunk left bytes after it, the next chunk overwrites them.
+interrupted chunk left more bytes in the file, the next chunk overwrites them.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ class Stream(Protocol):
 
 
 class Uploaded(NamedTuple):
-    """A file of an upload. `name` is the normalized path that the uploader gave it."""
+    """A file of an upload. `name` is its path as given by the uploader, in normalized form."""
 
     name: str
     size: int
@@ -74,7 +74,8 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
     The chunk is the next `size` bytes of the stream, or the rest of the stream. An interrupted chunk leaves the file
     unchanged. Raise WrongOffset if `offset` isn't the file's size, and ChunkUnderWay if another chunk of the file is
     arriving. Raise WrongState if the import no longer accepts files, and QuotaExceeded if the author's quota is
-    exceeded. Raise UploadRefused for a limit (`path`, `entries`, `upload`), a full disk, or a stream that ends early.
+    exceeded. Raise UploadRefused if a limit (`path`, `entries`, `upload`) is exceeded, the disk is full, or the stream
+    ends early.
     """
     _check_open(job)
     name = clean_path(name)

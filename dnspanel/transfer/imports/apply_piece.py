@@ -50,14 +50,14 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
-    """Mark the job as done after every piece was applied. Zones marked as waiting stay so."""
+    """Mark the job as done after every piece was applied. Zones that are waiting stay marked as waiting."""
     ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
         state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
 
 
 def last_sequence(job_id: int) -> int:
-    """Return the newest sequence that the import published, or 0 if it hasn't published anything."""
+    """Return the newest sequence that the import or its undo published, or 0 if it hasn't published anything."""
     found = ImportPiece.objects.filter(job_id=job_id).values_list(
         "created_in", "changed_in", "created_undone_in", "changed_undone_in"
     )
@@ -70,7 +70,7 @@ def reason_of(job: ImportJob) -> str:
 
 
 class _Staged(NamedTuple):
-    """A zone to create, and its position in the stage file. The class is a tuple because an import has many zones."""
+    """A zone to create, and its position in the stage file. A plain tuple, to save memory in imports of many zones."""
 
     pk: int
     zone_id: int
@@ -88,7 +88,8 @@ class _Staged(NamedTuple):
 def _create_all(job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
     """Create the piece's new zones. Return False if the stage file is lost.
 
-    A zone refused since the dry run waits for another one. All wait if the author can't create zones any longer.
+    Zones that can no longer be created wait for another dry run. If the author lost the right to create zones, all of
+    the zones wait.
     """
     creating = ImportZone.objects.filter(job=job, piece=piece.number, action=Action.CREATE).order_by("zone_id")
     zones = list(map(_Staged._make, creating.values_list(*_Staged._fields)))

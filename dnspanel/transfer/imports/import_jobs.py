@@ -55,8 +55,9 @@ _PARTIAL = (SourceKind.CSV, SourceKind.JSON)
 def default_options(source: str, existing: str = "union") -> Options:
     """Return the options of an import from this kind of source.
 
-    Zones without SOA or NS get the panel's own if such sources mostly don't have them. The same applies to
-    `existing="rrsets"`, because such a source can leave out RRsets that it doesn't replace. Existing zones keep theirs.
+    If such sources mostly lack SOA and NS, new zones without these records get the panel's own. The same applies to
+    `existing="rrsets"`, because such a source can leave out RRsets that it doesn't replace. Existing zones keep their
+    own.
     """
     if source in _PARTIAL or existing == "rrsets":
         return Options(existing=existing, nameservers="missing", soa="missing")
@@ -74,10 +75,10 @@ def create_job(  # noqa: PLR0913  # the fields of an import
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """Create an import. It then waits for its files, or starts to read its server.
+    """Create an import, which then waits for its files or starts to read the zones from the source server.
 
-    Submitting a form twice creates only one. Raise Forbidden or ServerRefused if the panel isn't allowed to connect to
-    the server for this author, and QuotaExceeded at the quota of unfinished imports.
+    If the same form is submitted twice, return the first import. Raise Forbidden or ServerRefused if the panel isn't
+    allowed to connect to the server for this author, and QuotaExceeded if the author has too many unfinished imports.
     """
     if first := _job_of_form(form_id):
         return first
@@ -226,7 +227,7 @@ def _team_of(author: Author) -> Team | None:
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """Start reading the source, after all files of the upload have arrived."""
+    """Start reading the source. All files of the upload must have arrived."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
@@ -259,7 +260,8 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 ) -> int:
     """Set an action for the zones in `ids`, or else for all matching zones. Return the number of changed zones.
 
-    "" applies the job's options. Failed and duplicate zones are left out. Raise ValueError for an unknown choice.
+    With the choice "", the job's options decide. Failed and duplicate zones are left out. Raise ValueError for an
+    unknown choice.
     """
     if choice not in CHOICES:
         raise ValueError(choice)
@@ -281,7 +283,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 def matching(
     zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
 ) -> "QuerySet[ImportZone]":
-    """Return the given zones whose name or file contains the text.
+    """Return the given zones whose name or file path contains the text `search`.
 
     `faulty` selects zones with errors or warnings. `existing` selects zones that exist (True) or don't (False).
     """
@@ -309,8 +311,8 @@ def start_plan(*, job: ImportJob, now: datetime) -> None:
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
     """Start publishing the results of the dry run in the name of `author`.
 
-    Raise QuotaExceeded if the new zones exceed the quota of the author or of their future team. This early check
-    prevents a failure halfway through.
+    Raise QuotaExceeded if the new zones exceed the quota of the author or of the team that will own them. This early
+    check prevents a failure halfway through.
     """
     _refuse_too_many_zones(job, author)
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
@@ -330,7 +332,7 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """Start another dry run for the waiting zones. They couldn't be published as planned.
+    """Start another dry run for the zones that couldn't be published as planned and are waiting.
 
     Raise WrongState if the import isn't done or doesn't have waiting zones. Raise QuotaExceeded if the author has
     reached the quota of unfinished imports.
@@ -349,20 +351,20 @@ def replan_waiting(*, job: ImportJob, now: datetime) -> None:
 
 
 def pause(*, job: ImportJob, now: datetime) -> None:
-    """Pause the import, after the workers finish the current pieces. Raise WrongState if it isn't running."""
+    """Pause the import. Workers still finish their current pieces. Raise WrongState if the import isn't running."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=True):
         raise WrongState(gettext("This import isn’t running."))
 
 
 def resume(*, job: ImportJob, now: datetime) -> None:
-    """Resume the import after a pause or a failure. Raise WrongState if it doesn't have work."""
+    """Resume the import after a pause or a failure. Raise WrongState if the import isn't in one of ACTIVE_STATES."""
     if not ImportJob.objects.filter(pk=job.pk, state__in=ACTIVE_STATES).update(paused=False, failure=""):
         raise WrongState(gettext("This import is not paused."))
     work_to_do.send(sender=ImportJob, job_id=job.pk)
 
 
 def cancel(*, job: ImportJob, now: datetime) -> None:
-    """Cancel the import, after the workers finish the current pieces. Published zones stay, and can still be undone."""
+    """Cancel the import. Workers still finish their current pieces. Published zones stay, and can still be undone."""
     states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 

@@ -1,8 +1,8 @@
 """Delay imports and large changes, to let edits reach the nodes quickly.
 
-Publications have one order, so an edit waits for everything that was published before it. That wait is short if few
-publications are still being processed. Nodes that make no progress are ignored. New zones that a node has applied, but
-that its PowerDNS hasn't loaded yet, are ignored too.
+Publications are processed in order, so an edit waits for everything that was published before it. That wait is short if
+few publications are still being processed. Two things are ignored: nodes that make no progress, and new zones that a
+node has applied but its PowerDNS hasn't loaded yet.
 """
 
 import time
@@ -66,7 +66,7 @@ def give_way(**_: object) -> bool:
 def publications_under_way() -> int:
     """Return the number of publications that the publisher or the slowest node hasn't processed yet.
 
-    Nodes without progress don't count.
+    Nodes that make no progress don't count.
     """
     return _under_way(schemas_in_use())
 

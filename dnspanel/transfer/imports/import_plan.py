@@ -56,7 +56,7 @@ class Effect:
 
 
 def begin_plan(*, job: ImportJob) -> None:
-    """Reset new zones that can't be created, refuse too large ones, and mark fully decided pieces as planned."""
+    """Reset new zones that can't be created, refuse zones that are too large, and mark decided pieces as planned."""
     options = Options.from_json(job.options)
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute(_TAKEN, {"job": job.pk})
@@ -118,8 +118,8 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     """Set the action of every undecided zone in the piece. Return False if the piece wasn't planned.
 
-    This happens if another process was faster, or if an existing zone was deleted after the scan. In the second case
-    the piece has to be scanned again, because the scan prepares only new zones.
+    The piece isn't planned if another process was faster, or if an existing zone was deleted after the scan. In the
+    second case the piece has to be scanned again, because the scan prepares only new zones.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
@@ -262,7 +262,7 @@ def _action(zone: ImportZone, options: Options, *, exists: bool) -> str:
         return Action.SKIP
     if not exists:
         return Action.CREATE
-    # The choice "create" may be from the time before the zone existed.
+    # The choice "create" may have been made before the zone existed.
     return Action(choice if choice in CHANGING_ACTIONS else options.existing)
 
 

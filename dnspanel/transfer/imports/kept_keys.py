@@ -76,7 +76,7 @@ def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | N
 
 
 def signing_by(brought: BroughtSignatures) -> BroughtSigning:
-    """Return the signing of a zone that keeps these signatures."""
+    """Return the signing state of a zone that keeps these signatures."""
     entries = tuple(map(read_dnskey, brought.entries))
     return BroughtSigning(
         (),
@@ -144,7 +144,7 @@ def _signing_of_zone(kept: _Kept) -> BroughtSigning | str:
 
 
 def _lock_of(kept: _Kept) -> KeyLock | None:
-    """Return the reason why a private key can't be used (the first such key), or None if all keys can be used."""
+    """Return the reason why the first unusable private key can't be used, or None if all keys can be used."""
     words = (name.rpartition(" ")[2] for name, _ in kept.keys)
     return next((KeyLock(word) for word in words if word in _LOCKS), None)
 
@@ -159,7 +159,7 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 
 
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
-    """Return the NSEC3 parameters in PowerDNS's metadata, or None without `NSEC3PARAM`.
+    """Return the NSEC3 parameters in PowerDNS's metadata, or None if it doesn't contain `NSEC3PARAM`.
 
     Raise ValueError or DnssecRefused if the parameters are invalid.
     """

@@ -52,11 +52,7 @@ MOST_DIFFS = 1_000
 
 
 def job_for(user: access.Person, pk: int) -> ImportJob:
-    """Return the import with this id.
-
-    Raise Forbidden if the person isn't allowed to edit zones, and Unknown if the person isn't allowed to see the
-    import.
-    """
+    """Return this import. Raise Forbidden if the person can't edit zones, or Unknown if they can't see the import."""
     access.require(user, Permission.EDIT)
     return first_or(
         job_rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk), lambda: Unknown(f"import {pk}")
@@ -179,7 +175,7 @@ class FaultKind:
 
 @dataclass(frozen=True, slots=True)
 class ScanSummary:
-    """The results of the scan. `zones` counts documents with a known zone name."""
+    """The results of the scan. `zones` counts the documents that have been scanned so far."""
 
     documents: int
     zones: int
@@ -266,7 +262,7 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Return the zones whose loss of values must be confirmed by a person.
+    """Return the zones that would lose so much that a person must confirm it.
 
     Each has the attribute `before` with its current number of RRsets.
     """
@@ -353,7 +349,7 @@ CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", 
 
 
 def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterator[str]:
-    """Yield the faults with this severity and code ("": any) as CSV lines, after a header line."""
+    """Yield the faults with this severity and code as CSV lines, after a header line. An empty filter matches all."""
     yield _csv_line(CSV_HEADER)
     for fault in _faults(job, severity, code, "").order_by("pk").iterator():
         yield _csv_line(
@@ -386,7 +382,7 @@ class ZoneDiff:
 
 
 def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
-    """Return the changes that the import would make to one zone now. Without changes, the diff is empty."""
+    """Return the changes that the import would make to one zone now. The diff is empty if nothing would change."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]

@@ -130,8 +130,8 @@ class _Watch:
 def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) -> bool:
     """Spool all items of the source. Return True at its end, or False if `goes_on` returned False after a piece.
 
-    Raise TransferError if the source can't be read, and QuotaExceeded if the author's quota of file bytes is exceeded.
-    Raise SourceAway if a server takes too long. Finished pieces stay, and reading can continue later.
+    Raise TransferError if the source can't be read, SourceAway if a server takes too long, and QuotaExceeded if the
+    author's quota of file bytes is exceeded. Finished pieces stay, and reading can continue later.
     """
     last = ImportPiece.objects.filter(job=job).order_by("-number").first()
     number, items = (last.number, last.items) if last else (0, 0)

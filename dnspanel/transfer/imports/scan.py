@@ -101,7 +101,7 @@ class _Scanned:
 
     @property
     def action(self) -> str:
-        """The action after the scan. "" (existing zone or chosen action) leaves the decision to the dry run."""
+        """The action after the scan, or "" if the dry run decides because the zone exists or has a chosen action."""
         if not self.is_sound:
             return Action.FAILED
         return "" if self.existing or self.choice else Action.CREATE
@@ -144,7 +144,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Mark duplicate zones after all pieces were scanned, and let people choose an action for each zone."""
+    """After all pieces were scanned, mark duplicate zones, and let people choose an action for each zone."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -177,7 +177,7 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
 
 
 def server_set_of(job: ImportJob) -> ServerSet | None:
-    """Return the set of name servers that the job's options use, or None."""
+    """Return the set of name servers that the job's options use, or None if they don't use one."""
     stored = job.options.get(SERVER_SET)
     return set_at(*stored) if stored else None
 
@@ -347,9 +347,9 @@ def _report_signed(
 def _report_wildcard_cuts(
     job: ImportJob, zones: Sequence[tuple[str, ParsedZone]], existing_by_name: Mapping[str, ExistingZone]
 ) -> None:
-    """Add a fault to zones that delegate a wildcard and are signed here, now or with the source's keys."""
+    """Add a fault to zones that delegate a wildcard and are signed here, or will be signed with the source's keys."""
     found = {}
-    ns = rdtypes.NS  # asked first, because an import has millions of other RRsets
+    ns = rdtypes.NS  # checked first, because an import has millions of other RRsets
     for path, zone in zones:
         cuts = [rrset.name for rrset in zone.rrsets if rrset.type == ns and is_wildcard_cut(rrset.name, ns)]
         if cuts and zone.signatures is None:

@@ -1,4 +1,4 @@
-"""Report imported zones that name servers couldn't load. Verbs."""
+"""Report imported zones whose publication was reverted because name servers couldn't load it. Verbs."""
 
 from collections.abc import Collection
 from typing import Any

@@ -1,11 +1,11 @@
 """Run imports in workers: one worker reads the source, and the others claim and do units of work. Verbs.
 
-A source is another operator's server or a large archive, and reading it can take long. Therefore `read_import` runs in
-a process where it doesn't block other work. `work_on_import` processes what has been read, in short units.
+A source is another operator's server or a large archive, and reading it can take hours. Therefore `read_import` runs in
+a process where it doesn't block other work. `work_on_import` processes the pieces that have been read, in short units.
 
 Any number of processes can work on one import. A unit is claimed with a PostgreSQL advisory lock, which ends with the
-process. There are no leases to wait for, and the next worker takes over a killed worker's unit. Every unit ends with
-one commit, so work is never done twice.
+process. If a worker is killed, the next worker can therefore take over its unit immediately. Every unit ends with one
+commit, so work is never done twice.
 """
 
 import logging
@@ -30,7 +30,7 @@ from dnspanel.transfer.sources.registry import open_source
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, QuotaExceeded
 from dnspanel.zones.log.publish_hold import current_hold
 
-# After this many seconds, a worker lets other jobs have their turn.
+# After this many seconds, a worker ends its work on an import, so that other jobs can run.
 TURN_SECONDS = 20.0
 # A worker without work waits this long for the next piece or phase. Then it ends, and is woken again later.
 IDLE_SECONDS = 0.5
@@ -52,7 +52,7 @@ class Turn:
 def read_import(job_id: int) -> str:
     """Read the import's source to its end, and return a summary for the log.
 
-    Do nothing if another worker reads it, publishing is on hold, or too many workers read for the author.
+    Do nothing if another worker is reading it, publishing is on hold, or too many workers read for the author.
     """
     job = _unread().select_related("author", "token").filter(pk=job_id).first()
     if job is None or current_hold():
@@ -72,7 +72,7 @@ def read_import(job_id: int) -> str:
 
 
 def imports_to_read() -> list[int]:
-    """Return the ids of imports whose source has to be read, or none while publishing is on hold."""
+    """Return the ids of imports whose source has to be read. If publishing is on hold, return an empty list."""
     return [] if current_hold() else list(_unread().values_list("pk", flat=True))
 
 
@@ -141,7 +141,7 @@ def _work_in_turn(job_id: int) -> Turn:
 def active_imports() -> list[int]:
     """Return the ids of imports with work.
 
-    Return none while publishing is on hold, because zone ids must not be assigned then.
+    If publishing is on hold, return an empty list, because zone ids must not be assigned then.
     """
     return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
 
@@ -166,7 +166,7 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 
 
 def _do_unit(job: ImportJob) -> bool:
-    """Do one unit of the job's phase, or end the phase after the last unit. Return False if both were impossible."""
+    """Do one unit of the job's phase, or end the phase after the last unit. Return False if neither is possible now."""
     if job.state == State.PLANNING and not job.phase_begun:
         return _begin_plan(job)
     steps = _STEPS[State(job.state)]
@@ -179,7 +179,7 @@ def _do_unit(job: ImportJob) -> bool:
 
 
 def _begin_plan(job: ImportJob) -> bool:
-    """Call `import_plan.begin_plan`. Return False, without calling it, if another worker is doing it."""
+    """Call `import_plan.begin_plan`. Do nothing and return False if another worker is calling it."""
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if mine and _goes_on(job):  # the previous owner of the lock may have ended the phase
             import_plan.begin_plan(job=job)
@@ -222,7 +222,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state if all pieces have finished. Return False otherwise, or if another worker is doing it."""
+    """Enter the next state if all pieces have finished. Return False if not, or if another worker is doing this."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:

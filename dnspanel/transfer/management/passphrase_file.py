@@ -6,10 +6,7 @@ from django.core.management.base import CommandError
 
 
 def passphrase_in(path: Path) -> str:
-    """Return the single line of the file.
-
-    Raise CommandError if the file can't be read, is empty or has several lines.
-    """
+    """Return the file's single line. Raise CommandError if it can't be read, is empty or has several lines."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as exc:

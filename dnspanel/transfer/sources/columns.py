@@ -50,8 +50,8 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class CsvMapping:
     """The meaning of a table's columns, as indexes from 0. None means that the table doesn't have the column.
 
-    A row's zone is in its zone column. Without that column, the zone is `fixed_zone`, or else the zone in `zones` that
-    contains the row's name.
+    A row's zone is in its zone column. If the table has no zone column, the zone is `fixed_zone`, or else the zone in
+    `zones` that contains the row's name.
     """
 
     zone: int | None = None
@@ -114,7 +114,7 @@ def header_at(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header row, if the table has one.
 
     The header is the first row with at least two known column names, within HEADER_WITHIN rows and before all records.
-    A title and date can be above it. Without such a row, return the index of the first row that isn't ignored.
+    A title and date can be above it. If the table has no header, return the index of the first row that isn't ignored.
     """
     first = next((at for at, row in enumerate(rows) if not is_passed_over(row)), 0)
     for at, row in enumerate(rows[:HEADER_WITHIN]):

@@ -55,7 +55,7 @@ class FileKind(Enum):
 def file_kind(path: str, text: bytes) -> FileKind:
     """Guess a file's kind from its path and content.
 
-    The check is cheap for zone files, because nearly all files are zone files.
+    Zone files are detected first and with few checks, because nearly all files are zone files.
     """
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
         return FileKind.ZONE
@@ -87,7 +87,7 @@ def is_named_like_a_zone(path: str) -> bool:
 
 
 def has_soa(text: bytes) -> bool:
-    """Return True if the word SOA occurs in the text outside comments."""
+    """Return True if the record type SOA occurs in the text outside comments."""
     return _has_word(text, b"SOA") or (_SOA.search(text) is not None and _has_word(text.upper(), b"SOA"))
 
 

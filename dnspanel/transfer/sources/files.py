@@ -101,17 +101,17 @@ class FileSource:
 
 
 class Members:
-    """The files that an upload's `$INCLUDE` lines refer to, kept for repeated lookups."""
+    """The files that an upload's `$INCLUDE` lines refer to. They are cached for repeated lookups."""
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._contents = Contents(paths, names)
         self._survey: _Survey | None = None
         self._places: dict[str, tuple[int, int]] = {}
-        self._kept = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as this does
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115, closed together with this object
         weakref.finalize(self, self._kept.close)
 
     def document(self, from_path: str, included: str) -> Document | None:
-        """Return the file that the line `$INCLUDE included` in `from_path` refers to, or None.
+        """Return the file that `$INCLUDE included` in `from_path` refers to, or None if the upload lacks it.
 
         Paths are resolved like in BIND, within the upload.
         """

@@ -53,7 +53,7 @@ class PanelUnreachable(Transient):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The panel's response while approval is pending. A person compares `fingerprint` with the panel's page.
+    """The panel's response while approval is pending. A person compares `fingerprint` with the one on the panel's page.
 
     Nothing proves yet that `settings` come from the panel. They are used only to reject contradictions early.
     """
@@ -86,7 +86,8 @@ def enroll(
     4. Write the files, the identity last, because the agent treats the directory as complete once the identity exists.
 
     Before the approval, `check` is called with the panel's settings and can raise an exception to cancel. Raise
-    NotEnrolled for an incomplete or rejected code or an inauthentic response. Calls can be repeated with the same code.
+    NotEnrolled if the code is incomplete or rejected, or the response isn't authentic. Calls can be repeated with the
+    same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -130,10 +131,10 @@ def enroll(
 def ensure_enrolled(
     panel: str, code: str, directory: Path, *, say: Callable[[str], None], check: Callable[[JoinSettings], None]
 ) -> None:
-    """Enroll with this code, unless the identity in `directory` was created with it. Raise NotEnrolled.
+    """Enroll with this code, unless the identity in `directory` was created with it.
 
-    The new identity is created in a directory next to the old one, which it replaces after the approval. If no code is
-    stored with the old identity and the panel rejects this code, the old identity is kept.
+    The new identity is created in a directory next to the old one, and replaces the old one after the approval. Raise
+    NotEnrolled if enrolling fails. If no code is stored with the old identity, keep that identity instead of raising.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
     if (beside / IDENTITY_FILE).exists():  # an earlier run was interrupted before this step
@@ -165,7 +166,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Send an enrollment request and return the response. Raise NotEnrolled if rejected, else PanelUnreachable."""
+    """Send an enrollment request and return the response. Raise NotEnrolled if rejected, or PanelUnreachable."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
@@ -232,7 +233,7 @@ def _check_answer(message: Mapping[str, Any], expected_ca: str, fingerprint: str
     """Return the panel's message. Raise NotEnrolled if the response isn't authentic.
 
     The response is authentic if its CA is the one in the code and a panel of that CA signed the whole response to this
-    request. The certificate must also be for our key.
+    request. The certificate must also be for this server's key.
     """
     try:
         ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())

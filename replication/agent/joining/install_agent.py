@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 
 class CannotJoin(Permanent):
-    """The server can't join in its current state. `faults` has all reasons."""
+    """The server can't join in its current state. `faults` lists all reasons."""
 
     def __init__(self, *, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -27,7 +27,7 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """Add an option for each field in `texts`. For a number that defaults to 0, the help refers to the panel."""
+    """Add an option for each field in `texts`. If a number's default is 0, the help says "as the panel has it"."""
     for field, text in texts.items():
         default = fields[field].default
         displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
@@ -119,7 +119,7 @@ def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[st
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """Enable the units at boot, restart them, and print `running`. Without systemd, only print `otherwise`.
+    """Enable the units at boot, restart them, and print `running`. If systemd isn't running, only print `otherwise`.
 
     Raise CannotJoin if systemctl fails. If `waits` is False, don't wait for the start, because systemd retries it.
     """

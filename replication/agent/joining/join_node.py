@@ -1,4 +1,4 @@
-"""Make a server a node: enrollment, configuration, LMDB files, and the two systemd units.
+"""Turn a server into a node: enroll it, and write its configuration, LMDB files and two systemd units.
 
     /etc/dnspanel-agent/agent.toml       the agent's configuration, which an operator can change
     /var/lib/dnspanel-agent/identity/    key and certificate; the key never leaves the server
@@ -84,7 +84,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Write the units. The caller starts them.
 
-    Raise CannotJoin or NotEnrolled if a step fails, BadConfig for a bad agent.toml, and OSError if writing fails.
+    Raise CannotJoin or NotEnrolled if a step fails, BadConfig if agent.toml is invalid, and OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
@@ -146,7 +146,7 @@ def _written_settings(config: AgentConfig, settings: JoinSettings) -> dict[str, 
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """Return the panel's settings, or else the typed ones. Raise CannotJoin without settings or identity."""
+    """Return the panel's settings, or else the typed ones. Raise CannotJoin if the identity or address is missing."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:
@@ -160,7 +160,7 @@ def _settings(joining: Joining) -> JoinSettings:
 
 
 def _values(joining: Joining, settings: JoinSettings) -> dict[str, str | int | bool]:
-    """Return the initial values for agent.toml. The canary never caches answers: nothing has to be purged there."""
+    """Return the initial values for agent.toml. Caching is off on the canary, so nothing has to be purged there."""
     return {
         "identity_dir": str(joining.identity),
         "state_dir": str(joining.directory / "state"),

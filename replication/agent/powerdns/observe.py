@@ -67,7 +67,7 @@ class Counters:
 
 
 def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int = 0) -> Counters:
-    """Parse the counters in PowerDNS's statistics. Raise BadBytes for unexpected statistics."""
+    """Parse the counters in PowerDNS's statistics. Raise BadBytes if the statistics are invalid."""
     try:
         items: dict[str, Any] = {item["name"]: item["value"] for item in json.loads(answer)}
         rcodes = {
@@ -129,7 +129,7 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 
 def read_counters(api: PdnsApi) -> Counters:
-    """Return PowerDNS's current counters. Raise NotServed without an answer, or BadBytes for an invalid one."""
+    """Return PowerDNS's current counters. Raise NotServed if it sends none, or BadBytes if they are invalid."""
     with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
         response = connection.getresponse()
@@ -139,7 +139,7 @@ def read_counters(api: PdnsApi) -> Counters:
 
 
 class Observer:
-    """An observer that takes one sample for each call of `step`. It keeps the last KEPT_SAMPLES samples as JSON."""
+    """A sampler that stores one sample per call of `step`. The last KEPT_SAMPLES samples are kept as JSON."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read

@@ -10,7 +10,7 @@ _SERVER = "/api/v1/servers/localhost"
 
 
 class PdnsApi:
-    """The HTTP API of one PowerDNS. Each request uses its own connection, because PowerDNS closes connections."""
+    """The HTTP API of one PowerDNS. Each request uses its own connection, because PowerDNS closes it afterwards."""
 
     def __init__(self, port: int, key: str) -> None:
         self._port, self._key = port, key
@@ -22,7 +22,7 @@ class PdnsApi:
 
     @contextmanager
     def request(self, method: str, path: str, *, question: str, seconds: float) -> Iterator[http.client.HTTPConnection]:
-        """Send a request and yield its connection. The caller reads the response in the block.
+        """Send a request and yield its connection. The caller reads the response inside the `with` block.
 
         Raise NotServed if the connection breaks or takes too long. `question` names the request in the error.
         """

@@ -71,7 +71,8 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
 def transfers_of(config: AgentConfig) -> tuple[str, ...]:
     """Return the networks that are allowed to transfer zones, as configured.
 
-    On ring 0, the default is loopback, because the panel's gateway transfers signed zones from there.
+    On a node that doesn't cache (ring 0), the default is loopback, because the panel's gateway transfers zones from
+    there.
     """
     return split_networks(config.transfers_to) or (() if config.caches else LOOPBACK)
 

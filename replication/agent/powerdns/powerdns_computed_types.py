@@ -32,7 +32,7 @@ from replication.store.store import Store
 from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTypes, Unanswered, split_resolver
 
 CHOICE_FILE, UNANSWERED_FILE = "computed-types.json", "unanswered.json"
-# The longest wait of a push for computed answers, and of a repeated question for an answer that was missing.
+# How long a push, or a repeated query for a missing answer, waits for computed answers.
 PROOF_SECONDS = 1.0
 # PowerDNS restarts with its new pdns.conf within this time, or something is wrong.
 RESTART_SECONDS = 15.0
@@ -58,7 +58,7 @@ def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
 
 
 class ComputedTypesKeeper:
-    """A keeper of PowerDNS's configuration for ALIAS and LUA, and a checker of the answers.
+    """A manager of PowerDNS's settings for ALIAS and LUA, which also checks the answers of these records.
 
     `running` contains the types that PowerDNS is configured for. It is None while PowerDNS doesn't respond.
     """
@@ -135,7 +135,7 @@ class ComputedTypesKeeper:
             time.sleep(_RESTART_PAUSE_SECONDS)
 
     def check(self) -> None:
-        """Check PowerDNS's settings each second, and its resolver and unanswered records at a longer interval."""
+        """Read PowerDNS's settings. Every CHECK_EVERY_SECONDS, also query its resolver and the unanswered records."""
         self._learn()
         now = self._clock()
         if now - self._checked_at < CHECK_EVERY_SECONDS:

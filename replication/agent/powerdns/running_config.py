@@ -1,4 +1,4 @@
-"""Read the configuration that the running PowerDNS reports. Its file can have changed since PowerDNS started."""
+"""Read the configuration that the running PowerDNS reports. pdns.conf can have changed since PowerDNS started."""
 
 import threading
 from collections.abc import Mapping

@@ -46,7 +46,7 @@ _TOKEN = re.compile(
 
 
 def statistic_items(file: BinaryIO) -> Iterator[tuple[str, str, int]]:
-    """Yield (ring, item, count) from PowerDNS's statistics while they arrive. Raise BadBytes for unexpected JSON."""
+    """Yield (ring, item, count) from PowerDNS's statistics as they arrive. Raise BadBytes if an item is invalid."""
     rest, list_name = b"", ""
     while chunk := file.read(_CHUNK):
         rest += chunk
@@ -112,7 +112,7 @@ def count_zones(
 
 
 def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
-    """Return a function that maps a name from PowerDNS to the closest local zone above it, or to "" if none matches.
+    """Return a function that maps a name from PowerDNS to the closest enclosing local zone, or "" if none matches.
 
     The function caches the parents of names, not the names themselves, because clients can query any number of names.
     """
@@ -139,7 +139,7 @@ def zone_finder(has_zone: Callable[[str], bool]) -> Callable[[str], str]:
 
 
 class TopLists:
-    """A reader of PowerDNS's top lists, one request at a time. `read` reuses its result for a few seconds."""
+    """A reader of PowerDNS's top lists. Requests run one at a time. `read` reuses its result for a few seconds."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """Return the top lists, reused for some seconds. Raise NotServed without an answer, BadBytes for a bad one."""
+        """Return the top lists, at most GOOD_FOR_SECONDS old. Raise NotServed or BadBytes if they can't be read."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """Provide the items in PowerDNS's rings. Raise NotServed without an API key or if PowerDNS doesn't respond."""
+        """Yield the items in PowerDNS's rings. Raise NotServed if PowerDNS doesn't respond or no API key is set."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:

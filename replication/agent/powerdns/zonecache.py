@@ -1,9 +1,9 @@
 """Keep PowerDNS's in-memory list of zones (its zone cache) up to date when zones are added.
 
 With `zone-cache-refresh-interval` above 0, PowerDNS looks up the zone of a query only in memory. Without it, every
-label of a query can cost an LMDB lookup, a fifth of the processor time for answering a random name. The drawback:
-PowerDNS answers REFUSED for a new zone until the zone is in the list. Two requests add zones, and return when the zones
-are added:
+label of a query can cost an LMDB lookup, a fifth of the processor time for answering a random name. The drawback is
+that PowerDNS answers REFUSED for a new zone until the zone is in the list. Two requests add zones, and return when the
+zones are added:
 
     PUT /api/v1/servers/localhost/cache/flush?domain=<zone>    adds this zone and purges its answers: below 1 ms
     `rediscover` on the control socket                          adds all zones: about 2.5 µs for each zone
@@ -57,7 +57,7 @@ class ZoneCache:
     def due(self) -> float:
         """The earliest time to reread the list if no request waits for it.
 
-        At most the share _SHARE of the time is spent on reading.
+        At most the share _SHARE of the time is then spent on reading.
         """
         return self._read_at + self.seconds / _SHARE
 
@@ -67,7 +67,7 @@ class ZoneCache:
         return self._reading.locked()
 
     def learn(self, zones: Collection[str]) -> None:
-        """Make PowerDNS find those of these zones that are in its files. Raise NotServed if it doesn't respond."""
+        """Make PowerDNS list each of these zones that is in its files. Raise NotServed if it doesn't respond."""
         if not zones:
             return
         if len(zones) > MAX_SINGLE or not self.flush(zones):
@@ -76,7 +76,8 @@ class ZoneCache:
     def flush(self, names: Iterable[str]) -> bool:
         """Add the zones among these names to PowerDNS's list, and purge all answers at and below all names.
 
-        Return False without an API key or at the first rejected name. Raise NotServed if PowerDNS doesn't respond.
+        Return False if no API key is configured or PowerDNS rejects a name. Raise NotServed if PowerDNS doesn't
+        respond.
         """
         return self._api.has_key and all(map(self._flush, names))
 

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The last rejected push and PowerDNS's last wrong answer, as messages. "" means that the problem is over."""
+    """The last rejected push and PowerDNS's last wrong answer, as messages, or "" if the problem is over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -70,7 +70,7 @@ class Health:
 
 
 class Applier:
-    """The only applier of pushes to one store. It proves them with the PowerDNS that serves the store."""
+    """The only applier of pushes to one store. It verifies them by querying the PowerDNS that serves the store."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Applier:
         self._unseen: set[str] = set()
         # Called with the zones of a segment if it found rows that the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
-        # Called with the keys of proved rows; queries their ALIAS and LUA, and returns all without an answer.
+        # Called with the keys of proved rows. Queries their ALIAS and LUA records, and returns the unanswered ones.
         self.prove_computed: Callable[[Iterable[bytes]], tuple[Unanswered, ...]] = lambda record_keys: ()
         # Called with the reason if a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
@@ -116,8 +116,8 @@ class Applier:
         3. Acknowledge the store's position.
 
         If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's.
-        `ack` later returns a newer one. Signatures of zones in `unproven` are not verified. Raise NotServed for a wrong
-        answer, Busy if another push takes too long, and the errors of `open_segments` and `Store.apply`.
+        `ack` later returns a newer ack. Signatures of zones in `unproven` are not verified. Raise NotServed if PowerDNS
+        answers wrongly, Busy if another push takes too long, and the errors of `open_segments` and `Store.apply`.
         """
         with self._alone():
             before = self._store.position()
@@ -129,7 +129,7 @@ class Applier:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Lock out other pushes, repairs and snapshots. Raise Busy if another one takes too long.
+        """Lock out other pushes, repairs and snapshots. Raise Busy if one of them takes too long.
 
         Errors raised in the block are logged. Wrong answers and errors that a person must fix go into the status.
         """
@@ -198,12 +198,12 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=self.prove_computed(()))
 
     def _make_zones_known(self) -> None:
-        """Make PowerDNS find all zones in the files. If it is stopped, do nothing: it finds them at its start."""
+        """Make PowerDNS find all zones in the files. Ignore NotServed: a stopped PowerDNS finds them at its start."""
         with contextlib.suppress(NotServed):
             self._purger.purge_everything(None)
 
     def ack(self) -> Ack:
-        """Return the ack for the position that PowerDNS answers with. If the files have a newer one, `applied` has it.
+        """Return the ack for the position that PowerDNS answers with. `applied` has the files' position if it is newer.
 
         If the last `read_list` failed, raise its error. Raise Busy if nothing has been proved yet.
         """
@@ -280,8 +280,9 @@ class Applier:
     def check_powerdns(self) -> None:
         """Check that PowerDNS runs and answers with the store's position. Runs at the start and once a second.
 
-        At its start, the agent has no record of names that the previous agent didn't purge. After an outage, pushes
-        during it are unproven. In both cases, purge everything and query the position zone until it answers.
+        A new agent doesn't know which names the previous agent left unpurged, and pushes during an outage are unproven.
+        So at the start and after an outage, this purges everything and queries the position zone, until PowerDNS
+        answers correctly.
         """
         try:
             self._purger.sweep()
@@ -361,9 +362,9 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _leaves_unproven(self, end: Ack) -> bool:
-        """Return True if the files are ahead of `end` because an earlier push isn't proved yet.
+        """Return True if the files are ahead of `end`, and the data after `end` isn't proved yet.
 
-        In that case the current push, which ends at `end`, remains unproven too.
+        The ack for the current push must then be `end`, not the store's position.
         """
         position = self._store.position()
         return end.position != position and (self._acked is None or self._acked.position != position)
@@ -381,9 +382,10 @@ class Applier:
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """Prove as in `_prove`, except zones that PowerDNS hasn't found yet. These zones delay the returned position.
+        """Prove these changes like `_prove`, but leave out zones that PowerDNS hasn't found yet.
 
-        Raise NotServed if PowerDNS answers wrongly.
+        If zones are left out, return the last complete ack, with the store's position in `applied`. Raise NotServed if
+        PowerDNS answers wrongly.
         """
         if not self._waits_for_list:
             return self._prove(touched)

@@ -14,7 +14,7 @@ from replication.wire.position import Position
 
 VERIFY_SECONDS = 1.5
 # Up to this many plain rows, all names are queried: by nodes that clients use, and for a push to the canary that
-# changes many zones. A thousand questions cost each node as much as the rest of such a push.
+# changes many zones. A thousand queries cost each node as much as the rest of such a push.
 MOST_PLAIN_OF_NODES = 200
 MOST_PLAIN_OF_IMPORTS = 2_500
 # If the first query finds something else, it is repeated after this pause, this many times.
@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.05
 
 
 class Prover:
-    """A prover that purges changed data from one PowerDNS and queries it. Not thread-safe."""
+    """A verifier that purges changes from one PowerDNS's caches, then checks its answers. Not thread-safe."""
 
     def __init__(
         self, store: Store, purger: Purger, *, dns_address: str, dns_port: int, clock: Callable[[], float] = time.time
@@ -34,7 +34,7 @@ class Prover:
         self.unproven: Collection[str] = ()
 
     def prove(self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True) -> Position:
-        """Purge until PowerDNS serves the store's data. Return the position in its answer.
+        """Purge the changes and verify PowerDNS's answers, at most ATTEMPTS times. Return the store's position.
 
         Zones whose key prefix matches `without` are not queried. Use `learn=False` if PowerDNS already has all new
         zones in its list. Raise NotServed if the answers are still wrong after the last attempt.
@@ -76,7 +76,7 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the limit of plain rows up to which every changed name is queried. Above it, query a sample.
+        """Return the number of plain rows up to which every changed name is queried. With more, only a sample is.
 
         Nodes don't wait for the canary after a large push, so the canary can query everything that one person
         publishes. A change of many zones at once is an import, which has too many names for that.

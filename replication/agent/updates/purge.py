@@ -71,7 +71,7 @@ from replication.wire.position import Position
 
 COMMAND_SECONDS = 2.0
 DRAIN_SECONDS = 1.5
-# A question that was lost in a full socket buffer is sent again after this time.
+# A query that was lost in a full socket buffer is sent again after this time.
 RETRY_SECONDS = 0.02
 TCP_GRACE_SECONDS = 0.01
 # If more zones than this have to be purged, everything is purged at once.
@@ -81,7 +81,7 @@ MAX_ZONES = 200
 Targets = tuple[str, ...]
 EVERYTHING: Targets = ()
 
-# The probability that a receiver gets none of the questions.
+# The probability that a receiver gets none of the queries.
 _MISS = 1e-9
 _MAX_SOCKETS = 512
 # Process, user and group of the creator of a UNIX socket.
@@ -89,9 +89,9 @@ _CREDENTIALS = struct.Struct("iii")
 
 
 def socket_count(receivers: int) -> int:
-    """Return the number of sockets with which all receivers get a query, except in one case of 10^9.
+    """Return how many sockets are needed for every receiver to get a query, except with a probability of 10^-9.
 
-    The kernel's hash maps each socket to one receiver, evenly, and the mapping is stable as long as PowerDNS runs.
+    The kernel's hash maps sockets to receivers evenly, and stays the same while PowerDNS runs. At most _MAX_SOCKETS.
     """
     if receivers <= 1:
         return 1
@@ -107,7 +107,7 @@ class ControlSocket:
     def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
         """Send a command and return the reply.
 
-        Raise NotServed without a reply. PowerDNS replies only if it can parse every part of the command.
+        Raise NotServed if the connection fails. PowerDNS replies only if it can parse every part of the command.
         """
         deadline = time.monotonic() + seconds
         reply = bytearray()
@@ -202,7 +202,7 @@ class Receivers:
 
 
 class Purger:
-    """A purger of one PowerDNS's caches after commits. The module's docstring explains why the steps are enough."""
+    """A client that purges one PowerDNS's caches after commits. The module's docstring explains the steps."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """The earliest monotonic time to reread PowerDNS's zone list. It limits the time spent on reading."""
+        """The earliest monotonic time to reread PowerDNS's zone list. This limits the time spent on reading."""
         return self._zone_cache.due
 
     @property
@@ -318,7 +318,7 @@ class Purger:
 
 
 def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
-    """Return the purge targets, including the position zone, or EVERYTHING for more than MAX_ZONES zones."""
+    """Return the purge targets with the position zone, or EVERYTHING if there are more than MAX_ZONES zones."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
         return EVERYTHING

@@ -1,8 +1,8 @@
 """Replace the LMDB files that PowerDNS serves from, on a node that can't be repaired in place.
 
-The files are replaced if they are unreadable, or if PowerDNS needs another schema. In both cases PowerDNS keeps
-answering as long as it can. Until then the agent accepts no segments, reports the reason, and waits for a snapshot.
-When the snapshot is received and verified, its two files are the files that PowerDNS needs, byte for byte:
+The files are replaced if they are unreadable, or if PowerDNS needs another schema. Until they are replaced, PowerDNS
+keeps answering as long as it can. The agent accepts no segments, reports the reason, and waits for a snapshot. When the
+snapshot is received and verified, its two files are exactly the files that PowerDNS needs:
 
 1. Link (or copy) them next to the old files as `<lmdb_path>.next`, open and check them, and decrypt their DNSSEC keys.
 2. Write `swap.json` in the agent's directory. It commits the swap.
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """The replacement of this node's files. `reason` explains why it is needed; "" while the files are in use."""
+    """The replacement of this node's files. `reason` explains why it is needed, or is "" while they are in use."""
 
     def __init__(
         self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
@@ -105,7 +105,8 @@ class Rebuild:
     def _probe(self) -> str:
         """Mark this agent as running. After a crash, check the files. Return the damage found, or "".
 
-        If a check longer than PROBE_SECONDS finds damage, the agent restarts. Until then it reads little of the files.
+        If a check longer than PROBE_SECONDS finds damage, the agent restarts. The integrity scan waits for the end of
+        the check.
         """
         running, path = self._config.state_dir / RUNNING_FILE, self._config.lmdb_path
         is_first = not running.exists() or not path.exists()
@@ -118,7 +119,7 @@ class Rebuild:
         return self._quarantine_reason()
 
     def suspect_damage(self, reason: str) -> None:
-        """Check every row in a separate process, unless a check runs. Quarantine the files if a row is unreadable."""
+        """Check every row in a separate process, unless one runs. Quarantine the files if a row can't be read."""
         if self.is_open and self.probed.is_set():
             logger.warning("reading every row, because: %s", reason)
             self.probed.clear()
@@ -145,7 +146,7 @@ class Rebuild:
         return reading
 
     def quarantine(self, reason: str) -> None:
-        """Quarantine damaged files to stop their use. If this agent has them open, restart it."""
+        """Stop the use of damaged files: store the reason, and restart this agent if it has the files open."""
         write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
@@ -159,7 +160,7 @@ class Rebuild:
         return bool(self.reason) or schema != self._identity.identity.schema
 
     def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
-        """Raise BadSnapshot unless the files or PowerDNS use this schema. Accept any if PowerDNS's is unknown."""
+        """Raise BadSnapshot unless the files or PowerDNS use this schema, or PowerDNS's schema is unknown."""
         ours, needed = self._identity.identity.schema, self.needed_schema(running_release)
         if schema not in (ours, needed or schema):
             raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")

@@ -32,7 +32,7 @@ DIRECTORY = "snapshot"
 SPARE_DISK_BYTES = 64 << 20
 _FILES = {SnapshotFile.MAIN: "lmdb", SnapshotFile.RECORDS: "lmdb-0"}
 _CHUNKS = "chunks"
-# The time after its start in which an agent expects the panel to ask for a rebuild's acknowledgement.
+# The time after an agent's start in which it expects the panel to request the ack of a rebuild.
 _FORGET_SECONDS = 60.0
 
 logger = logging.getLogger(__name__)
@@ -130,7 +130,8 @@ class Snapshots:
     def offer(self, name: str, sealed: bytes) -> list[int]:
         """Start or continue receiving a snapshot. Return the numbers of the missing chunks.
 
-        Raise Busy during another request, DiskFull without space, or errors of `_refuse_unfit` and `open_manifest`.
+        Raise Busy if another request is running, DiskFull if there is no room, or errors of `_refuse_unfit` and
+        `open_manifest`.
         """
         with self._alone(), self._noting(), _disk_errors(self._directory):
             manifest = open_manifest(sealed, self._signing_keys)
@@ -184,7 +185,8 @@ class Snapshots:
         """Continue an interrupted installation if all chunks have been received. Runs every second.
 
         Each agent process makes one attempt. If it fails, the status shows the failure, and the panel sends the
-        snapshot again. Without an installation, a snapshot that PowerDNS serves from is deleted after _FORGET_SECONDS.
+        snapshot again. If nothing is being installed, the received copy of a snapshot that PowerDNS serves is deleted
+        after _FORGET_SECONDS.
         """
         name = self._store.installing()
         if name is None and time.monotonic() - self._started > _FORGET_SECONDS:
@@ -234,7 +236,7 @@ class Snapshots:
                 raise MapFull(path=f"the {file.name.lower()} file", map_size=map_size)
 
     def _refuse_without_room(self, manifest: Manifest) -> None:
-        """Raise DiskFull unless the disk has space for the chunks and for the growth of PowerDNS's files."""
+        """Raise DiskFull unless the disk has space and inodes for the chunks and for PowerDNS's growing files."""
         growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
         disk = disk_of(self._directory.parent)
         free = disk.free_bytes
@@ -282,7 +284,7 @@ class Snapshots:
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Report errors that a person must fix in the status. Reraise all errors."""
+        """Record errors with `Applier.note_refusal`, and raise them again."""
         try:
             yield
         except ReplicationError as exc:

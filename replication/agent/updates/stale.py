@@ -1,8 +1,8 @@
 """Find the names whose answers a change to a zone's rows can alter. Only these must be purged from PowerDNS.
 
 Purging `zone$` (a zone with all names below it) is always enough, but expensive. PowerDNS then walks every shard of
-both caches (2 ms of processor time for each zone of any size), and drops the settings of *all* zones. Purging a name
-costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
+both caches (2 ms of processor time for each zone of any size), and drops the cached settings of *all* zones. Purging a
+name costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
 
 - PowerDNS caches an answer under the queried name. An answer to an existing name is made of rows of names in the zone
   (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are purged.
@@ -13,8 +13,8 @@ Single names are therefore enough unless
 
 - the zone has, had or gets a DNAME, a delegation, or its own signing rows: these answer for names without a row;
 - a wildcard is added, deleted or changed. The answers of an unchanged wildcard are the same as long as its rows name no
-  other name (_SELF_CONTAINED) and the same names exist: an added name takes names below it from a wildcard, and a
-  deleted name leaves them to the wildcard;
+  other name (_SELF_CONTAINED) and the same names exist, because a wildcard doesn't answer for an existing name or for
+  names below it;
 - its SOA changes in more than the serial. The serial is purged at the apex. It is also in negative answers to names
   without rows, and can be the previous one there for `cache-ttl` (5 or 20 s in our `pdns.conf`). Nothing transfers,
   compares or caches by that serial, and the rest of the answer is right;
@@ -58,7 +58,7 @@ class ZoneChange:
     absent: set[bytes] = field(default_factory=set)  # the keys among them that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
-        """Combine this change with a later change to the same zone."""
+        """Return this change combined with a later change to the same zone."""
         rows, absent = self.rows | later.rows, self.absent | later.absent
         return ZoneChange(self.zone_id, self.name, self.soa_before, rows, absent)
 

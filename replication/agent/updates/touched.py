@@ -17,7 +17,7 @@ MAX_STALE_NAMES = 1_000
 
 
 def no_zone(prefix: bytes) -> bool:
-    """Return False for every prefix, to exclude no zone."""
+    """Return False for every prefix. This default filter excludes no zone."""
     return False
 
 
@@ -83,7 +83,7 @@ class Touched:
         return marks
 
     def add(self, other: "Touched") -> None:
-        """Add the zones and rows that another push touched. All names of its zones are purged."""
+        """Add another push's zones and rows. All zones of both pushes are then purged with all their names."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))

@@ -207,7 +207,13 @@ def serve(context: BrowserContext, answers: Mapping[str, Answer]) -> None:
         answer = answers.get(path)
         if file:
             route.fulfill(path=file)
-        elif answer is not None and answer.is_page == route.request.is_navigation_request():
+        # A fragment opened as a page redirects to its page, and Playwright does not intercept redirected requests. The
+        # page would then say that it is offline.
+        elif (
+            answer is not None
+            and not 300 <= answer.status < 400
+            and answer.is_page == route.request.is_navigation_request()
+        ):
             route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
         else:
             route.fulfill(status=204)

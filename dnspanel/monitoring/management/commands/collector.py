@@ -15,7 +15,7 @@ from dnspanel.fleet.processes.alive import Alive
 from dnspanel.fleet.processes.process_roles import COLLECTOR
 from dnspanel.monitoring.proxy_probe import ProxyProbe
 
-# The collector may hang this long with PostgreSQL or nodes. That is not its own fault.
+# The collector can wait this long for PostgreSQL or nodes, and still counts as working.
 TURNS_WITHIN = 600.0
 
 

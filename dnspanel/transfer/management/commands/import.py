@@ -181,7 +181,7 @@ class Command(BaseCommand):
             bar.n = bar.total or bar.n
 
     def _wait_for_canary(self, job: ImportJob) -> None:
-        """Wait up to _CANARY_SECONDS for the canary to confirm or the panel to revert the import's last publication."""
+        """Wait up to _CANARY_SECONDS until the import's last publication is confirmed by the canary or reverted."""
         if (publication := Publication.objects.filter(pk=job.last_sequence).first()) is not None:
             with suppress(TakenBack):  # the import's faults name the zones
                 wait_for_canary(publication, seconds=_CANARY_SECONDS)
@@ -240,7 +240,7 @@ class Command(BaseCommand):
 
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-    """Return (kind of source, parameters, secret or None) for the options. Read a password from standard input."""
+    """Return (kind of source, parameters, secret or None) for the options. Read server secrets from standard input."""
     from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
     if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
         raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
@@ -267,7 +267,7 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
 
 
 def _keys_secret(options: dict[str, Any]) -> dict[str, str] | None:
-    """Return a secret with the passphrase of sealed keys, or None without a passphrase file."""
+    """Return a secret with the passphrase of sealed keys, or None if no passphrase file was given."""
     if options["keys_passphrase_file"] is None:
         return None
     return {"keys_passphrase": passphrase_in(Path(options["keys_passphrase_file"]))}

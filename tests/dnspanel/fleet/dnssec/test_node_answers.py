@@ -132,7 +132,7 @@ def test_each_node_says_its_keys_its_serial_and_until_when_its_signature_is_good
     with serving(servers, other_port):
         late = found(zone, later=timedelta(days=60))["good"]
     assert late.verdict is Verdict.BOGUS
-    assert "ended" in late.reason
+    assert "expired" in late.reason
 
 
 def test_a_key_that_is_none_of_the_panels_proves_nothing(zone: Zone, port: int, active_node: MakeNode) -> None:

@@ -429,7 +429,7 @@ def _alias_of_nobody(world: World, reply: dns.message.Message) -> None:
         ("plain.test.", _old_proof, Verdict.BOGUS, "the signature for the NSEC for plain.test. expired at 1970-01-02"),
         ("plain.test.", _altered_proof, Verdict.BOGUS, "the signature for the NSEC for plain.test. is invalid"),
         ("plain.hashed.test.", _unsigned_proof, Verdict.BOGUS, "hashed.test. is not signed by hashed.test."),
-        ("plain.optout.test.", _old_proof, Verdict.BOGUS, "optout.test. ended 1970-01-02"),
+        ("plain.optout.test.", _old_proof, Verdict.BOGUS, "optout.test. expired at 1970-01-02"),
         ("plain.narrow.test.", _altered_proof, Verdict.BOGUS, "narrow.test. is invalid"),
         # Proof of the zone's own apex, with its own signature. A missing DS on this side of the cut proves nothing.
         (

@@ -112,5 +112,5 @@ def test_a_draft_is_shared_and_taken_up_without_script(
     his.get_by_role("button", name="Resume").click()
     expect(his.locator("main")).to_contain_text("Your current draft is “Move”")
     his.get_by_role("button", name="Save draft").click()
-    expect(his.locator("main")).to_contain_text("saved. Your draft is now empty.")
+    expect(his.locator("body")).to_contain_text("saved. Your draft is now empty.")
     assert names_in(bob) == []

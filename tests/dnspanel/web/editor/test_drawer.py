@@ -49,7 +49,7 @@ def test_it_shows_the_review_and_closes_by_key_back_and_button(page: Page) -> No
     """Focus stays in the drawer and returns afterward; typed text is there when the drawer is opened again."""
     review(page)
     expect(page.locator("#review-drawer")).to_contain_text("192.0.2.8")
-    expect(page.locator("#review-drawer")).to_contain_text("www.example.test. has TTL 300")
+    expect(page.locator("#review-drawer")).to_contain_text("(www.example.test. A has TTL 300)")
     for _ in range(30):
         page.keyboard.press("Tab")
         # After the last control, the browser has the focus (for the page: body), and never the page behind.

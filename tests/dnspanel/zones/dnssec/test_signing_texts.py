@@ -49,8 +49,8 @@ def test_a_state_is_told_too() -> None:
         (UNSIGNED, "The zone doesn’t have CDS or CDNSKEY records, so"),
         (SIGNED, "The zone doesn’t have CDS or CDNSKEY records, so"),
         (SigningState((KEY,), cds="2"), "checks CDS will replace its DS"),
-        (SigningState((KEY,), cdnskey=True), "checks CDNSKEY replaces its DS"),
-        (SigningState((KEY,), cds="0", cdnskey=True), "checks CDS or CDNSKEY deletes the DS"),
+        (SigningState((KEY,), cdnskey=True), "checks CDNSKEY will replace its DS"),
+        (SigningState((KEY,), cds="0", cdnskey=True), "checks CDS or CDNSKEY will remove the DS"),
     ],
 )
 def test_what_a_parent_that_polls_will_do_is_a_sentence(state: SigningState, expected: str) -> None:

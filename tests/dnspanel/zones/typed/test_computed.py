@@ -117,7 +117,7 @@ def test_sshfp_is_what_ssh_keygen_prints() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "one to 20 lines"),
+        ("", "Paste 1 to 20 public keys"),
         ("ssh-foo AAAA", "Line 1 doesn’t contain a public key"),
         ("ssh-ed25519", "Line 1 doesn’t contain a public key"),
         ("ssh-ed25519 ***", "isn’t valid Base64"),

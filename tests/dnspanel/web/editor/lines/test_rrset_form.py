@@ -39,7 +39,7 @@ def test_an_empty_ttl_is_inherited() -> None:
     [
         ({"name": ""}, "name", "@ for the zone apex"),
         ({"name": "a..b"}, "name", "empty label"),
-        ({"name": "www.other.test."}, "name", "not inside"),
+        ({"name": "www.other.test."}, "name", "not in the zone"),
         ({"type": "NONSENSE"}, "type", "isn’t a valid record type"),
         ({"type": "RRSIG"}, "type", "signed"),
         ({"type": "NSEC"}, "type", "signed"),
