@@ -46,7 +46,7 @@ for module in ("workers", "roll_call"):
 app.conf.beat_scheduler = "dnspanel.fleet.processes.clock:Clock"
 
 logger = logging.getLogger(__name__)
-# The PostgreSQL error in this thread's current task that was handled without raising it.
+# The PostgreSQL error that was suppressed in this thread's last task.
 _met = threading.local()
 
 
@@ -78,8 +78,8 @@ def while_postgresql_answers() -> Iterator[None]:
     """Run the block on a live connection, and suppress the error if PostgreSQL is unavailable.
 
     Beat sends the task again. The worker logs one line when PostgreSQL becomes unavailable and one line when it is
-    back, no matter how many tasks beat sends in between. An error is also suppressed if a statement exceeded its time
-    limit; its traceback is logged.
+    back, no matter how many tasks fail until then. An error is also suppressed if a statement exceeded its time limit;
+    its traceback is logged.
     """
     from dnspanel.database import database_away, statement_time
 

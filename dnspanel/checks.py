@@ -1,6 +1,6 @@
 """System checks of the settings. Each message explains how to fix an invalid setting.
 
-E: the panel does not start. W: it starts, but the operator should know. The meaning of an id never changes.
+The panel does not start with an error (id E…), but starts with a warning (id W…). The meaning of an id never changes.
 """
 
 import os

@@ -44,7 +44,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """The number of zones with the same condition. `first` has the longest-affected zones, each with its start."""
+    """The zones with one kind of condition: their number, and in `first` the longest-affected ones with times."""
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
@@ -103,8 +103,9 @@ class Reading:
 class Subject(Generic[Inputs]):
     """The conditions of one app: the titles of their kinds, and the functions that read inputs and find conditions.
 
-    `read` also receives the inputs of subjects that were registered earlier. `zones` contains SELECT statements for
-    (zone_id, kind, since, nodes) with the parameters `times`. All subjects' statements are combined with `UNION ALL`.
+    `read` also receives the inputs of subjects that were registered earlier. `zones` contains SELECT statements that
+    return (zone_id, kind, since, nodes). `times` returns their parameters. All subjects' statements are combined with
+    `UNION ALL`.
     """
 
     inputs: type[Inputs]
@@ -119,7 +120,7 @@ _SUBJECTS: dict[type, Subject[Any]] = {}
 
 
 def register(subject: Subject[Any]) -> None:
-    """Register an app's subject. Register the apps that it depends on first. A second call changes nothing."""
+    """Register an app's subject, after the subjects of the apps that it depends on. A second call changes nothing."""
     _SUBJECTS[subject.inputs] = subject
 
 

@@ -1,4 +1,4 @@
-"""Responses that download a file: with a known length, resumable (one `Range`), and streamed in pieces."""
+"""Create responses that download a file in pieces, have a known length, and can be resumed (with one `Range`)."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def file_response(
 ) -> HttpResponseBase:
     """Return a response that downloads `file` under `name`, and closes the file afterwards.
 
-    With a `tag`, an interrupted download can be resumed. The tag must change when the bytes change.
+    If there is a `tag`, an interrupted download can be resumed. The tag must change when the bytes change.
     """
     part = _requested_part(request, size, tag) if tag else None
     if part is not None and part.start >= size:

@@ -32,7 +32,7 @@ def name_taken(message: str) -> CodedMessage:
 
 
 def address_refused(exc: Exception) -> CodedMessage:
-    """Return the message for an error about an address that the panel is not allowed to contact, or a missing one."""
+    """Return the coded message for an address that is missing, or that the panel is not allowed to contact."""
     return CodedMessage(str(exc), ADDRESS_REFUSED)
 
 

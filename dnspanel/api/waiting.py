@@ -17,7 +17,7 @@ LONGEST_WAIT = 60.0  # seconds
 MOST_WAITING = 12
 _LONGEST_PAUSE = 0.25
 
-# Plain SQL for speed, because it runs for every write and in every poll of a waiting request.
+# Plain SQL, because the query must be fast: it runs for every write and in every poll of a waiting request.
 _PROOFS = """
 SELECT p.failed_reason <> '' OR EXISTS (  -- or an earlier part of the same write was taken back
     SELECT FROM zones_publication f
@@ -100,7 +100,7 @@ def proofs_of(publication: Publication) -> list[bool]:
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return a flag (True if the publication was reverted) and a flag for each active node (True if it confirmed)."""
+    """Return True if this or an earlier part of the write was reverted, and for each active node, if it confirmed."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

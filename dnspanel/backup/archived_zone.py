@@ -59,7 +59,7 @@ class ArchivedZone:
 
     @property
     def is_edited_here(self) -> bool:
-        """True if the zone was edited in this panel: it was neither a transferred zone nor a catalog zone."""
+        """True if people could edit the zone: it was neither transferred from a primary nor a catalog zone."""
         return not self.row.get("transferred_from") and self.row.get("is_catalog") != "t"
 
     @property
@@ -75,7 +75,7 @@ class ArchivedZone:
         return _texts(self.row.get("tags") or "{}")
 
     def brought_signing(self) -> BroughtSigning | None:
-        """Return the zone's decrypted keys in the form that creates a signed zone, or None if the zone had no keys."""
+        """Return the zone's decrypted keys and signing settings for a new zone, or None if the zone had no keys."""
         private = {key.id: key.private_encrypted for key in self.keys}
         states = [key for key in self.signing.keys if key.id in private]
         if not states:
@@ -120,7 +120,7 @@ def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
 
 
 def _rows(dump: Path, target: Target, table: str, column: str, value: str) -> Iterator[Row]:
-    """Yield the dump's rows of one table in which `column` equals `value`, which must not have special characters."""
+    """Yield the table's rows in the dump whose `column` is `value`. The value must not contain control characters."""
     arguments = ["--data-only", "--no-owner", "--no-privileges", f"--table={table}", "--file=-", str(dump)]
     wanted = value.replace("\\", "\\\\").encode()
     with start("pg_restore", arguments, target, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:

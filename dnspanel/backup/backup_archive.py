@@ -23,7 +23,7 @@ from dnspanel.texts import gettext
 FORMAT = 1
 MANIFEST = "manifest.json"
 DUMP = "database.dump"
-# A larger manifest was not written by the panel, although a manifest names every migration.
+# Even with the names of all migrations, a manifest of the panel is smaller than this.
 _MAX_MANIFEST = 1 << 20
 _PIECE = 1 << 20
 

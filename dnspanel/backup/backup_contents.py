@@ -1,4 +1,4 @@
-"""Read the manifest's data from a database, and check a restored one, in plain SQL over one connection.
+"""Read the manifest's data from a database, and check a restored database, in plain SQL over one connection.
 
 The connection isn't Django's. It is either in the snapshot that is being dumped, or connected to a restored scratch
 database.
@@ -38,7 +38,7 @@ _COUNTED = {
     "audit entries": "SELECT count(*) FROM accounts_auditentry",
 }
 
-# A gap is allowed only where an epoch began: the epoch starts above all sequences that a node could know before.
+# A gap is allowed only at the start of an epoch, which is above all sequences that a node could have seen.
 _GAPS = """
     SELECT sequence FROM (
         SELECT sequence, lag(sequence, 1, 0::bigint) OVER (ORDER BY sequence) AS before FROM zones_publication
@@ -96,7 +96,7 @@ def forget_left_out() -> str:
 
 
 def counts(conn: Connection) -> dict[str, int]:
-    """Return the number of rows in each important table."""
+    """Return the number of rows for each kind of object, such as zones or revisions."""
     return {what: _one(conn, sql) for what, sql in _COUNTED.items()}
 
 

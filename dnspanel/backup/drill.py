@@ -101,9 +101,9 @@ def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Findin
 
 @contextmanager
 def _scratch_database(panel: Target) -> Iterator[Target]:
-    """Create a database beside the panel's database, and drop it afterwards.
+    """Create a database on the panel's database server, and drop it afterwards.
 
-    Raise ProgramFailed if the panel's database user has no right to create databases.
+    Raise ProgramFailed if the panel's database user isn't allowed to create databases.
     """
     scratch = panel.with_name(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
     name = sql.Identifier(scratch.name)

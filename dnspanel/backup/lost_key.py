@@ -35,7 +35,7 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """What `clear` does with a secret that can't be decrypted."""
+    """The action of `clear` on a secret that can't be decrypted."""
 
     DELETE = "deleted"  # deletes the row
     NONE = "emptied"
@@ -100,7 +100,7 @@ def lost_secrets() -> Iterator[LostSecrets]:
 
 
 def zones_without_keys() -> list[str]:
-    """Return the names of zones that are signed with a key whose private part is missing or can't be decrypted."""
+    """Return the names of signed zones with a key whose private part is missing or can't be decrypted."""
     gone = {key for lost in lost_secrets() if lost.place.model == "zones.ZoneKey" for key in lost.rows}
     gone |= set(ZoneKey.objects.filter(private_encrypted=None).values_list("pk", flat=True))
     signed = Signing.objects.filter(is_signed=True, zone__deleted_at=None).values_list("zone__name", "state")

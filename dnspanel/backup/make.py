@@ -1,8 +1,8 @@
 """Write an archive with everything in the panel that cannot be recreated from other data. Verbs.
 
-This is the database, without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments, snapshots
-and the panel's own LMDB are created from the database again, and live numbers are only stored for an hour. The two
-secrets (PANEL_MASTER_KEY, PANEL_SECRET_KEY) must be stored separately, never in the archive.
+The archive contains the database without sessions, one-time codes and counters (`backup_contents.LEFT_OUT`). Segments,
+snapshots and the panel's own LMDB can be created from the database again. Live statistics are left out, because the
+panel keeps them only for an hour. PANEL_MASTER_KEY and PANEL_SECRET_KEY must be stored separately.
 """
 
 import os
@@ -45,8 +45,8 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
     """Write the archive to `file`, which can be a pipe, and record the time of the backup. Return the manifest.
 
-    The dump is first written to a private directory in `beside`, or in the directory for temporary files. The panel
-    stays usable during the backup.
+    The dump is first written to a private directory in `beside`, or in the system's temporary directory if `beside` is
+    None. The panel stays usable during the backup.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:

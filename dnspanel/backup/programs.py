@@ -42,7 +42,7 @@ class Target:
         return Target({**self.parameters, "dbname": name})
 
     def environment(self) -> dict[str, str]:
-        """Return this process's environment, changed to give access to this database only."""
+        """Return this process's environment with PostgreSQL's variables for this database only."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return others | {_ENVIRONMENT[key]: value for key, value in self.parameters.items()}
 
@@ -86,7 +86,7 @@ def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
 
 
 def _path(program: str) -> str:
-    """Return the path of the program: from the server's directory, where Debian installs it, or from PATH.
+    """Return the program's path: the newest version in Debian's PostgreSQL directories, or else the one in PATH.
 
     Raise ProgramFailed if it is not installed.
     """

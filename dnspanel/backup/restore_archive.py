@@ -1,6 +1,7 @@
-"""Restore an archive into the panel's database. Publishing is then on hold until a person decides. Verbs.
+"""Restore an archive into the panel's database, and put publishing on hold. Verbs.
 
-The database is replaced in one transaction, so a restore that fails changes nothing.
+The database is replaced in one transaction, so a restore that fails changes nothing. The hold ends when a person has
+chosen whose content counts: the panel's or the nodes'.
 """
 
 import logging
@@ -39,7 +40,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
     """Restore the database from the archive, migrate it, and hold publishing. Return the archive's manifest.
 
     1. Check the whole archive, and that this panel can use it.
-    2. Refuse if clients are connected, or if data would be lost without consent.
+    2. Stop if other clients are connected, or if the database has data and `replace` is False.
     3. Replace the database in one transaction. This also sets the hold, and removes sessions and one-time codes.
     4. Migrate.
 

@@ -53,7 +53,7 @@ class ZonePlan:
 def plan_restore(archived: ArchivedZone) -> ZonePlan:
     """Compare the archived zone with the current one, live or in the trash. Nothing is written.
 
-    Raise ZoneNotRestorable if the zone, in the archive or now, isn't edited in this panel or is signed elsewhere.
+    Raise ZoneNotRestorable if the zone, in the archive or now, is transferred, is a catalog or is signed elsewhere.
     """
     if not archived.is_edited_here or archived.signing.presigned:
         raise ZoneNotRestorable(
@@ -110,7 +110,7 @@ def restore_zone(
 
 
 def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
-    """Return a patch that replaces the zone's content, as it is when the zone is locked, with these RRsets."""
+    """Return a patch that makes these RRsets the zone's whole content. It is computed while the zone is locked."""
     then: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in rrsets}
 
     def decide(current: zone_patches.CurrentRRsets) -> Changes:

@@ -34,7 +34,7 @@ from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.publishing.edit import NewZone
 from replication.dns import names, rdtypes
 
-# A catalog without changes is checked again after this time: a name may be free now, or a rule may have changed.
+# An unchanged catalog is checked again after this time, because a name can become free or a rule can change.
 LOOK_AGAIN = timedelta(minutes=10)
 
 logger = logging.getLogger(__name__)
@@ -57,8 +57,8 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
     1. If the catalog is broken, change nothing and store the reason, which raises an alert.
     2. Remove members that left. If too many left at once, keep them until a person confirms the removal.
     3. If a member has another label, transfer its zone again from scratch.
-    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. Other zones that
-       already exist are not taken.
+    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. If another zone with
+       the name already exists, store a refusal.
     5. Set each member's primaries, team and tags as the rule of its group defines.
     """
     catalog = Catalog.objects.select_related("zone", "zone__transferred", "team").filter(pk=catalog_id).first()
@@ -276,7 +276,7 @@ def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: T
 
 
 def _reasons_in(exc: ZoneError, names: Sequence[str]) -> dict[str, str]:
-    """Return why zones are refused, by name. An error that doesn't name any zones applies to all of them."""
+    """Return the reasons why zones are refused, by name. If the error doesn't name any zones, all are refused."""
     match exc:
         case NamesRefused():
             return {name: str(each) for name, each in exc.refusals.items()}
@@ -344,20 +344,20 @@ def _members_here(turn: Turn) -> set[int]:
 
 
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return, by name, why some of these names are refused.
+    """Return the reasons why names are refused, by name.
 
-    A name is refused if a zone above or below it is not a member, or if rules of a zone above forbid it.
+    A name is refused if its enclosing zone or a zone below it isn't a member, or if rules of an enclosing zone forbid
+    it.
     """
     kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
 
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return {name: reason} for each name that is too close to a zone that isn't a member.
+    """Return {name: reason} for the names whose closest enclosing zone, or any zone below, isn't a member.
 
-    A name is too close if the closest zone above the name, or any zone below, isn't a member. Without this check, the
-    catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A name in the catalog's
-    `within` allows members below it. Catalog zones don't count, because no node serves them.
+    Otherwise the catalog's author could answer for names inside unrelated zones here, such as `_acme-challenge`. A name
+    in the catalog's `within` allows members below it. Catalog zones don't count, because no node serves them.
     """
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 
 class CatalogError(Exception):
-    """Base class of errors about catalogs. People read the messages and can fix the cause."""
+    """Base class of errors about catalogs that a person can fix."""
 
 
 class CatalogUnknown(CatalogError, NotFound):

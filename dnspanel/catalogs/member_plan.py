@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dnspanel.transfer.sources.catalog_members import Member
 
-# This number of members may always leave at once.
+# This number of members can always leave at once without a confirmation.
 FEW = 5
 
 
@@ -26,10 +26,10 @@ class Plan:
     - `leave`: members that are no longer listed
     - `forget`: zones that are no longer listed and were never here
     - `come`: listed zones that aren't here
-    - `reset`: members with another label, which start again
+    - `reset`: members with another label, which are transferred again from scratch
     - `retold`: members with other groups or another `coo`
 
-    `keeps` is True if too many members would leave without a person's confirmation.
+    If `keeps` is True, the members in `leave` stay until a person confirms the removal, because there are too many.
     """
 
     leave: tuple[str, ...]

@@ -30,7 +30,7 @@ class Catalog(models.Model):
     followed = models.IntegerField(default=0)  # the revision of the catalog zone that the members follow
     due_at = models.DateTimeField(null=True)  # time of the next check if the catalog does not change
     listed = models.IntegerField(default=0)  # number of members that the catalog zone lists
-    # The reason why the catalog is broken, and since when. Nothing of a broken catalog is applied.
+    # The start and the reason of a fault in the catalog. A broken catalog isn't applied.
     broken_since = models.DateTimeField(null=True)
     broken_reason = MessageField(blank=True, default="")
     # Members that left stay until a person confirms the removal for that revision.
@@ -46,7 +46,7 @@ class Catalog(models.Model):
 
 
 class Rule(PrimaryTerms):
-    """The terms for members of a group. Without addresses, members have the catalog zone's primaries."""
+    """The terms for members of a group. If the rule has no addresses, members have the catalog zone's primaries."""
 
     catalog = models.ForeignKey(Catalog, on_delete=models.CASCADE, related_name="rules")
     group = models.TextField()
@@ -114,7 +114,7 @@ class Produced(models.Model):
     catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     label = models.CharField(max_length=32, unique=True)
     moved = models.BooleanField(default=False, db_default=False)  # changed, but not counted by the catalog yet
-    ttl = models.SmallIntegerField(default=0, db_default=0)  # TTL of the record; another one publishes it again
+    ttl = models.SmallIntegerField(default=0, db_default=0)  # TTL of the record; changing it publishes the record again
 
     class Meta:
         indexes = [models.Index(fields=["catalog"], condition=Q(moved=True), name="produced_moved")]

@@ -25,7 +25,7 @@ class ProducerRow:
     is_followed: bool
     coming: int  # members not listed yet, because their old catalog must announce the move first
     leaving: int  # zones still listed that moved to another catalog
-    leaving_until: datetime | None  # latest time when the last of them goes
+    leaving_until: datetime | None  # time when the last of them is no longer listed, at the latest
 
     @property
     def zone(self) -> Zone:

@@ -1,18 +1,18 @@
 """Move zones from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
-For SAYS_WHERE, the old catalog still lists the zone and names the new catalog (`coo`). After UNTIL_READ, when consumers
-of the old catalog have read the `coo`, the new catalog lists the zone under the same label. Consumers of both catalogs
-then keep the zone's content. A row with LeaveStep.SAID belongs to the last catalog that listed the zone without `coo`.
-A zone has at most one such row.
+For SAYS_WHERE, the old catalog still lists the zone and names the new catalog (`coo`). The new catalog lists the zone
+under the same label after UNTIL_READ, which gives consumers of the old catalog time to read the `coo`. Consumers of
+both catalogs then keep the zone's content. A row with LeaveStep.SAID belongs to the last catalog that listed the zone
+without `coo`. A zone has at most one such row.
 
 Knot DNS doesn't support `coo`. It ignores the new catalog's record, and drops the zone when the old catalog drops it.
-After that, the panel publishes the new record again with another TTL, which has no meaning in a catalog. This happens
-once notified consumers have read the old catalog's change, and after UNTIL_READ for all other consumers. Knot ignores
-even the repeated record unless it receives the whole catalog (`gateway.ixfr_out`).
+The panel then publishes the new record again with another TTL, which has no meaning in a catalog. It does so
+UNTIL_NOTIFIED after the old catalog's change for notified consumers, and UNTIL_READ after the change for all others.
+Knot ignores even the repeated record unless it receives the whole catalog (`gateway.ixfr_out`).
 
-If a zone returns while the old catalog still lists it, and no other catalog lists it yet, it stays listed as before.
-Otherwise it gets another label, after the catalog that it leaves has published the move. BIND does not accept a zone
-again under a former label.
+If a zone returns to a catalog that still lists it, and no other catalog lists it yet, its record stays unchanged.
+Otherwise the zone gets another label, after the catalog that it leaves has published the move. BIND does not accept a
+zone again under a former label.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,7 +27,7 @@ from dnspanel.secondaries.secondary_catalog import member_owner
 from dnspanel.zones.models import RRset, Zone
 from replication.dns import rdtypes
 
-# Notified consumers have fetched a catalog's change after this time.
+# The time that notified consumers get to fetch a catalog's change.
 UNTIL_NOTIFIED = timedelta(seconds=5)
 
 # One statement. It reads nothing if nothing changed and no zone is moving. The numbers are those of `LeaveStep`.
@@ -72,7 +72,8 @@ UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (
 def take_steps(*, now: datetime) -> None:
     """Advance the moves whose next step is due, and mark the catalogs that must therefore be rewritten.
 
-    A move is published when the catalog zone has all changes of members. A catalog in the trash publishes nothing.
+    The waiting time of a step starts when the old catalog has published all changes of its members. If the old catalog
+    is in the trash, its moves end.
     """
     with connection.cursor() as cursor:
         moments = {"notified": now - UNTIL_NOTIFIED, "read": now - UNTIL_READ, "over": now - SAYS_WHERE}
@@ -95,8 +96,9 @@ def send(
 ) -> dict[int, str]:
     """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label there.
 
-    `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. A zone that needs a
-    new label is not in the result. The number of statements does not depend on the number of zones.
+    `rows` are all rows of these zones (`locked_of`). `silent` are the ids of catalogs in the trash, which publish
+    nothing. A zone that needs a new label is not in the result. The number of statements does not depend on the number
+    of zones.
     """
     holding = {row.zone_id: row for row in rows if row.way == LeaveStep.SAID}
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}

@@ -1,9 +1,9 @@
 """Create producer catalogs (RFC 9432), zones of the panel that list their member zones, and move members. Verbs.
 
-No node serves a producer catalog, and no person edits it: the panel updates it when its members change. Transfers are
-allowed as for any zone: by TSIG keys, by networks, or for a secondary that has the zone by name. Its members have their
-own transfer settings. A zone in the trash is in no catalog. A zone that is restored or added again gets another label.
-Consumers then start from scratch. A zone that moves from one catalog to another keeps its label (`ownership_change`).
+No node serves a producer catalog, and no person edits it: the panel updates it when its members change. Transfers of a
+catalog are allowed as for any zone: with a TSIG key, from a network, or to a secondary that lists the zone by name. The
+members have their own transfer settings. A zone in the trash is in no catalog. If a zone is restored or added again, it
+gets another label, and consumers start from scratch. A zone that moves to another catalog keeps its label.
 
 Locks are taken in this order: zones, their `Produced`, their `Leaving`, then `Producer`, each in the order of their
 ids.
@@ -58,7 +58,7 @@ MOST = 50
 MOST_MEMBERS = 10_000
 # The largest number of members that one publication of a catalog changes.
 AT_ONCE = 2_000
-# The largest number of names in an audit entry about several members, and of faults shown.
+# The largest number of names in an audit entry about several members, and of errors for a field.
 FIRST_NAMES = 10
 _ENOUGH = MOST_MEMBERS + 1
 # Rows that no verb wrote (in a restored database, for example) are found after this time.
@@ -121,8 +121,8 @@ def create_producer(
 ) -> Publication:
     """Create a catalog without members. `zone` can only have SOA and NS records at its apex.
 
-    Without NS, the zone gets an NS with an unusable name. Raise the errors of `edit.create_zone`, and CatalogRefused
-    for other RRsets, invalid tags, or too many catalogs.
+    If no NS is given, the zone gets an NS with an unusable name. Raise the errors of `edit.create_zone`, and
+    CatalogRefused for other RRsets, invalid tags, or too many catalogs.
     """
     groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
     name = names.parse(zone.name)
@@ -162,7 +162,7 @@ def create_catalog(
 ) -> Zone:
     """Create an empty producer catalog with this name. Its SOA makes consumers check for changes often.
 
-    A form that is sent twice creates one catalog. Raise the errors of `create_producer`.
+    If a form is sent twice, only one catalog is created. Raise the errors of `create_producer`.
     """
     zone_name = names.parse(name)
     create_producer(

@@ -57,7 +57,7 @@ class CatalogTerms:
 
 @dataclass(frozen=True, slots=True)
 class RuleTerms:
-    """The terms for the members of a group. Without addresses, members have the catalog zone's primaries."""
+    """The terms for the members of a group. If `primaries` is None, members have the catalog zone's primaries."""
 
     group: str
     team: int | None = None
@@ -74,8 +74,8 @@ def follow_catalog(
 ) -> Catalog:
     """Follow a consumer catalog: transfer the catalog zone, and create the zones that it lists.
 
-    Nodes do not receive the catalog zone. Raise Forbidden without the right to set up catalogs, CatalogRefused with the
-    invalid fields, and the errors of `create_transferred_zone`.
+    Nodes do not receive the catalog zone. Raise Forbidden if the author isn't allowed to set up catalogs,
+    CatalogRefused with the invalid fields, and the errors of `create_transferred_zone`.
     """
     assert acting.author is not None, "a person follows a catalog"
     actor = require_set_up(acting.author)
@@ -99,8 +99,8 @@ def follow_catalog(
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """Convert a transferred zone to a consumer catalog, and remove it from the nodes. A second call changes nothing.
 
-    Raise Forbidden without the right to set up catalogs, CatalogRefused if the panel is the zone's primary, and the
-    errors of `publish_guards.refuse_act`.
+    Raise Forbidden if the author isn't allowed to set up catalogs, CatalogRefused if the panel is the zone's primary,
+    and the errors of `publish_guards.refuse_act`.
     """
     actor = require_set_up(author)
     if Catalog.objects.filter(zone=zone).exists():
@@ -128,8 +128,8 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
     """Convert a consumer catalog to an ordinary transferred zone. Nodes receive it after the next transfer.
 
-    The members do not change. For a zone that isn't a catalog, do nothing. Raise Forbidden without the right to set up
-    catalogs, and the errors of `publish_guards.refuse_act`.
+    The members do not change. If the zone isn't a catalog, do nothing. Raise Forbidden if the author isn't allowed to
+    set up catalogs, and the errors of `publish_guards.refuse_act`.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -145,8 +145,8 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
     """Change the terms for a catalog's new and existing members.
 
-    Raise Forbidden without the right to set up catalogs, CatalogUnknown if the catalog was deleted, and CatalogRefused
-    for invalid terms.
+    Raise Forbidden if the author isn't allowed to set up catalogs, CatalogUnknown if the catalog was deleted, and
+    CatalogRefused for invalid terms.
     """
     actor = require_set_up(author)
     columns = _check_terms(terms)
@@ -169,7 +169,7 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
 def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
     """Replace the rules of a catalog. The first rule that matches one of a member's groups applies to the member.
 
-    A rule without a secret keeps the secret of the group's old rule. Raise the errors of `change_catalog`.
+    If a rule has no secret, it keeps the secret of the group's old rule. Raise the errors of `change_catalog`.
     """
     actor = require_set_up(author)
     with transaction.atomic():

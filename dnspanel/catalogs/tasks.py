@@ -21,7 +21,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Process each due consumer catalog, turn by turn, until no work or time is left. Can run twice, late or never."""
+    """Process each due consumer catalog, with more turns while work and time are left. Can run twice, late or never."""
     until = time.monotonic() + TURN_SECONDS
     for catalog_id in consumer.catalogs_due(timezone.now()):
         with hold_lock(Lock.CATALOG, catalog_id) as mine:

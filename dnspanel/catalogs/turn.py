@@ -1,4 +1,4 @@
-"""Hold the input and the progress of a catalog's turn. Pure."""
+"""The input and the progress of a catalog's turn. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

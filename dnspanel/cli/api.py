@@ -23,7 +23,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 # With these methods, fields are query parameters, because the API reads no body.
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE"})
 _ROOT = "/api/v2"
-# Headers about the connection, which are of no use to a person who asks for headers.
+# Headers about the connection, which `--include` leaves out.
 _HIDDEN = frozenset({"connection", "date", "server", "transfer-encoding"})
 
 
@@ -163,7 +163,7 @@ def _print_headers(answer: urllib3.BaseHTTPResponse) -> None:
 
 
 def _print_body(answer: urllib3.BaseHTTPResponse, query: ParsedResult | None) -> None:
-    """Print a JSON answer as JSON, and others as bytes. With `query`, raise UsageError unless the answer is JSON."""
+    """Print JSON formatted, and any other body as bytes. With `query`, raise UsageError if the body isn't JSON."""
     if not answer.data:
         return
     try:

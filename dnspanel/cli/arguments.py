@@ -41,7 +41,7 @@ class Completed(click.ParamType[str]):
 
 
 def prepare_arguments(group: click.Group) -> None:
-    """Make all commands of the group read lists from standard input, and complete zones, types and profiles."""
+    """Let all commands of the group read lists from standard input, and add completion of zones, types and profiles."""
     for command in _commands(group):
         for parameter in command.params:
             if parameter.type is not click.STRING:

@@ -144,7 +144,7 @@ class Client:
         raise AssertionError("the last attempt either answers or raises")
 
     def _compare_versions(self, response: urllib3.BaseHTTPResponse) -> None:
-        """Print a note, only once, if the panel's version differs from the command's version."""
+        """Print a note, once for each client, if the panel's version differs from the command's version."""
         version = response.headers.get("Panel-Version")
         if version is None or self._knows_version:
             return

@@ -16,7 +16,7 @@ import click
 
 from dnspanel.cli import output
 
-# What can stand around a word in a sentence.
+# Punctuation around a word in a sentence.
 _MARKS = '.,:;()`"“”'
 # 128 plus the number of SIGINT, as in shells.
 INTERRUPTED = 130
@@ -65,7 +65,7 @@ class Refused(click.ClickException):
         return [first, *(f"  {self._place(fault)}{fault.get('detail', '')}" for fault in faults)]
 
     def _place(self, fault: Mapping[str, Any]) -> str:
-        """Return a label for the position of an invalid value, such as "www A: ", or "". Omit words of the error."""
+        """Return a label for an invalid value's position, such as "www A: ". Omit parts that the error mentions."""
         detail = str(fault.get("detail", ""))
         parts = [part for part in _place_parts(str(fault.get("pointer", "")), self.body) if not _names(detail, part)]
         place = " ".join(parts) or str(fault.get("parameter", "") or fault.get("header", ""))
@@ -137,8 +137,8 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
 def _place_parts(pointer: str, body: Any) -> list[str]:
     """Convert a JSON pointer into the request body to the parts that a user knows.
 
-    An item of a list replaces the list's name and the index. It is the value that the user typed, or the zone, name and
-    type of an object. An item without such a name is counted from 1.
+    The name and index of a list are replaced by the item: the value that the user typed, or the zone, name and type of
+    an object. If an item has no such name, its number (from 1) follows the list's name.
     """
     parts: list[str] = []
     for escaped in pointer.split("/")[1:]:

@@ -9,7 +9,7 @@ from dnspanel.cli import output
 
 
 def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
-    """Return the only action. Raise UsageError, with the text `options`, unless there is exactly one."""
+    """Return the only action. Unless there is exactly one, raise UsageError with `options` in its message."""
     if len(acts) != 1:
         raise click.UsageError(f"Give one action: {options}")
     return acts[0]

@@ -8,7 +8,7 @@ import click
 
 from dnspanel.cli.standard_input import read_text
 
-# A file to read; `-` is standard input.
+# The path of a file to read; `-` is standard input.
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 

@@ -1,4 +1,4 @@
-"""Show progress in one line on standard error, which is overwritten, and erased at the end.
+"""Show progress on standard error, in one line that is overwritten and finally erased.
 
 Nothing is printed if standard error is not a terminal or the output is JSON.
 """

@@ -44,9 +44,9 @@ class Session:
         return self.output == "json"
 
     def find_one(self, path: str, name: str, what: str) -> Mapping[str, Any]:
-        """Return the only item with this name or id in the list at `path`. Messages call the item `what`.
+        """Return the only item with this name or id in the list at `path`. Error messages call the item `what`.
 
-        Raise UsageError if there is no such item, or if items of several teams have the name.
+        Raise UsageError if there is no such item, or if several items match.
         """
         found: list[Mapping[str, Any]] = [
             each for each in self.client.items(path) if name in (each["name"], str(each["id"]))

@@ -60,8 +60,8 @@ def publish(
 ) -> Mapping[str, Any]:
     """Send a write and return the response. If `waiting.wait` is set, wait for the nodes.
 
-    Raise the errors of `Client.send` and `wait_for`. The wait is a separate request. Therefore, the publication is
-    known even if the wait is interrupted. With `--dry-run`, nothing is written, and the response contains the plans.
+    Raise the errors of `Client.send` and `wait_for`. The wait is a separate request, so the publication is known even
+    if the wait is interrupted. In a dry run, nothing is written, and the response contains the plans.
     """
     is_dry_run = isinstance(waiting, Writing) and waiting.dry_run
     written: dict[str, Any] = send_write(session, method, path, body, dry_run=is_dry_run, query=query)
@@ -82,7 +82,7 @@ def send_write(
     dry_run: bool,
     query: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Send a write without waiting for nodes, and return the response. With `dry_run`, nothing is written."""
+    """Send a write without waiting for nodes, and return the response. If `dry_run` is True, nothing is written."""
     return session.client.send(method, path, body, query={**(query or {}), "dry_run": True} if dry_run else query)
 
 

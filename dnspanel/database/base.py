@@ -44,7 +44,7 @@ class CommitInDoubt(OperationalError):
 
 
 def open_with(defaults: Mapping[str, Any] | None) -> None:
-    """Set default parameters for new connections (None: TCP limits). Parameters in the settings take precedence."""
+    """Set default parameters for new connections (None: a command's TCP limits). The settings take precedence."""
     global _defaults
     _defaults = defaults
 
@@ -82,7 +82,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             state = getattr(exc.__cause__, "sqlstate", None)
             was_sent = was_open and not isinstance(exc.__cause__, silence.NotSent)
             if was_sent and (state is None or state.startswith(_ENDED)):
-                self.commits += begun  # whatever error this commit raises, it may have been done
+                self.commits += begun  # even if this commit raises an error, it may have been done
                 raise CommitInDoubt(*exc.args) from exc.__cause__
             raise
         self.commits += begun
@@ -104,7 +104,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return (is_fresh and self._is_at_rest()) or super().is_usable()
 
     def _is_at_rest(self) -> bool:
-        """Return True if no statement is running and the server has sent nothing, such as a disconnect."""
+        """Return True if no statement is running and the server has sent nothing, not even a disconnect."""
         if self.connection is None or self.connection.closed:
             return False
         poll = select.poll()

@@ -29,7 +29,7 @@ LOG_EVERY = 10.0  # seconds, in which a thousand requests get one line while Pos
 # a read-only transaction, and the end of a connection that was idle in a transaction.
 _REFUSED_FOR_NOW = frozenset({"25006", "25P03"})
 READ_ONLY = "25006"
-# A statement that exceeds these limits always does.
+# A statement that exceeds these limits fails every time.
 _PROGRAM_LIMITS = "54"
 
 # The number of transactions that a thread had committed when its request began to write. A failure after a commit,
@@ -149,7 +149,10 @@ def note(what: str, exc: BaseException) -> None:
 
 
 def finish(request: HttpRequest | Request, exc: BaseException, response: HttpResponse) -> HttpResponse:
-    """Add the headers that all interfaces share to a response, and log it once. Django then doesn't log it again."""
+    """Add the headers Retry-After and Cache-Control to the 503 response for an outage, and log the error.
+
+    The response is marked as logged, so that Django doesn't log the request again.
+    """
     note(f"{request.method} {request.path}", exc)
     response["Retry-After"] = str(retry_after(exc))
     response["Cache-Control"] = "no-store"

@@ -1,4 +1,4 @@
-"""Create dataclasses from rows, forms or other objects with the same field names. Pure."""
+"""Create dataclass instances from rows, forms or other objects with the same field names. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -9,7 +9,7 @@ Copy = TypeVar("Copy")
 
 
 def copy_fields(kind: type[Copy], source: object, /, **others: Any) -> Copy:
-    """Create a dataclass from `others`. Copy the remaining fields from the source's attributes or items.
+    """Create a dataclass instance from `others`. Copy the remaining fields from the source's attributes or items.
 
     Lists become tuples. Missing fields keep their defaults. Raise TypeError if a missing field has no default.
     """

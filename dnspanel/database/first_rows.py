@@ -9,7 +9,7 @@ Row = TypeVar("Row")
 
 
 def first_or(rows: "QuerySet[Any, Row]", error: Callable[[], Exception]) -> Row:
-    """Return the first row. If there is none, raise the error that `error` returns. `error` can be a class."""
+    """Return the first row, or raise the error that `error` returns. `error` can be an exception class."""
     row = rows.first()
     if row is None:
         raise error()

@@ -1,4 +1,4 @@
-"""Statements that PostgreSQL plans only once per connection. Every edit needs several of them.
+"""Prepare statements that PostgreSQL plans only once per connection. Every edit runs several of them.
 
 Planning a statement with a few subqueries takes ten times as long as running it. Django inserts parameters into the
 text of a statement, so PostgreSQL sees a new statement each time. Here, PostgreSQL binds the parameters, and in web
@@ -6,9 +6,9 @@ processes it plans without them (`database.base`). This only suits statements wh
 parameters, and whose parameter types are given or clear from the context. PostgreSQL assumes that an unknown array has
 ten members, and that unknown JSON has a hundred rows.
 
-A table can be small one day and large the next, and for a small table a sequential scan is as good as an index. Such a
-statement therefore looks up its rows one by one (`find_zones`). `zones.store.analyze_tables` analyzes tables that
-suddenly grow a lot. PostgreSQL then plans all statements again.
+A sequential scan, planned while a table is small, is slow after the table has grown. To get an index scan, statements
+look up rows of such tables one by one (`find_zones`). `zones.store.analyze_tables` analyzes tables that suddenly grow a
+lot. PostgreSQL then plans all statements again.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
 """Detect a PostgreSQL server that hangs: a stopped server still accepts bytes over TCP, but never answers.
 
 A long statement, or one that waits for a lock, is silent too, so silence alone proves nothing. When a connection has
-been silent for a third of the patience, a thread of the process tries twice to open a new connection. If the server
-answers, even with a refusal, all threads keep waiting. If it does not answer, the server *hangs*: every wait in this
-process ends, its connection is closed, and no thread opens or uses another connection until the server answers again.
-Therefore, a request ends after the patience at the latest, and later requests end immediately.
+been silent for a third of the patience (SILENCE_SECONDS), a thread of the process tries twice to open a new connection.
+If the server answers, even with a refusal, all threads keep waiting. If it does not answer, the server *hangs*: every
+wait in this process ends, its connection is closed, and no thread opens or uses another connection until the server
+answers again. Therefore, a request ends after the patience at the latest, and later requests end immediately.
 
 Time counts as silence only while there are no bytes to read. This keeps a process that was itself stopped, or that got
 no CPU time, from blaming the server. An unreachable server is detected in the same way, and by TCP's own limits, which
@@ -22,7 +22,7 @@ import psycopg
 
 logger = logging.getLogger(__name__)
 
-# The interval at which a wait checks the clock, as in psycopg.
+# The interval at which a wait checks the clock. psycopg uses the same one.
 _INTERVAL = 0.1
 _TRIES = 2
 
@@ -46,7 +46,7 @@ class StatementLost(psycopg.OperationalError):
 
 
 class Server:
-    """The state of the PostgreSQL server, shared by all threads of this process. `hangs` is True if it hangs."""
+    """The state of the PostgreSQL server, shared by all threads of this process. `hangs`: it doesn't answer."""
 
     def __init__(
         self, parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0
@@ -66,7 +66,7 @@ class Server:
     def suspect(self, *, hangs: bool = False) -> None:
         """Probe the server in a thread, unless a probe is running or has just ended. Return immediately.
 
-        `hangs` means that a wait already took the whole patience, which proves that the server hangs.
+        `hangs` is True if a wait already took the whole patience, which proves that the server hangs.
         """
         with self._lock:
             if hangs and not self.hangs:
@@ -148,12 +148,12 @@ def limits_of_tcp(patience: float) -> dict[str, int]:
 
 
 def hangs() -> bool:
-    """Return True if the server is known to hang. Statements must not be sent to it then."""
+    """Return True if the server is known to hang. No statement is sent to it in that case."""
     return _server is not None and _server.hangs
 
 
 def connect(**parameters: Any) -> psycopg.Connection[Any]:
-    """Open a connection whose waits end if the server hangs. Raise psycopg.OperationalError if that fails."""
+    """Open a connection that stops waiting if the server hangs. Raise psycopg.OperationalError if opening fails."""
     if _server is None:
         return psycopg.connect(**parameters)
     if _server.hangs:

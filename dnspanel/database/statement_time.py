@@ -35,7 +35,7 @@ class SearchTooGeneral(Exception):
 
 
 def begin(kind: str) -> None:
-    """Apply the limits of this kind of process to new connections, and close connections to a hanging server.
+    """Apply the limits of this kind of process to new connections. Detect a hanging server, except in commands.
 
     All limits are in the packet that opens a connection, so requests don't need a round trip for them.
     """
@@ -54,9 +54,10 @@ def begin(kind: str) -> None:
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Apply the time limit for searches to statements in the block. Raise SearchTooGeneral if one exceeds it.
+    """Apply the time limit for searches to statements in the block. Raise SearchTooGeneral if a statement exceeds it.
 
-    The block runs in its own transaction, because the limit ends with the transaction. Don't nest it in another one.
+    The block runs in its own transaction, because the limit ends with the transaction. It must not be inside another
+    transaction.
     """
     try:
         with transaction.atomic(durable=True):

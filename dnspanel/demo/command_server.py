@@ -2,8 +2,8 @@
 
 The supervisord of a stack forks the server after it has loaded the panel (`dnspanel.demo.forking`). Each connection to
 the server's socket is one command: a line of JSON with its arguments, `["manage.py", "migrate"]`. The reply is a line
-of JSON with the result, or `null` if the code has changed since the server loaded it. Without a server, the caller runs
-the command itself.
+of JSON with the result, or `null` if the code has changed since the server loaded it. If there is no server, the caller
+runs the command itself.
 """
 
 import json
@@ -27,7 +27,7 @@ class Ended:
 
 
 def ask(path: Path, words: Sequence[str]) -> Ended | None:
-    """Run a command on the server and return its result. Return None without a server, or if the server declines."""
+    """Run a command on the server and return its result, or None if there is no server or its code is outdated."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             sock.connect(str(path))

@@ -57,7 +57,7 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 
 
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
-    """Create the node if it is missing. Enroll its agent with a new code (after approval: the stored code)."""
+    """Create the node if it is missing, and start to enroll its agent. An approved node uses its stored code."""
     known = node_lifecycle.node_in_fleet(node.name) or node_lifecycle.create_node(
         node_lifecycle.NodeDescription(
             name=node.name,

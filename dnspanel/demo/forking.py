@@ -160,7 +160,7 @@ class Options(ServerOptions):  # type: ignore[misc]
         signal.signal(signal.SIGUSR1, _load_now)
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Replace the forked process with the program. Raise OSError if the program can't be executed."""
+        """Run a panel program in the fork, or replace the fork with another program. Raise OSError if that fails."""
         forked = forked_of(argv, env)
         if forked is None or not loaded.is_current():
             os.execve(filename, list(argv), env)

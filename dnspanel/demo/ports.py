@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 LOOPBACK = "127.0.0.1"
-# Below Linux's ephemeral range, so that no outgoing connection takes one between two starts.
+# Below Linux's ephemeral range, so that no outgoing connection uses one of the ports between two starts.
 RANGE = range(20000, 32000)
 # Not the seeded generator, because two simultaneous test runs would choose the same ports.
 _CHANCE = random.SystemRandom()

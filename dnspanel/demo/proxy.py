@@ -1,4 +1,4 @@
-"""Configure nginx in front of a stack's web processes. nginx waits for slow clients instead of the panel's threads."""
+"""Configure nginx in front of a stack's web processes. nginx, not a panel thread, waits for slow clients."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The sample zones of the demo. Their zone files look like those of real zones."""
+"""Read the sample zones of the demo. Their zone files look like those of real zones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -66,8 +66,8 @@ class StackShape:
     """The parts of a stack, and the way it runs.
 
     `ring0` is the private server that must serve a publication before the other nodes receive it. `front` is a dnsdist
-    in front of the public nodes. `stores_only` means only PostgreSQL and Redis. If `durable`, PostgreSQL waits for the
-    disk. If `forks`, the panel is loaded once and its processes are forks, which start in a fraction of the time.
+    in front of the public nodes. `stores_only` means only PostgreSQL and Redis. If `durable` is True, PostgreSQL waits
+    for the disk. If `forks` is True, the panel is loaded once and its processes are forks, which start much faster.
     Otherwise each process is executed as in production.
     """
 
@@ -246,7 +246,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it responds. On StackError or NotUp, stop everything and re-raise it."""
+        """Start everything and wait until it responds. If that fails, stop everything. Raise StackError or NotUp."""
         self.start_pages()
         self.start_others()
 

@@ -21,7 +21,7 @@ STORE_NAMES = {"postgres": "PostgreSQL", "redis": "Redis"}
 
 # `durable` decides whether a commit waits for the disk: yes wherever people's edits are kept. A bulk import writes
 # gigabytes of WAL: files that are not zeroed first are written once, and pages are logged whole once per checkpoint.
-# Neither a query nor autovacuum should take a core from the import and from the name servers while it lasts.
+# During an import, neither queries nor autovacuum should take a core from the import or the name servers.
 POSTGRES_CONF = """\
 # Written at each start.
 listen_addresses = '{host}'

@@ -54,7 +54,7 @@ def procfile() -> dict[str, str]:
 class Supervisor:
     """A supervisord for a set of processes. Its files are in `directory`, and its socket is in `run`.
 
-    With `forks`, supervisord loads the panel once, and the panel's processes are forks (`dnspanel.demo.forking`).
+    If `forks` is True, supervisord loads the panel once, and the panel's processes are forks (`dnspanel.demo.forking`).
     """
 
     def __init__(self, directory: Path, *, run: Path, commands: Mapping[str, str], forks: bool = False) -> None:
@@ -151,7 +151,10 @@ class Supervisor:
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
-        """Send a signal to a process, which supervisord restarts. Return its id, or raise ProcessLookupError."""
+        """Send a signal to a process and return its id. Raise ProcessLookupError if it isn't running.
+
+        supervisord restarts a process that ends.
+        """
         pid = self.pid(name)
         if pid is None:
             raise ProcessLookupError(name)

@@ -30,7 +30,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """Return the user to run as, and create it if missing. Return None if the process isn't root: it keeps its user."""
+    """Return the user to run as, and create it if missing. Return None to keep the user of a non-root process."""
     if os.geteuid() != 0:
         return None
     try:

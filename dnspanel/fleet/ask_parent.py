@@ -14,8 +14,8 @@ from dnspanel.zones.models import Zone
 def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
     """Request an immediate check of the DS records at the zone's parent.
 
-    Raise RightMissing without the DNSSEC right, and NotSigned if the panel doesn't check this zone's parent. If the
-    broker is down, the call takes a few seconds longer, and beat starts the check later.
+    Raise RightMissing if the author lacks the DNSSEC right, and NotSigned if the panel doesn't check this zone's
+    parent. If the broker is down, the call takes a few seconds longer, and beat starts the check later.
     """
     with transaction.atomic(durable=True):
         parent_checks.ask_now(zone=zone, now=now, by=by)

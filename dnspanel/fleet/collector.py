@@ -1,4 +1,4 @@
-"""The collector: query every agent once a second for samples and state, and store the results. Verbs.
+"""Query every agent once a second for samples and state, and store the results. Verbs.
 
 Samples go to Redis. Contact times and versions go to PostgreSQL. Either store can be unavailable for a while: agents
 keep samples for an hour, so a restart of Redis, PostgreSQL or the collector loses none.
@@ -59,7 +59,7 @@ class Poller:
     node_id: int
     name: str
     client: NodeClient
-    # The agent's time of the newest stored sample; None until Redis was asked.
+    # The agent's time of the newest stored sample; None until Redis was queried.
     seen: int | None = None
     kept: bool = False  # whether this process has put samples into the stream
     running: "Future[None] | None" = None
@@ -126,8 +126,8 @@ class Poller:
     def _fetch_top(self, now: float) -> None:
         """Fetch the node's top lists and log while someone views the node's page.
 
-        Also fetch the busiest zones once a minute, and the lists of watched zones. Skip what an old agent doesn't
-        offer.
+        Also fetch the busiest zones once a minute, and the lists of watched zones. Skip requests that an old agent
+        refuses.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
@@ -151,7 +151,7 @@ class Poller:
                 zone_queries.keep_zone_top(node_id=self.node_id, zone=zone, top=top)
 
     def leave(self) -> None:
-        """Close the connection after a running poll has ended."""
+        """Close the connection. If a poll is running, close it after the poll."""
         if self.running is None:
             self.client.close()
         else:
@@ -178,7 +178,7 @@ class Collector:
         self.close()
 
     def tick(self, now: float) -> None:
-        """Start a poll of each node without a running poll. Exchange data with PostgreSQL every RECORD_SECONDS."""
+        """Start a poll of each node that isn't being polled. Exchange data with PostgreSQL every RECORD_SECONDS."""
         if now - self._recorded_at >= RECORD_SECONDS:
             self._recorded_at = now
             self._exchange()
@@ -277,7 +277,7 @@ class Collector:
 
 
 def _clock_offset(status: Status, now: float) -> int:
-    """Return how many seconds the node's clock is ahead of the panel's, or 0 within CLOCK_TOLERANCE."""
+    """Return by how many seconds the node's clock is ahead, or 0 if the offset is within CLOCK_TOLERANCE."""
     offset = status.clock - now
     return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
 

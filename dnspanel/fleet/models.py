@@ -21,7 +21,7 @@ class NodeState(models.TextChoices):
 
 
 class NodeGroup(models.Model):
-    """Nodes that receive publications together. In `order`, each group waits until the last one is verified."""
+    """Nodes that receive publications together. In `order`, each group waits until the previous one is verified."""
 
     name = models.SlugField(max_length=63, unique=True)
     order = models.PositiveSmallIntegerField(unique=True)
@@ -110,7 +110,7 @@ class Node(models.Model):
     applied = models.BigIntegerField(default=0, db_default=0)
     applied_at = models.DateTimeField(null=True)
     contact_at = models.DateTimeField(null=True)
-    # Why the collector could not reach the agent the last time; empty if it could.
+    # Why the collector's last attempt to reach the agent failed; empty if it succeeded.
     contact_problem = MessageField(blank=True, default="")
     # The last refusal as a sentence; empty if the node is in order.
     refusal = MessageField(blank=True, default="")
@@ -119,7 +119,7 @@ class Node(models.Model):
     versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb, installed
     group = models.ForeignKey(NodeGroup, null=True, on_delete=models.PROTECT, related_name="nodes")  # None: the last
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
-    # A private pdns_server beside the publisher that gets everything first and answers only the publisher's questions.
+    # A private pdns_server next to the publisher, which gets everything first and answers only the publisher's queries.
     is_ring0 = models.BooleanField(default=False, db_default=False)
     # A dnsdist in front of nodes. It has no zones. Publications make it drop old answers from its cache.
     is_front = models.BooleanField(default=False, db_default=False)
@@ -175,7 +175,7 @@ class Node(models.Model):
 
 
 class Front(models.Model):
-    """The settings of a front that people can change. `fleet.nodes.fronts` defines the allowed numbers."""
+    """The settings of a front that people can change. `replication.wire.front_messages` limits the numbers."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, primary_key=True, related_name="front")
     minimum = models.IntegerField(default=1)
@@ -250,7 +250,7 @@ class Ack(models.Model):
 
 
 class Bootstrap(models.Model):
-    """A running transfer of a snapshot to a node. `beat_at` is a lease: another worker can take over when it is old."""
+    """A requested or running transfer of a snapshot to a node. `beat_at` is the lease of the worker that sends it."""
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="bootstrap")
     reason = MessageField()

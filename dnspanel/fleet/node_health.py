@@ -11,7 +11,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 # The collector reports contact every few seconds, so three missed reports are an outage.
 OFFLINE_AFTER = timedelta(seconds=15)
-# If the collector itself has been silent for this long, silence of nodes means nothing.
+# If the collector itself has been silent for this long, the silence of nodes means nothing.
 CONTACT_KNOWN_FOR = timedelta(seconds=10)
 # A push takes a fraction of this. Without this tolerance, every publication would make the whole fleet blink.
 IN_FLIGHT = timedelta(seconds=1)
@@ -45,7 +45,7 @@ WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 @dataclass(frozen=True, slots=True)
 class HealthInputs:
-    """The known facts about a node. `behind_since` is the time of the first publication that the node lacks.
+    """The data for computing a node's health. `behind_since` is the time of the first publication that it lacks.
 
     The node receives publications up to the sequence `limit` (None: up to the head). `waits` explains the limit.
     """
@@ -80,7 +80,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the node's health. The first that applies counts: a state set by people, a refusal, silence, or lag."""
+    """Return the node's health. The first cause counts: a state set by people, a refusal, silence, or lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)

@@ -1,4 +1,4 @@
-"""Requests of people to one node: a full snapshot, a snapshot of another schema, or a check of all rows. Verbs."""
+"""Handle people's requests to a node: a full snapshot, a snapshot of another schema, a check of all rows. Verbs."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from dnspanel.publish.reading.schemas import KNOWN
 from dnspanel.texts import gettext
 from dnspanel.wake import wake
 
-# A task that has not started by then is useless, because the person will press the button again.
+# A task that has not started by then is useless, because the person will click the button again.
 _LIFETIME = 60
 
 

@@ -60,7 +60,7 @@ _together = ThreadPoolExecutor(8, thread_name_prefix=f"{_POOL}together")
 _singly = ThreadPoolExecutor(16, thread_name_prefix=f"{_POOL}singly")
 _away = ThreadPoolExecutor(8, thread_name_prefix=f"{_POOL}away")
 
-# Parents may be slow, and pushes to nodes run on the same threads: most of those must stay free.
+# Parents can be slow, and pushes to nodes run on the same threads, so most threads must stay free.
 _parents = threading.BoundedSemaphore(3)
 
 logger = logging.getLogger(__name__)
@@ -80,13 +80,13 @@ def push_nodes(node_ids: list[int]) -> None:
 
 @shared_task(ignore_result=True)
 def push_late_nodes() -> None:
-    """Push to every active node that is not at the head of its schema."""
+    """Push to the nodes that `late_nodes` returns."""
     wake_released_nodes(node_ids=late_nodes())
 
 
 @shared_task(ignore_result=True)
 def rotate_identities() -> None:
-    """Rotate certificates and signing keys, and end expired drains. Each part continues where its last run ended."""
+    """Rotate certificates, and send new signing keys to the nodes. Each part continues where its last run ended."""
     rotate.rotate_due(now=timezone.now())
     node_keys.spread_keys(now=timezone.now())
 
@@ -106,7 +106,7 @@ def set_up_fronts() -> None:
 
 
 def wake_fronts(**_: Any) -> None:
-    """Wake the task that sends fronts their settings, if there are fronts. This takes a second without a broker."""
+    """Wake the task that sends fronts their settings, if there are any. Without a broker, this takes a second."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
 
@@ -156,7 +156,7 @@ def tidy_identities() -> None:
 
 @shared_task(ignore_result=True)
 def compare_nodes() -> None:
-    """Compare every node's digests with the panel's, and repair the nodes that differ."""
+    """Compare every node's digests with the panel's, and wake the repair of the nodes that differ."""
     for node_id in node_comparison.compare_nodes(now=timezone.now()):
         wake_repair(node_id)
 
@@ -193,7 +193,7 @@ def check_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
-    """Send a node its snapshot, then wake its push. Of concurrent runs, a lease allows only one."""
+    """Send a node its snapshot, then wake its push. A lease makes sure that only one run sends it at a time."""
     with suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and send_snapshot(lease=lease):
@@ -251,7 +251,7 @@ def maintain_log() -> None:
 
 
 def late_nodes() -> list[int]:
-    """Return the ids of active nodes to push, except those with a snapshot request or a recent refusal (not ring 0)."""
+    """Return active nodes to push, except those with a snapshot request or (unless it is ring 0) a recent refusal."""
     nodes = with_limit(Node.objects.filter(state=NodeState.ACTIVE, bootstrap=None)).values_list(
         "pk", "schema", "epoch", "acked", "refusal", "refused_at", "limit", "is_ring0"
     )
@@ -293,8 +293,8 @@ def advance_delivery() -> None:
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
     """Push to nodes whose limit has risen: in this process if it is a push worker, else through the broker.
 
-    This worker has usually just received the ack that the nodes waited for. The broker delays a user's edit by a few
-    milliseconds. If the worker dies, beat wakes the pushes.
+    A push worker has usually just received the ack that the nodes waited for, and the broker would delay a user's edit
+    by a few milliseconds. If the worker dies, beat wakes the pushes.
     """
     if not _pushes_here():
         _wake_pushes(node_ids)

@@ -1,4 +1,4 @@
-"""Live numbers of nodes: one capped Redis stream per node, with an entry per second.
+"""Store live numbers of nodes in Redis: one capped stream per node, with an entry per second.
 
     live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
     top:<node id>      the node's most frequent queries: a `protocol.Top` as JSON, for a minute
@@ -131,10 +131,7 @@ def forget_samples(*, node_id: int) -> None:
 
 
 def watch(node_id: int) -> None:
-    """Record that someone views this node's page. Its top lists are then fetched for WATCHED_SECONDS.
-
-    Without Redis, do nothing.
-    """
+    """Record that someone views this node's page, for WATCHED_SECONDS. If Redis is unreachable, do nothing."""
     with suppress(RedisError):
         connection(settings.REDIS_URL).set(_watched_key(node_id), "1", ex=WATCHED_SECONDS)
 
@@ -187,12 +184,12 @@ def answers_between(node_ids: Sequence[int], begin: float, end: float) -> Counte
 
 
 def newest_at(*, node_id: int) -> int:
-    """Return the time of the node's newest stored sample, or 0 without samples. Raise RedisError without Redis."""
+    """Return the time of the node's newest stored sample, or 0 if it has none. Raise RedisError if Redis fails."""
     return newest_in(stream_key(node_id))
 
 
 def newest_in(key: str) -> int:
-    """Return the time of the newest sample in a stream, or 0 without samples. Raise RedisError without Redis."""
+    """Return the time of the newest sample in a stream, or 0 if it is empty. Raise RedisError if Redis fails."""
     newest = connection(settings.REDIS_URL).xrevrange(key, count=1)
     return sample_of(newest[0]).at if newest else 0
 

@@ -9,7 +9,7 @@ node's queries per second, is an estimate with a sampling error.
     watched:zones               a sorted set: zones whose page someone views, with the time until when this counts
     zone-top:<node>:<zone>      a `protocol.Top` of only this zone, as JSON, for a minute
 
-Redis is the only store of these numbers. Without Redis, and if a value is unknown, the value is None, never zero.
+Redis is the only store of these numbers. If Redis is unreachable or a value is unknown, the value is None, never zero.
 """
 
 import json
@@ -86,10 +86,7 @@ class NodeSample:
 
 
 def watch_zones(zones: Iterable[str]) -> None:
-    """Record that someone views these zones' pages. Nodes are then queried about them for WATCHED_SECONDS.
-
-    Without Redis, do nothing.
-    """
+    """Record that someone views these zones' pages, for WATCHED_SECONDS. If Redis is unreachable, do nothing."""
     until = time.time() + WATCHED_SECONDS
     wanted = {zone: until for zone, _ in zip(zones, range(MOST_TOP_ZONES), strict=False)}
     if wanted:
@@ -112,7 +109,7 @@ def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """Add a node's list of zones to the minute that contains `at`, once per node. Raise RedisError without Redis."""
+    """Add a node's list of zones to the minute that contains `at`, once per node. Raise RedisError if Redis fails."""
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return
@@ -151,7 +148,7 @@ def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
 
 
 def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
-    """Return this zone's samples from the last minute, keyed by node id. Without Redis, the result is empty."""
+    """Return this zone's samples from the last minute, keyed by node id. If Redis fails, the result is empty."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
         pipe.get(_top_key(node_id, zone))
@@ -169,7 +166,7 @@ def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
 
 
 def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
-    """Return the zone's total queries per second on all these nodes, or None without samples."""
+    """Return the zone's total queries per second on all these nodes, or None if there are no samples."""
     estimates = [sample.estimate for sample in samples]
     if not estimates:
         return None

@@ -1,4 +1,4 @@
-"""Zone transfers without a key, for zones that are open to the client's network."""
+"""Transfer zones without a key, if the zones are open to the client's network."""
 
 import logging
 from collections.abc import Iterator

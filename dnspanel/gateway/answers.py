@@ -91,7 +91,7 @@ class Query:
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the messages that answer a message: none if it isn't a query, several for a zone transfer."""
+    """Yield the replies to a message: none if the message is itself a reply, and several for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: two servers that answer answers would never stop
         return
     try:
@@ -241,7 +241,7 @@ def _lookup(query: Query) -> Reply:
 
 
 def _answer_discovery(name: str, type_: int) -> Reply:
-    """Answer a SOA or NS query from the zone's apex, or with its SOA as authority. Raise MessageRefused for others."""
+    """Answer a SOA or NS query from the zone's apex, or with its SOA as authority. Else raise MessageRefused."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = zone_discovery.zone_around(name)

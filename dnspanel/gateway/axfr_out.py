@@ -53,10 +53,7 @@ def a_turn() -> Iterator[None]:
 
 
 def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
-    """Pack an answer's records into unsigned messages.
-
-    Each message repeats the question, because owner names point to it.
-    """
+    """Pack records into unsigned messages. Each message repeats the question, because owner names point to it."""
     question = names.to_wire(zone_name) + _QUESTION.pack(qtype, IN)
     flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
     waiting: list[bytes] = []

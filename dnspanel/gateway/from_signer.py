@@ -1,4 +1,4 @@
-"""Get answers that only PowerDNS can compute from ring 0: for signed zones, ALIAS and LUA.
+"""Get answers from ring 0 that only PowerDNS can compute: for signed zones, ALIAS and LUA.
 
 The panel never uses private keys itself (docs/adr/0022). Ring 0 receives every publication first. The gateway queries
 ring 0 only after ring 0 has proved the zone's newest publication, so a client reads its own writes.
@@ -25,7 +25,7 @@ _at_once = threading.BoundedSemaphore(4)
 
 
 def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.message.Message:
-    """Query ring 0's PowerDNS, with the DO bit if `dnssec`. Raise MessageRefused (SERVFAIL) if ring 0 can't answer."""
+    """Query ring 0's PowerDNS, with the DO bit if `dnssec` is True. Raise MessageRefused (SERVFAIL) on failure."""
     node = patiently(lambda: _ready_signer(zone))
     if not _at_once.acquire(timeout=SECONDS):
         raise _failure(zone, gettext("too many queries are waiting for the canary"))

@@ -1,4 +1,4 @@
-"""The gateway's sockets: UDP and TCP on one port, and TLS on another port if configured, all with limits.
+"""Serve the gateway's sockets: UDP and TCP on one port, and TLS on another port if configured, all with limits.
 
 asyncio handles the connections. A few threads answer the messages, each with its own database connection. A client that
 sends too much gets no answer over UDP, where senders can be forged, and is disconnected over TCP.
@@ -196,7 +196,7 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return an accepted client's streams and facts. For other clients, record the refusal and return None.
+        """Return an accepted client's streams and its OverTls. For other clients, record the refusal and return None.
 
         Raise OSError if the connection breaks.
         """

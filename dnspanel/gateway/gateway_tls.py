@@ -44,7 +44,7 @@ class Contexts:
         self._context: ssl.SSLContext | None = None
 
     def current(self, now: datetime) -> ssl.SSLContext:
-        """Return the current context, reading the database. Raise CertificateRefused or OSError if it is invalid."""
+        """Return the current context after reading the database. Raise CertificateRefused or OSError on failure."""
         made_of = server_identity(now=now), certificates_in_use()
         with self._lock:
             if self._context is None or self._made_of != made_of:
@@ -71,7 +71,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 
 
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
-    """Return the facts about a client after its handshake. Raise TlsRefused if it doesn't offer DNS over TLS."""
+    """Return a client's OverTls after the handshake. Raise TlsRefused if the client doesn't offer DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
         raise TlsRefused(gettext("the client didn’t offer the ALPN protocol “{alpn}”").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)

@@ -73,7 +73,7 @@ class Near:
 
     @property
     def soa(self) -> RRset | None:
-        """The zone's SOA with the TTL of negative answers (RFC 2308 section 3), or None without a SOA."""
+        """The zone's SOA with the TTL for negative answers (RFC 2308 section 3), or None if the zone has no SOA."""
         found = self.at(self.zone).get(rdtypes.SOA)
         if found is None:
             return None

@@ -105,7 +105,7 @@ def _json(value: Any) -> bytes:
 
 
 def _values(act: Act) -> Iterator[tuple[str, str | int]]:
-    """Yield the entry's fields that receivers can search, without empty ones."""
+    """Yield the names and values of the entry's fields for searches. Skip empty values."""
     found: tuple[tuple[str, str | int | None], ...] = (
         ("number", act.number),
         ("hash", act.hash),
@@ -132,7 +132,7 @@ def _escape_value(text: str) -> str:
 
 
 def _printable(text: str, longest: int) -> str:
-    """Convert the text to a header field: printable ASCII without spaces, or "-" if it is empty."""
+    """Convert the text to a header field: printable ASCII without spaces, or "-" if the text is empty."""
     return "".join(character if "!" <= character <= "~" else "-" for character in text)[:longest] or "-"
 
 
@@ -159,7 +159,7 @@ def _any_value(value: str | int) -> dict[str, str]:
 
 
 def batch(sizes: Iterable[int], most: int) -> int:
-    """Return how many messages fit into `most` bytes, counted from the first and at least 1."""
+    """Return the number of leading messages that fit into `most` bytes. A first message that is larger counts too."""
     total, count = 0, 0
     for size in sizes:
         total += size

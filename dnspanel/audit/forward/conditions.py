@@ -10,7 +10,7 @@ from dnspanel.durations import duration_text
 from dnspanel.texts import gettext, gettext_noop, ngettext
 
 FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)
-# A destination that gets the log from its beginning is not behind, unless it accepted nothing for this time.
+# A destination that is catching up counts as behind only if it has accepted nothing for this time.
 BEHIND_FOR = timedelta(minutes=10)
 REJECTED_FOR = timedelta(days=1)
 

@@ -1,8 +1,8 @@
 """Deliver the audit log to each destination, in the chain's order and at least once. Verbs.
 
-A destination's position moves when the destination has confirmed a batch, and only if no one has changed the
-destination in between. If a worker is killed before the position moves, the same entries are sent again, with the same
-numbers and hashes.
+The panel moves a destination's position after the destination has confirmed a batch, unless someone changed the
+destination while the batch was sent. If a worker is killed before the position moves, the same entries are sent again,
+with the same numbers and hashes.
 """
 
 import logging
@@ -41,7 +41,7 @@ class Send(Protocol):
 
 
 def last_number() -> int:
-    """Return the number of the newest entry in the chain, or 0 for an empty chain."""
+    """Return the number of the newest entry in the chain, or 0 if the chain is empty."""
     return AuditLink.objects.aggregate(newest=Max("number"))["newest"] or 0
 
 
@@ -120,5 +120,5 @@ def _as_it_is(row: Destination) -> "QuerySet[Destination]":
 
 
 def _as_it_was(row: Destination) -> "QuerySet[Destination]":
-    """Select the destination only if neither the destination nor its position has changed."""
+    """Select the destination only if its settings and its position haven't changed since `row` was read."""
     return _as_it_is(row).filter(sent_to=row.sent_to)

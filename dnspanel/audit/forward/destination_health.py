@@ -21,8 +21,8 @@ class DestinationHealth:
 
     pk: int
     name: str
-    behind: int  # the number of missing acts
-    oldest_at: datetime | None = None  # the time of the first missing act
+    behind: int  # number of missing entries
+    oldest_at: datetime | None = None  # time of the first missing entry
     sent_at: datetime | None = None
     failing_since: datetime | None = None
     rejected_at: datetime | None = None

@@ -22,7 +22,7 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in PEM, or "" for an empty text.
+    """Return the certificates in PEM, or "" if the text has none.
 
     Raise ValueError, with a message for the user, if the certificates are invalid.
     """
@@ -31,7 +31,7 @@ def canonical_certificates(text: str) -> str:
     )
     pem = pem_of(found)
     try:
-        if found:  # show what OpenSSL refuses now, instead of in a worker
+        if found:  # report certificates that OpenSSL refuses now, instead of later in a worker
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
     except ssl.SSLError as exc:
         raise ValueError(NO_CERTIFICATE) from exc
@@ -43,9 +43,10 @@ def canonical_certificates(text: str) -> str:
 
 
 def canonical_key(text: str, chain: str) -> bytes:
-    """Return the private key in PEM. The key must belong to the first certificate of `chain`.
+    """Return the private key in PEM.
 
-    Raise ValueError, with a message for the user, if the key is unreadable or doesn't belong to the certificate.
+    Raise ValueError, with a message for the user, if the key is unreadable, can't be used for TLS, or doesn't belong to
+    the first certificate of `chain`.
     """
     try:
         key: Any = load_pem_private_key(text.strip().encode(), None)
@@ -84,7 +85,7 @@ def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLCont
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:
-        # Trust the given certificate even if it is a server's own one or an intermediate one.
+        # Trust the given certificate even if it is the server's own or an intermediate certificate.
         context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     if chain:
         with file_in_memory(chain.encode() + key) as path:

@@ -31,7 +31,7 @@ from dnspanel.zones.rights import access
 MOST_DESTINATIONS = 5
 LONGEST_NAME = 40
 _TEST = "evidence.test"
-# The values after a change of a destination: old failures and rejected acts belong to the old settings.
+# The values after a destination was changed. Earlier failures and rejections belong to the old settings.
 _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 
@@ -46,7 +46,7 @@ class Terms:
     key: str = field(default="", repr=False)
     headers: str = field(default="", repr=False)
     without_headers: bool = False
-    from_beginning: bool = False  # whether to send the log from its first act, and not from the current position
+    from_beginning: bool = False  # True: send the log from its first entry instead of from the current position
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,9 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
     """Change the destination, starting with the next batch.
 
-    The destination keeps its position, unless the terms start again at the beginning of the log. Raise the errors of
-    `create_destination`, DestinationRefused if someone else has changed the destination since it was read, and
-    DestinationUnknown if it was deleted.
+    The destination keeps its position unless `terms.from_beginning` is set. Raise the errors of `create_destination`,
+    DestinationRefused if someone else has changed the destination since it was read, and DestinationUnknown if it was
+    deleted.
     """
     require_operator(by)
     columns = _columns_of_terms(Kind(destination.kind), terms, destination)
@@ -161,7 +161,7 @@ def switch_destination(*, destination: Destination, active: bool, by: Author, no
 
 
 def delete_destination(*, destination: Destination, by: Author, now: datetime) -> None:
-    """Delete the destination if it still exists. Raise Forbidden or GrantRefused without an administrator's rights."""
+    """Delete the destination if it still exists. Raise the errors of `require_operator`."""
     require_operator(by)
     with transaction.atomic(durable=True):
         if Destination.objects.filter(pk=destination.pk).delete()[0]:
@@ -230,7 +230,7 @@ def _name(text: str) -> str:
 
 
 def _address(kind: Kind, text: str) -> str:
-    """Return the canonical address. Raise ValueError if it is invalid or the panel can't connect to it."""
+    """Return the canonical address. Raise ValueError if it is invalid or the panel isn't allowed to connect to it."""
     if kind == Kind.OTLP:
         try:
             checked_addresses(parse_target(text.strip()), networks=NETWORKS)
@@ -260,7 +260,7 @@ def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | 
 
 
 def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None) -> bytes | None:
-    """Return the encrypted headers. Keep stored headers only for the same server, so no other server receives them."""
+    """Return the encrypted headers or None. Raise ValueError if stored headers would be sent to another server."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
             raise ValueError(gettext("Syslog doesn’t support headers. Leave this field empty."))

@@ -31,9 +31,9 @@ class Destination(models.Model):
     active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField(null=True)  # including switches on or off; null: none
-    # Counts changes of the columns above. The result of a delivery counts only for the version that was used.
+    # Counts changes of the columns above. The result of a delivery is stored only if the version hasn't changed since.
     version = models.IntegerField(default=1)
-    # The last act that the destination confirmed, by its number in the chain, and the time of the confirmation.
+    # The number of the last entry that the destination confirmed, and the time of the confirmation.
     sent_to = models.BigIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
     # Since the last success: the first failure, the number of failures, the end of the current pause, and the reason.
@@ -41,6 +41,6 @@ class Destination(models.Model):
     failures = models.IntegerField(default=0)
     resting_until = models.DateTimeField(null=True)
     error = MessageField(blank=True)
-    # When the destination last rejected acts, and its reason. Rejected acts must not be sent again.
+    # The time and reason of the last rejected entries. Rejected entries must not be sent again.
     rejected_at = models.DateTimeField(null=True)
     rejected = MessageField(blank=True)

@@ -98,7 +98,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
 
 
 def addresses_of(address: SyslogAddress) -> Sequence[str]:
-    """Return the host's addresses. Raise NotSent if the panel is not allowed to connect to any one of them."""
+    """Return the host's addresses. Raise NotSent if the panel isn't allowed to connect to every one of them."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
@@ -156,7 +156,7 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
     while _count_unacknowledged(stream):
         _seconds_left(deadline)
         time.sleep(_LOOK_AGAIN)
-    _raise_error_of(stream)  # a reset may have arrived since
+    _raise_error_of(stream)  # a reset can have arrived in the meantime
 
 
 def _count_unacknowledged(stream: socket.socket) -> int:

@@ -1,4 +1,4 @@
-"""The command `dnspanel webhooks`, which manages webhooks (URLs and mail addresses) and shows their deliveries."""
+"""The command `dnspanel webhooks`, which manages webhooks (URLs and email addresses) and shows their deliveries."""
 
 from collections.abc import Sequence
 from itertools import islice

@@ -41,7 +41,7 @@ _UNPROVEN = (
     Column("SINCE", lambda row: output.moment(row["since"])),
     Column("PROBLEM", "problem"),
 )
-# Seconds between two checks whether a worker has asked the parent.
+# Seconds between two requests that check if a worker has queried the parent.
 _PARENT_PAUSE = 1.0
 _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
 
@@ -133,7 +133,8 @@ def sign(
 def unsign(session: Session, zones: Sequence[str], *, yes: bool, writing: Writing) -> None:
     """Unsign zones.
 
-    Either all zones are unsigned, in one publication, or none. The private keys are deleted after one day.
+    All zones are unsigned in one publication. If any zone is refused, no zone is unsigned. The private keys are deleted
+    after one day.
 
     Remove the DS at the parent first, and wait until it has expired from caches. Otherwise validating resolvers do not
     answer for the zone.

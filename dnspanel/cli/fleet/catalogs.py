@@ -330,7 +330,7 @@ def _path_of(name: str, below: str = "") -> str:
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options about members from `terms`, and return those that were given."""
+    """Remove the options for members from `terms`, and return the options that were given."""
     said = {name: terms.pop(name) for name in ("team", "tags", "within", "most_members", "most_lost")}
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
     return {name: value for name, value in values.items() if value not in (None, [])}

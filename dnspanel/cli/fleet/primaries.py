@@ -203,7 +203,7 @@ def body_of_primaries(
 
 
 def _show_primaries(session: Session, found: Mapping[str, Any], *, dry_run: bool) -> None:
-    """Show the primaries that a zone has now, or would have after a dry run."""
+    """Show a zone's primaries, or after a dry run, the primaries that the zone would have."""
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
     tell_dry_run(session, dry_run=dry_run)
 

@@ -1,4 +1,4 @@
-"""The command `dnspanel export`, which writes zones to a file. A single zone can go to standard output."""
+"""The command `dnspanel export`, which writes zones to a file or to standard output."""
 
 import gzip
 import sys
@@ -115,7 +115,7 @@ def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _refuse_missing(session: Session, zones: Sequence[str]) -> NoReturn:
-    """Raise Refused for the first zone that does not exist, or because the export lacks some of the zones."""
+    """Raise Refused for the first zone that does not exist. If all zones exist, report an incomplete export."""
     session.way_on = ""
     for zone in zones:
         session.client.get(zone_path(zone))
@@ -136,7 +136,7 @@ def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
 
 
 def _write(content: IO[bytes], path: Path) -> None:
-    """Write the content to a file, or to standard output for `-`. On error, raise UsageError and keep an old file."""
+    """Write the content to a file (`-`: standard output). If this fails, raise UsageError and keep the old file."""
     if str(path) == "-":
         copyfileobj(content, sys.stdout.buffer)
         return

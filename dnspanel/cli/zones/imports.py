@@ -137,16 +137,15 @@ def import_files(
     keys_passphrase_file: Path | None,
     **how: Any,
 ) -> None:
-    """Import zone files, folders or archives.
+    r"""Import zone files, folders or archives.
 
     - is standard input. Every import starts with a dry run; --apply publishes the result. The dry run prints how many
     RRsets change; the import's page in the panel shows the changes of each zone.
 
-    Exit code 1 means that some zones were not imported; the other zones were. With --wait, the zones that were not
-    imported include zones that were taken back because the name servers could not serve them.
+    Exit code 1 means that some zones were not imported. With --wait, this includes zones that were taken back because
+    the name servers could not serve them.
 
-    \b
-    Examples:
+    \b Examples:
       dnspanel import example.net.zone
       dnspanel import /etc/bind/zones --existing replace --apply --wait
       dnspanel import backup.tar.gz --apply
@@ -253,7 +252,7 @@ def follow(session: Session, number: int) -> Mapping[str, Any]:
 def _conclude(
     session: Session, job: Mapping[str, Any], *, apply: bool, confirm: bool, wait: bool, timeout: int
 ) -> None:
-    """Publish the import if `apply` is True, and show the result. Exit with 1 unless all zones were imported."""
+    """Publish the import if `apply` is True, and show the result. Exit with 1 if the import of a zone failed."""
     number = job["id"]
     _tell_faults(session, number)
     if apply:
@@ -288,7 +287,7 @@ def _rehearse(session: Session, number: int, act: str) -> None:
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:
-    """Print the import's first errors, with file and line. With `code`, print only errors with this code."""
+    """Print the import's first errors, with file and line. If `code` is given, print only errors with this code."""
     of_kind = {"code": code} if code else {}
     page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS, **of_kind)
     for fault in page["items"]:

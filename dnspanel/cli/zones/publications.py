@@ -122,7 +122,7 @@ def _follow_publications(session: Session, after: int | None) -> Iterator[Mappin
             continue
         yield from page["items"]
         epoch, after = page["epoch"], page["up_to"]
-        if not page["items"] and time.monotonic() - began < _PAUSE_SECONDS:  # the panel has too many requests
+        if not page["items"] and time.monotonic() - began < _PAUSE_SECONDS:  # the panel has too many waiting requests
             time.sleep(_PAUSE_SECONDS)
 
 

@@ -326,7 +326,7 @@ def _change(
 
 
 def present_ttl(session: Session, zone: str, name: str, type: str) -> int:
-    """Return the TTL of the existing records. Without records, return the zone's default TTL or 3600."""
+    """Return the TTL of the existing records. If there are no records, return the zone's default TTL, or 3600."""
     try:
         return int(session.client.get(zone_path(zone, "rrsets", segment(name), segment(type)))["ttl"])
     except Refused as exc:

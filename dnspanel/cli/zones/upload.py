@@ -34,7 +34,7 @@ def upload(session: Session, number: int, paths: Sequence[Path], *, pack: bool) 
 
 
 def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
-    """Upload the file, starting where an earlier attempt stopped."""
+    """Upload the file in chunks. Skip the parts that the panel already has."""
     size = file.seek(0, 2)
     url = f"/imports/{number}/files/{quote(name, safe='/')}"
     with progress(f"Uploading {name}") as line:

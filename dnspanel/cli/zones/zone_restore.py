@@ -68,7 +68,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
 
 
 def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
-    """Print the command that restores the deleted zones, and the number of days it works."""
+    """Print the command that restores the deleted zones, and for how many days they can be restored."""
     if session.is_json or written["publication"] is None:
         return
     sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]

@@ -73,7 +73,7 @@ def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, st
 def _differences(
     before: Mapping[tuple[str, str], Mapping[str, Any]], after: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the RRsets that differ, in the order of the first revision. Ignore changes of only the SOA serial."""
+    """Yield the RRsets that differ, in the order of the first revision. Ignore an SOA if only its serial differs."""
     for key in dict.fromkeys((*before, *after)):
         old, new = before.get(key), after.get(key)
         if _without_serial(old) != _without_serial(new):
@@ -81,7 +81,7 @@ def _differences(
 
 
 def _without_serial(rrset: Mapping[str, Any] | None) -> Any:
-    """Return the RRset without the serial of a SOA record, for comparison."""
+    """Return the RRset for comparison. If it is an SOA, remove its serial."""
     if rrset is None or rrset["type"] != "SOA":
         return rrset
     fields = [value.split() for value in rrset["rdata"]]

@@ -26,7 +26,7 @@ from dnspanel.zones.models import Publication
 from replication import __version__
 from replication.wire.position import Position
 
-# Growth over a shorter time means nothing.
+# Growth over a shorter time isn't significant.
 LEAST_GROWTH_TIME = timedelta(hours=6)
 # A DS that only some servers of a parent have is probably being published. If a parent cannot be asked twice in a row,
 # a person has to look.
@@ -45,7 +45,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:
-    """The known facts about one node. `report` is the agent's last report, even if the agent no longer responds."""
+    """The data about one node. `report` is the agent's last report, even if the agent no longer responds."""
 
     node_id: int
     name: str
@@ -85,7 +85,7 @@ class DiskMarks:
 
 @dataclass(frozen=True, slots=True)
 class FleetInputs:
-    """All facts about the nodes, and about the delivery of publications to them, at one point in time."""
+    """The data about all nodes, and about the delivery of publications to them, at one point in time."""
 
     nodes: tuple[NodeInputs, ...] = ()
     statuses: tuple[NodeStatus, ...] = ()
@@ -218,7 +218,7 @@ def _delivery() -> DeliveryInputs:
 
 
 def _certificate_ends(authority: Authority | None) -> datetime | None:
-    """Return the expiry time of the certificate that the panel presents to agents, or None without an authority."""
+    """Return the expiry time of the panel's certificate for agents, or None if the panel has no authority yet."""
     if authority is None:
         return None
     return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

@@ -54,7 +54,7 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    """Yield an alert if a publication has waited too long until all nodes serve it.
+    """Yield an alert if a publication has been waiting too long to be served by all nodes.
 
     If the cause is one late node, which has its own alert, `late_once` removes one of the two alerts.
     """

@@ -1,4 +1,4 @@
-"""Faults in a node's setup: its agent's version and its addresses. Pure."""
+"""Find faults in a node's setup: an outdated agent, and differences from the panel's settings. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -27,7 +27,7 @@ class NotSigned(Exception):
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """Return the latest expiry time of the RRset's valid signatures by `keys`, in Unix time.
+    """Validate an RRset with `keys`. Return the latest expiry time (Unix time) of its current signatures by the zone.
 
     Raise NotSigned if no signature is valid at the time `now`.
     """

@@ -29,7 +29,7 @@ _OPT_OUT = 1
 
 
 class Denial(Enum):
-    """The facts that can be proven about a name without a DS."""
+    """The possible results of a proof that a name has no DS."""
 
     UNSIGNED = "a delegation, and not a signed one"
     OPT_OUT = "an unsigned delegation, or nothing"  # RFC 5155 section 6: the zone does not sign which of the two
@@ -59,7 +59,7 @@ class _Hashed:
 
 
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
-    """Return the proof that these signed NSEC and NSEC3 RRsets give for a name below the apex.
+    """Return the Denial that these signed NSEC and NSEC3 RRsets prove for a name below the apex.
 
     Raise Unproven if they prove nothing. Sources: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840
     sections 4.1, 4.3 and 4.4. If NSEC3 records have too many iterations (RFC 9276), the name is treated as unsigned.

@@ -113,7 +113,7 @@ def text_of(name: dns.name.Name) -> str:
 
 
 def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, covers: int = 0) -> dns.rrset.RRset | None:
-    """Return the section's RRset (class IN) with this name and type, or None. `covers` is the type for RRSIG."""
+    """Return the section's RRset (IN) with this name and type, or None. For RRSIG, `covers` is the covered type."""
     return next(
         (
             each

@@ -171,7 +171,7 @@ def _look_of(  # noqa: PLR0913  # what a look collects
 
 
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
-    """Add the result of `ask_signers` to the look. `found` is None if the name servers weren't queried this time."""
+    """Return a copy of `look` with the result of `ask_signers`. If `found` is None, use the row's stored result."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("The zone’s name servers haven’t been checked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}

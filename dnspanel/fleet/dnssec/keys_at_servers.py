@@ -29,7 +29,7 @@ from dnspanel.zones.models import Rollover, ZoneKey
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
-# Servers are asked this often, by the rollover's clock. One run asks a limited number, the next run the others.
+# Servers are queried this often, by the rollover's clock. One run queries a limited number, the next run the others.
 ASK_EVERY = timedelta(seconds=60)
 MOST_QUERIED = 100
 _ZONES_AT_ONCE = 8

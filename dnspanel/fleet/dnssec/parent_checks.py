@@ -40,7 +40,7 @@ AT_ONCE, ZONES_IN_PARALLEL = 12, 4
 _MOST_ADMITTED = 1000
 OURS = "this panel"
 
-# Zones that were signed since, by id. Each is checked soon.
+# Signed zones that have no check yet, by id. Each is checked soon.
 _ADMIT = """
 INSERT INTO fleet_parentcheck (zone_id, due_at, state, message, parent, found, silent)
 SELECT s.zone_id, %(now)s, 'unknown', '', '', '{}', '' FROM zones_signing s JOIN zones_zone z ON z.id = s.zone_id
@@ -52,7 +52,7 @@ ON CONFLICT (zone_id) DO NOTHING"""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A check that this worker claimed, with the facts about the zone that the check needs."""
+    """A check that this worker claimed, with the zone's data that the check needs."""
 
     zone_id: int
     due_at: datetime  # while the row has this value, the claim is ours
@@ -82,14 +82,14 @@ def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
 
 
 def admit(*, now: datetime) -> int:
-    """Create due checks for signed zones without one, at most _MOST_ADMITTED. Return how many were created."""
+    """Create due checks for signed zones that have no check yet, at most _MOST_ADMITTED. Return their number."""
     return execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
     """Claim due checks, starting with those that have waited longest. `zone_ids` limits the claims to these zones.
 
-    Other workers can't claim such a check until LEASE has passed. If several workers compete for a check, the first one
+    Other workers can't claim these checks until LEASE has passed. If several workers compete for a check, the first one
     that updates its row gets it.
     """
     due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
@@ -226,9 +226,9 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
 
 
 def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
-    """Return the keys that sign a zone, including other signers' keys, which sign the answers of other name servers.
+    """Return the keys that a zone's DS records must match, including other signers' keys, and all signing algorithms.
 
-    For a presigned zone, these are all keys in its DNSKEY records.
+    For a presigned zone, these are the keys with the SEP flag in its DNSKEY records, or all keys if none has the flag.
     """
     if state.presigned:
         entries = [key for key in others if key.is_sep] or list(others)

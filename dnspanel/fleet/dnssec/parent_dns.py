@@ -64,7 +64,7 @@ class Unusable(Exception):
 def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str], port: int = 53) -> ParentLook:
     """Query all servers of a zone's parent, at each of their addresses, for the zone's DS records.
 
-    Network errors are never raised. `silent` describes them, and the other fields contain the facts that are known
+    Network errors are never raised. `silent` describes them, and the other fields contain the data that was found
     despite the errors.
 
     1. A resolver finds the parent zone and its name servers. The resolver's answers about DS records don't count.
@@ -73,8 +73,8 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
        server that has the zone itself but not its parent denies the DS.
 
     If this machine has no route for a family (IPv4 or IPv6), its addresses are left out, provided that every name
-    server with such an address also has one of the other family. Otherwise, a panel without IPv6 never gets a result.
-    Such a server is assumed to have the same data at both addresses.
+    server with such an address also has one of the other family. Otherwise, a panel without IPv6 would never get a
+    result. Servers are assumed to have the same data at all addresses.
     """
     deadline = time.monotonic() + SECONDS
     above = names.parent(zone_name)
@@ -142,7 +142,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
 
 
 def describe_faults(head: str, faults: Sequence[str]) -> str:
-    """Return a sentence with `head` and the servers that have faults, or "" without faults."""
+    """Return a sentence with `head` and the first faults, or "" if there are no faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])
@@ -180,7 +180,7 @@ def servers_of(
 
 
 def _with_route(servers: list[Server], port: int) -> list[Server]:
-    """Omit servers of an address family without any route, if each server name still has an address."""
+    """Omit addresses of a family that this machine has no route to, if each server still has another address."""
     for is_ipv6 in (True, False):
         of_family = [server for server in servers if (":" in server.address) is is_ipv6]
         others = [server for server in servers if (":" in server.address) is not is_ipv6]

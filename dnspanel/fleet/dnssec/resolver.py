@@ -1,4 +1,4 @@
-"""The recursive resolvers that the panel uses: those in PANEL_DNS_RESOLVERS, or the system's."""
+"""Query the recursive resolvers that the panel uses: those in PANEL_DNS_RESOLVERS, or the system's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from replication.dns import names, rdtypes
 from replication.wire.protocol import split_resolver
 
 _USABLE = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
-# More addresses of one name are not looked at.
+# Further addresses of a name are ignored.
 _MOST_ADDRESSES = 16
 
 
@@ -57,7 +57,7 @@ class Resolver:
             answer = self.ask(host, type, deadline=deadline)
             try:
                 chain = dns.message.QueryMessage.resolve_chaining(answer)  # type: ignore[arg-type]
-            except dns.exception.DNSException as exc:  # a loop of aliases, or what is no answer to the question
+            except dns.exception.DNSException as exc:  # a loop of aliases, or an answer to a different question
                 raise NoAnswer(gettext("the resolver’s answer for {host} is invalid").format(host=host)) from exc
             if chain.answer is not None:
                 found += [item.address for item in chain.answer]
@@ -76,7 +76,7 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """Return the next name to query: the apex in the negative answer's SOA if above `name`, else the parent name."""
+    """Return the next name to query: the SOA's owner in the negative answer if above `name`, else the parent."""
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]

@@ -16,11 +16,11 @@ from dnspanel.zones.models import Rollover
 from dnspanel.zones.signing import parent_zone
 from dnspanel.zones.signing.parent_zone import AnsweredDs
 
-# Foreign servers are asked this often, by the rollover's clock.
+# Foreign servers are queried this often, by the rollover's clock.
 ASK_EVERY = timedelta(seconds=60)
 # The number of parents queried in parallel, each with its own pool for the parent's servers.
 _AT_ONCE = 8
-# One run asks this many parents. The next run asks the others, those that waited longest first.
+# One run queries this many parents. The next run queries the others, starting with those that have waited longest.
 MOST_QUERIED = 100
 
 
@@ -34,7 +34,7 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """Return the parents' answers, keyed by rollover id, without rollovers whose parent was queried recently.
+    """Return the parents' answers, keyed by rollover id. Omit parents that were queried over DNS recently.
 
     If the parent zone is on this panel, a node can answer with any state of that zone since the sequence `acked`, which
     every node has acknowledged. The answers are unknown if nodes diverge in the zone. Name servers of the parent zone
@@ -82,9 +82,9 @@ def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
 def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the name servers of a parent zone on this panel that aren't nodes, with their known addresses.
 
-    A server is a node if it has a node's address. It also counts as a node if it is a default name server for new zones
-    and zones here contain no public address for it. Behind address translation, a node's public address can differ from
-    the address that the panel knows.
+    A server is a node if it has a node's address. It also counts as a node if it is a default name server for new
+    zones, and no zone of the panel contains a public address for it. Behind address translation, a node's public
+    address can differ from the address that the panel knows.
     """
     ours = set(settings.DEFAULT_NAMESERVERS)
     return {

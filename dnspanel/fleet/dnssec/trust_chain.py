@@ -1,9 +1,9 @@
 """Validate a zone from the root's trust anchors down, without trusting a resolver's own validation.
 
-Three kinds of RRsets are validated: the DNSKEY RRset of each zone (by the DS above it, or by the trust anchors for the
-root), the DS RRset of each zone (by the keys of the zone above), and the zone's SOA. All of them come through a
-resolver. Queries request signatures and disable the resolver's validation. If a name on the way has no DS, the zone
-above must prove this with signed NSEC or NSEC3 records (`denied_ds`).
+Three kinds of RRsets are validated: the DNSKEY RRset of each zone (by its DS, or by the trust anchors for the root),
+the DS RRset of each zone (by the keys of the parent zone), and the zone's SOA. All of them come through a resolver.
+Queries request signatures and disable the resolver's validation. If a name on the way has no DS, the parent zone must
+prove this with signed NSEC or NSEC3 records (`denied_ds`).
 """
 
 import time
@@ -71,10 +71,10 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
     """Validate the zone down from these trust anchors (DS records of the root), and return the verdict. Never raise.
 
     1. The root's DNSKEY RRset must be signed by a key that matches an anchor.
-    2. If a name on the way has a DS, the zone above must sign this DS, and a matching key must sign the DNSKEY RRset.
-       If a name has no DS, the zone above must prove one of two things. If the name isn't a delegation, the walk
-       continues. If the delegation is unsigned, the walk ends as insecure. Without a proof the result is bogus.
-    3. The zone's SOA must be signed. If the zone above doesn't delegate the zone, no SOA is trusted.
+    2. If a name on the way has a DS, the parent zone must sign this DS, and a matching key must sign the DNSKEY RRset.
+       If a name has no DS, the parent zone must prove one of two things. If the name isn't a delegation, the walk
+       continues. If the delegation is unsigned, the walk ends as insecure. If there is no proof, the result is bogus.
+    3. The zone's SOA must be signed. If the parent zone doesn't delegate the zone, no SOA is trusted.
     """
     walk = _Walk(resolver, now.timestamp(), time.monotonic() + SECONDS)
     above = names.ROOT
@@ -158,7 +158,7 @@ class _Walk:
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """Return a name's validated DS records, or none if the zone above proves that the name isn't delegated."""
+        """Return a name's validated DS records, or [] if the parent zone proves that the name isn't delegated."""
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:
@@ -172,9 +172,9 @@ class _Walk:
         return [each for each in rrset if isinstance(each, DS)]
 
     def _no_delegation(self, answer: dns.message.Message, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Raise _Broken unless the zone above proves that it doesn't delegate the name.
+        """Raise _Broken unless the parent zone proves that it doesn't delegate the name.
 
-        The verdict is BOGUS without a proof, and INSECURE if the name is, or can be, an unsigned delegation.
+        The verdict is BOGUS if there is no proof, and INSECURE if the name is, or can be, an unsigned delegation.
         """
         alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
         if alias is not None:  # a CNAME excludes all other types (RFC 1034 section 3.6.2)
@@ -193,7 +193,7 @@ class _Walk:
             )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """Raise _Broken unless the zone's SOA has a valid signature by a key of the last zone on the way."""
+        """Raise _Broken unless the zone is delegated, and its SOA has a valid signature by one of its keys."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:

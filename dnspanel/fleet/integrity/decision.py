@@ -1,7 +1,7 @@
 """Process a hold: list the publications that only nodes have, then execute a person's decision. Verbs.
 
-The steps run in the queue *system*. Beat starts a step every few seconds; without a hold it does nothing. An advisory
-lock admits one worker at a time. If a worker is killed, its step is repeated.
+The steps run in the queue *system*. Beat starts a step every few seconds. If there is no hold, the step does nothing.
+An advisory lock admits one worker at a time. If a worker is killed, its step is repeated.
 """
 
 import logging
@@ -17,7 +17,7 @@ from dnspanel.fleet.models import AheadReport
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import ZoneError
 
-# Nodes that did not answer are asked again after this long.
+# Nodes that did not answer are queried again after this time.
 _AGAIN_AFTER = timedelta(seconds=15)
 
 logger = logging.getLogger(__name__)

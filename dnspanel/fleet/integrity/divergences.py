@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
-    """Record zones (id, name, difference) that a node reports as different. Skip those that are already recorded."""
+    """Record zones (id, name, difference) that a node reports as different. Skip zones that are already recorded."""
     zones = list(zones)
     known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
     with transaction.atomic():

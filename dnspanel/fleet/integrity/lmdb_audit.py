@@ -33,7 +33,7 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The zones in one copy of the data, with the digests of its files, and its position if that didn't change."""
+    """The zones in one copy of the data, the digests of its files, and its position if unchanged during the read."""
 
     zones: Found
     position: Position | None = None

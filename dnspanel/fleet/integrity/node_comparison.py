@@ -24,7 +24,7 @@ from replication.wire.protocol import Status
 
 # Beyond this many zones, comparing the whole files is cheaper than one repair after the other.
 MOST_REPAIRS = 200
-# An older report of a node means nothing for the present.
+# An older report of a node says nothing about its current content.
 FRESH = timedelta(seconds=15)
 
 

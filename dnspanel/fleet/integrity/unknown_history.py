@@ -29,7 +29,7 @@ _NAMED = 100
 
 
 def suspicion(node_name: str, position: Position, head: Position, *, is_known: bool) -> str:
-    """Return the reason why a node at this position requires a hold of publishing, or "" if there is none.
+    """Return the reason why a node at this position requires a hold of publishing, or "" if no hold is required.
 
     `is_known` is True if the position's epoch is the current or a past epoch of this panel.
     """
@@ -49,8 +49,8 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
     """Hold publishing if one of these nodes (name, position) has a position unknown to the panel.
 
-    Return True if a node has such a position. Get the positions before the call: the head is read during the call. This
-    keeps a publication in between from making a node look ahead.
+    Return True if a node has such a position. Get the positions before the call. The panel's own position is read
+    later, so that a new publication doesn't make a node look ahead.
     """
     reported = list(positions)
     head = LogHead.objects.get() if reported else None
@@ -66,7 +66,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """Return the report about the current hold, and request it if necessary. Return None without a hold.
+    """Return the report about the current hold, and request it if necessary. Return None if there is no hold.
 
     A hold that began after the last report was requested gets a new report.
     """
@@ -153,7 +153,7 @@ def decide(  # noqa: PLR0913  # the fields of a decision
     now: datetime,
     accepts_breaks: bool = False,
 ) -> None:
-    """Record the decision, which a worker executes. Raise WrongDecision, or Forbidden without the permission NODES.
+    """Record the decision, which a worker executes. Raise WrongDecision, or Forbidden if the right NODES is missing.
 
     If zones would fail validation after the choice, `accepts_breaks` and a reason are required.
     """

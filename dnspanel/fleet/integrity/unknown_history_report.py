@@ -172,7 +172,7 @@ def _is_ahead(each: Answered) -> bool:
 
 
 def _is_fork(position: Position, status: Status) -> bool:
-    """Return True if the node applied other publications than the panel up to this position.
+    """Return True if the node applied different publications from the panel's up to this position.
 
     Flipped bits don't change running digests. Therefore, a running digest that differs from the segment's means that
     other publications were applied.

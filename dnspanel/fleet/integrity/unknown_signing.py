@@ -1,7 +1,7 @@
-"""Recover the signing of zones by nodes with keys that a restored database has lost. Verbs.
+"""Recover how nodes sign zones whose keys a restored database has lost. Verbs.
 
 Nodes store the private parts of keys next to PowerDNS and return them sealed. If the panel has also lost the sealing
-key, it can't decrypt them. The zone's error then explains this, and the panel's own data is kept.
+key, it can't decrypt the keys. The zone's error then explains this, and the panel's own data is kept.
 """
 
 import base64

@@ -30,7 +30,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A zone's name servers in the panel's records, with those of their addresses that are in the records too.
+    """A zone's name servers in the panel's records, with their addresses if the panel also has records for these.
 
     `is_own` is True for the NS records at the zone's apex, False for a delegation below it.
     """
@@ -45,9 +45,9 @@ class Delegation:
 class DelegationLook:
     """The current state of a delegation in DNS.
 
-    `other_side` has the servers in the zone's own NS records, or in the parent's if the delegation `is_own` (None:
-    unknown). `more` are the servers only there, `fewer` those only in the panel's records. Without `other_side`, both
-    are empty.
+    `other_side` contains the servers in the parent's NS records if the delegation `is_own`, or else those in the zone's
+    own NS records. It is None if they are unknown. `more` are the servers only in `other_side`, and `fewer` those only
+    in the panel's records. Both are empty if `other_side` is None.
     """
 
     delegation: Delegation

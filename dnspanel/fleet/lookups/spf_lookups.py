@@ -135,7 +135,7 @@ class _Walk:
             self.is_complete = False
 
     def _follow_term(self, term: Term, owner: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
-        """Return the (name, record) to evaluate next, or None, and the term's fault, or "" if it has none."""
+        """Return the (name, record) to evaluate next (or None), and the term's fault ("" if it has no fault)."""
         if "%{" in term.value or term.name not in ("a", "mx", *_FETCHES) or term.qualifier not in ("", "+"):
             self.unfollowed.append(term.text)
             return None, ""

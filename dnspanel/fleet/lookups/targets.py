@@ -1,4 +1,4 @@
-"""Look up names that records point at: do the names exist, and do they have addresses?"""
+"""Look up names that records point to: do the names exist, and do they have addresses?"""
 
 import time
 from collections.abc import Sequence

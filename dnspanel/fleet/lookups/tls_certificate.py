@@ -22,7 +22,7 @@ class NoCertificate(Exception):
 
 
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
-    """Return the certificate (DER) of the server at this host and port. Raise NoCertificate after SECONDS without one.
+    """Return a server's certificate (DER). Raise NoCertificate if the server sends no certificate within SECONDS.
 
     Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error doesn't
     reveal whether the server refused or didn't answer.

@@ -16,7 +16,7 @@ class Busy(Exception):
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Hold one of the process's look-up slots during the block. Raise Busy immediately if none is free."""
+    """Occupy one of the process's look-up slots during the block. Raise Busy immediately if all are taken."""
     if not _turns.acquire(blocking=False):
         raise Busy(gettext("The panel is busy with other lookups. Try again in a few seconds."))
     try:

@@ -56,7 +56,7 @@ def ensure_authority(*, now: datetime) -> Authority:
 def fingerprint(authority: Authority) -> str:
     """Return the SHA-256 of the authority's certificate in hex.
 
-    Enrollment codes contain it, so that an agent can recognize the panel.
+    Enrollment codes contain its beginning, so that an agent can recognize the panel.
     """
     der = x509.load_pem_x509_certificate(authority.ca_pem.encode()).public_bytes(serialization.Encoding.DER)
     return hashlib.sha256(der).hexdigest()

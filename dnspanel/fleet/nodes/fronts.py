@@ -1,4 +1,4 @@
-"""Fronts (dnsdist in front of nodes): set their nodes and limits, and send these settings to their agents. Verbs.
+"""Set the nodes and limits of fronts (dnsdist in front of nodes), and send these settings to their agents. Verbs.
 
 All other code treats a front as a node: it enrolls, receives publications, acknowledges them and can be drained.
 """
@@ -64,7 +64,7 @@ def terms_of(node: Node) -> Terms:
 def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
     """Change the settings of the front. The front's agent receives them within a second.
 
-    Raise BadFront for an invalid setting, WrongState if the node isn't a front, or Forbidden without permission.
+    Raise Forbidden if not permitted, BadFront for an invalid setting, or WrongState if the node isn't a front.
     """
     require_permission(by)
     _check(terms)
@@ -199,7 +199,7 @@ def _possible_backends() -> "QuerySet[Node]":
 
 
 def _terms(front: Front) -> Terms:
-    # A retired node can have the same name as a node in the fleet. The retired one is not meant.
+    # Retired nodes are excluded, because a node in the fleet can have the same name.
     backends = front.backends.exclude(node__state=NodeState.RETIRED)
     weights = backends.order_by("node__name").values_list("node__name", "weight")
     return Terms(dict(weights), **{name: getattr(front, name) for name in RANGES})

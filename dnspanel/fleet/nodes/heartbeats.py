@@ -11,9 +11,9 @@ COLLECTOR = "collector"
 WATCH = "watch"
 # Since when heartbeats have been watched without a break. A process is silent only if it was silent for that long.
 WATCH_SINCE = "watch-since"
-# When Redis last did not answer.
+# The last time that Redis didn't answer.
 REDIS_AWAY = "redis-away"
-# When a process with a name was last stopped regularly.
+# The last time that a process with this name shut down cleanly.
 LEFT = "left-"
 # The last answer of a queue to the roll call of beat.
 _QUEUE = "queue-"
@@ -35,7 +35,7 @@ def heartbeats() -> dict[str, datetime]:
 
 
 def answer_roll(*, queue: str, now: datetime) -> None:
-    """Record that a worker of the queue handled a roll call at `now`, in one statement."""
+    """Record, in one SQL statement, that a worker of this queue answered the roll call at `now`."""
     beat(process=f"{_QUEUE}{queue}", now=now)
 
 

@@ -1,4 +1,4 @@
-"""Track the machine of a node: the first one that presents its identity, until a person chooses another. Verbs.
+"""Track the machine of a node: the first one that presents the node's identity, until a person decides. Verbs.
 
 If a disk or directory was copied, two machines present the same identity. Both continue to serve their data. Both get
 no new publications, because only a person knows which machine is right.
@@ -71,7 +71,7 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
 
 
 def describe_conflict(node: Node) -> str:
-    """Return why pushes stop while two machines present the node's identity, or "" without a conflict."""
+    """Return why pushes stop while two machines present the node's identity, or "" if there is no conflict."""
     if not node.other_machine:
         return ""
     first, other = (
@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """Make the other machine the node. Raise WrongState if another machine than the user saw now presents itself."""
+    """Accept the other machine as this node. Raise WrongState if it is no longer the one that the user was shown."""
     require_permission(by)
     with transaction.atomic():
         moved = (

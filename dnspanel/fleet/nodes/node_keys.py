@@ -51,7 +51,7 @@ class Acceptance:
 
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
-    """Create the next signing key for all nodes. Raise RotationUnderWay if there already is one, or Forbidden."""
+    """Create the next signing key for all nodes. Raise RotationUnderWay if a next key exists, or Forbidden."""
     require_permission(by)
     return segment_signing.rotate(now=now, by=by)
 
@@ -63,13 +63,13 @@ def force(*, now: datetime, by: Author) -> SigningKey | None:
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
-    """Make nodes accept only the current key. Raise KeyStillNeeded if stored data needs another, or Forbidden."""
+    """Make nodes accept only the current key. Raise KeyStillNeeded if stored data needs an old key, or Forbidden."""
     require_permission(by)
     return segment_signing.retire_former(now=now, by=by)
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send the key list to every node that accepts other keys, and continue the rotation. Return how many got it."""
+    """Send the signing keys to nodes that accept other keys, and continue the rotation. Return how many got them."""
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))

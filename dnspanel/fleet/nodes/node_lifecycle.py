@@ -109,7 +109,7 @@ def create_node(
 ) -> Node:
     """Create a node that waits for its agent. Raise BadNode or NameTaken for invalid values, or Forbidden.
 
-    `by` is None for commands on the panel's machine. Ring 0 is a private server next to the publisher, which receives
+    `by` is None for commands on the panel's machine. Ring 0 is a private server next to the publisher, and receives
     every publication first. A front is a dnsdist in front of nodes, which are set afterwards (`fronts`).
     """
     require_permission(by)
@@ -145,7 +145,7 @@ def create_node(
 def make_code(*, node: Node, now: datetime, by: Author) -> str:
     """Return a new one-time code for this node, and invalidate its older unused codes.
 
-    Raise WrongState if the node isn't waiting for its approval, or Forbidden without permission.
+    Raise Forbidden if not permitted, or WrongState if the node isn't waiting for its approval.
     """
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
@@ -236,7 +236,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
-    """Decline the request; the node then needs a new code. Raise WrongState if none waits, or Forbidden."""
+    """Decline the request. The node then needs a new code. Raise WrongState if it isn't waiting, or Forbidden."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))
@@ -380,7 +380,7 @@ def describe(
 
 
 def node_by_name(name: str) -> Node:
-    """Return the node with this name or slug. Raise UnknownNode if there is none.
+    """Return the node with this name or slug. Raise UnknownNode if no node matches.
 
     If several nodes had this name, return the one that isn't retired, or else the one that was retired last.
     """

@@ -47,7 +47,7 @@ def _release_text(kind: int) -> str:
 
 
 def release_of(node: Node) -> tuple[int, int]:
-    """Return a node's PowerDNS release, such as (4, 9). Without a report, return the first release with its schema."""
+    """Return a node's PowerDNS release, such as (4, 9). If not reported, it is the first one with the schema."""
     reported = _NUMBER.match(read_report(node).powerdns)
     return (int(reported[1]), int(reported[2])) if reported else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
 

@@ -13,7 +13,7 @@ from replication.errors import BadBytes
 from replication.version import is_older
 from replication.wire.protocol import ComputedTypes
 
-# In seconds. If the node's clock is off by more, lag and charts mean little.
+# In seconds. If the node's clock is off by more, lag and charts are misleading.
 CLOCK_TOLERANCE = 2.0
 MAP_ALARM = 0.7
 DISK_ALARM = 0.1
@@ -23,7 +23,7 @@ _RELEASES = {4: "4.7", 5: gettext_noop("4.8 or 4.9"), 6: gettext_noop("5.0 or 5.
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The facts in one report. Values that an older agent doesn't report are empty or None."""
+    """The parsed values of one report. Values that an older agent doesn't report are empty or None."""
 
     heard: bool
     state: str  # of the agent itself
@@ -125,7 +125,7 @@ def reported_types(node: Node) -> ComputedTypes | None:
 
 
 def describe_computed(types: ComputedTypes | None) -> str:
-    """Describe computed types, such as "ALIAS by 192.0.2.53, LUA off". Return "" for None."""
+    """Describe computed types, such as "ALIAS via 192.0.2.53, LUA off". Return "" for None."""
     if types is None:
         return ""
     alias = gettext("ALIAS via {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
@@ -150,7 +150,7 @@ def _clock_off(ahead: float) -> str:
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:
-    """Explain why the node needs files with another schema, and the next steps. Return "" if it doesn't."""
+    """Explain why the node needs files with another schema, and the next steps. Return "" if no rebuild is needed."""
     if not reported.needed_schema:
         return ""
     installed = reported.installed or release(reported.needed_schema)

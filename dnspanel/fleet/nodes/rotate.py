@@ -65,7 +65,8 @@ def rotate_due(*, now: datetime) -> int:
 def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
     """Start a rotation of the node's certificate before it is due.
 
-    Raise WrongState without a valid certificate, ReplicationError if the agent fails, or Forbidden without permission.
+    Raise Forbidden if not permitted, WrongState if the node has no valid certificate, or ReplicationError if the agent
+    fails.
     """
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:

@@ -33,7 +33,7 @@ def has_joined(node: Node) -> bool:
 def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Author) -> Node:
     """Replace a node's values, and delete its unused codes, because their commands contain the old addresses.
 
-    Raise BadNode for an invalid value, NameTaken, WrongState if the node has joined, or Forbidden without permission.
+    Raise Forbidden if not permitted, BadNode for an invalid value, NameTaken, or WrongState if the node has joined.
     """
     require_permission(by)
     described = described.normalize()

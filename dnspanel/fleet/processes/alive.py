@@ -1,8 +1,7 @@
 """Write heartbeats of this process to a file for its watchdog, and to PostgreSQL for other readers.
 
-Two threads write them, so that the watchdog doesn't kill the process because PostgreSQL hangs. A running thread proves
-only that the process is scheduled. `is_working` adds what the process knows about itself, such as the turns of its
-event loop.
+Two threads write them. Otherwise, the watchdog would kill the process if PostgreSQL hangs. A running thread proves only
+that the process is scheduled. `is_working` adds a check of the process itself, for example that its event loop turns.
 """
 
 import logging
@@ -46,8 +45,9 @@ def always() -> bool:
 class Alive:
     """The writer of a process's heartbeats under each of its names, from `start` to `stop`.
 
-    If `is_working` returns False, the file and the row are not written. The row also needs `answers` to return True; it
-    is allowed to query PostgreSQL. `also` is called with each row to write other reports of the process.
+    If `is_working` returns False, the file and the row are not written. The row is written only if `answers`, which is
+    allowed to query PostgreSQL, also returns True. `also` is called with each row to write other reports of the
+    process.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Alive:
             thread.start()
 
     def stop(self, *, goodbye: bool = True) -> None:
-        """Stop the heartbeats. If `goodbye`, delete the process's rows. Never raise, because the process is exiting."""
+        """Stop the heartbeats. If `goodbye` is True, delete the process's rows. Never raise, as the process exits."""
         self._stop.set()
         for thread in self._threads:
             thread.join(2)

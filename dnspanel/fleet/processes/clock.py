@@ -1,7 +1,7 @@
-"""Extend Celery's beat with heartbeats, which need a ticking schedule, and with roll calls to the queues.
+"""Extend Celery's beat: write heartbeats while the schedule ticks, and send roll calls to the queues.
 
-The last run of each entry is in PostgreSQL, because Celery's own file is damaged by a kill and lost with a container.
-Otherwise, a daily task's interval starts again each time, and the task might never run.
+The last run of each entry is in PostgreSQL, because Celery's own file is damaged by a kill and lost with a container. A
+daily task's interval would then start again at each restart, and the task might never run.
 """
 
 import atexit
@@ -34,7 +34,7 @@ class Clock(Scheduler):
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Set up the schedule and start overdue entries immediately. Without PostgreSQL, every interval starts now."""
+        """Set up the schedule, and start overdue entries at once. If PostgreSQL fails, every interval starts now."""
         super().setup_schedule()
         try:
             done = last_done()

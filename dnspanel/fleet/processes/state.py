@@ -69,7 +69,7 @@ class ProcessesNow:
 
 
 def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
-    """Read the whole state, with processes in the documented order. Pass `beats` if they are already known."""
+    """Read the whole state, with processes in the order of NAMES. Pass `beats` if they are already known."""
     beats = heartbeats() if beats is None else beats
     columns = ("name", "host", "pid", "started_at", "at", "version", "places", "busy", "task", "task_since")
     processes = [ProcessNow(*row) for row in PanelProcess.objects.values_list(*columns)]

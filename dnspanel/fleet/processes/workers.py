@@ -1,7 +1,7 @@
-"""Heartbeats of Celery's workers, and the outcomes of their periodic tasks.
+"""Write the heartbeats of Celery's workers, and record the outcomes of their periodic tasks.
 
 A worker is working while its event loop turns. In a pool with one thread, the loop stops during a task, which can
-legitimately take long. Every loop also stops while Redis is unreachable. Such a stop isn't the worker's fault.
+legitimately take long. Every loop also stops while Redis is unreachable. In both cases, the worker counts as working.
 """
 
 import logging

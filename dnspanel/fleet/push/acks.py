@@ -99,7 +99,7 @@ class Recorded:
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
     """Record that the node acknowledged this position, and delete an earlier refusal.
 
-    Return None and ignore the ack if it is late, or if its epoch isn't the node's: it must not move the node backwards.
+    Return None and ignore the ack if it is late, or if its epoch isn't the node's: the node must not move backwards.
     """
     return record_acks(acks={node_id: ack}, now=now).get(node_id)
 
@@ -183,8 +183,8 @@ def clear_refusal(*, node_id: int) -> None:
 def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]]) -> None:
     """Store agents' reports (`Status` as JSON) with their times, in one statement for all nodes.
 
-    `unanswered` (about ALIAS and LUA) comes from acks and reports. A report older than the last ack doesn't overwrite
-    it.
+    `unanswered` (about ALIAS and LUA) comes from acks and reports. It isn't overwritten by a report older than the last
+    ack.
     """
     if not reports:
         return

@@ -1,7 +1,7 @@
-"""Request snapshots. Verbs.
+"""Request snapshots for nodes. Verbs.
 
-Code requests a snapshot here if segments can't help a node. The task that sends snapshots finds the request's row even
-if it wasn't woken.
+A node needs a snapshot if segments can't bring it to the head. The task that sends snapshots finds the request's row
+even if the task wasn't woken.
 """
 
 import logging

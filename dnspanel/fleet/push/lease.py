@@ -21,7 +21,7 @@ LIFETIME = timedelta(seconds=20)
 BEAT_SECONDS = 5.0
 # After a failed attempt, the next one can start after this pause.
 PAUSE = timedelta(seconds=5)
-# This short while the node is probably being started, and a person waits for it.
+# The pause is this short at first, because the node is probably starting and a person is waiting.
 SHORT_PAUSE = timedelta(seconds=1)
 SHORT_FOR = timedelta(minutes=2)
 

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The nodes that need their own push, and the nodes that have again fallen behind since this push."""
+    """The nodes that need their own push (`singly`), and the nodes that need another common push (`again`)."""
 
     singly: Sequence[int]
     again: Sequence[int]

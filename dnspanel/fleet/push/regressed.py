@@ -33,7 +33,7 @@ def regressed_nodes() -> list[tuple[int, str]]:
 
 
 def regression(epoch: UUID, acked: int, report: Mapping[str, Any]) -> str:
-    """Return a clause about data that the node has lost since it acknowledged this position, or "" for none."""
+    """Return a clause about data that the node lost after it acknowledged this position, or "" if it lost nothing."""
     if "position" not in report:
         return ""
     try:

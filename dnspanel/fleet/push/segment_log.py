@@ -71,8 +71,8 @@ class _Row(NamedTuple):
 class DatabaseChangeLog:
     """An implementation of `push.ChangeLog` that uses the rows of `Segment` and their objects.
 
-    With a `limit`, no sequence beyond the limit is sent. Everything is read again for each step. This lets a long push
-    end at the newest head instead of the head at its start.
+    If `limit` is given, no sequence beyond the limit is sent. Everything is read again for each step. This lets a long
+    push end at the newest head instead of the head at its start.
     """
 
     def __init__(self, schema: int, *, limit: int | None = None) -> None:

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 def send_snapshot(*, lease: Lease) -> bool:
     """Make the node serve the requested snapshot. On failure, store the reason in the lease's row and return False.
 
-    Raise LeaseLost if another worker has taken over. Don't catch DatabaseError.
+    Raise LeaseLost if another worker has taken over. A DatabaseError is passed on.
     """
     bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()
@@ -97,7 +97,7 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
     """Return the snapshot to send to a node at the position `have`.
 
     The snapshot isn't older than the node's data, so answers never go back in time. Segments continue from there. Raise
-    NeedsSnapshot if there is none, and NodeAhead or WrongEpoch if the node's data must not be overwritten.
+    NeedsSnapshot if no such snapshot exists, and NodeAhead or WrongEpoch if the node's data must not be overwritten.
     """
     limit: int | None = node.limit  # type: ignore[attr-defined]
     way = DatabaseChangeLog(schema, limit=limit).long_way(have)

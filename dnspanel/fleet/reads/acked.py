@@ -1,4 +1,4 @@
-"""The sequence that all active nodes have reached, for queries about late zones."""
+"""Query the sequence that all active nodes have reached, to find late zones."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from dnspanel.zones.models import LogHead
 def acked_everywhere(**_: Any) -> int | None:
     """Return the sequence that all active nodes except ring 0 have acknowledged in the current epoch.
 
-    Return -1 if a node is in another epoch, or None without active nodes. This needs two queries.
+    Return -1 if a node is in another epoch, or None if there are no active nodes. This needs two queries.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).first()
     nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).values_list("epoch", "acked")

@@ -1,4 +1,4 @@
-"""The fleet's matrix of zones that aren't at the panel's revision on some node (rows), and these nodes (columns)."""
+"""Build a matrix of zones (rows) and the nodes on which these zones aren't at the panel's revision (columns)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Matrix:
 
 
 def matrix(*, person: access.Person, search: str = "") -> Matrix:
-    """Return zones that differ on some node, and these nodes as columns. A search returns all active nodes with data.
+    """Return zones that differ on some node, and these nodes. A search returns all matching zones and nodes with data.
 
     Only zones that this person is allowed to read are included. Fleets of any size need few queries.
     """

@@ -1,4 +1,4 @@
-"""The last check of a zone's parent. The parent's name is hidden from people who aren't allowed to know it."""
+"""Show a person the last check of a zone's parent. Hide the parent's name if the person isn't allowed to know it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""The addresses at which resolvers reach nodes."""
+"""Query the addresses at which resolvers reach nodes."""
 
 from collections.abc import Collection
 
@@ -8,9 +8,9 @@ _IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of
 
 
 def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the nodes' public addresses, keyed by node name, without nodes that are retired or not yet enrolled.
+    """Return public addresses, keyed by node name. Omit ring 0, and nodes that are retired or not yet enrolled.
 
-    This needs one query, or none without names.
+    This needs one query, or none if there are no names.
     """
     if not node_names:
         return {}

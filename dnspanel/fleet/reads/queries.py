@@ -141,7 +141,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
 
 
 def _describe_snapshot(node: Node) -> str:
-    """Describe the progress of a snapshot transfer to the node. Return "" without a transfer."""
+    """Describe the progress of a snapshot transfer to the node. Return "" if there is no transfer."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:
         return ""

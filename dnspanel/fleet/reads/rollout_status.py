@@ -1,4 +1,4 @@
-"""The status of a rollout for pages and APIs: the stages with their nodes, limits, and reasons for the limits."""
+"""Read a rollout's status for pages and APIs: the stages with their nodes, limits, and reasons for the limits."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,7 +50,7 @@ class StageStatus:
 
     @property
     def may_be_skipped(self) -> bool:
-        """True if a person can skip the stage for later ones: it has nodes, none is live, and it isn't skipped yet."""
+        """True if a person can skip the stage: it is a group with nodes, none of them live, and not skipped yet."""
         return self.group is not None and bool(self.nodes) and self.acked is None and not self.group.skipped_reason
 
 

@@ -83,7 +83,7 @@ def live_counts(statuses: Sequence[NodeStatus], late: Waiting | None) -> NodeCou
 
 
 def late_publication(statuses: Sequence[NodeStatus], *, now: datetime) -> Waiting | None:
-    """Return the oldest waiting publication if it is late, or None if another alert already explains the delay.
+    """Return the oldest waiting publication if it is late and no other alert explains the delay, or else None.
 
     If no node is late, no query runs. `statuses` is the result of `watched_statuses`.
     """

@@ -23,7 +23,7 @@ from replication.errors import NotServed
 from replication.verify_signatures import WITH_DNSSEC, complaint_of
 from replication.wire.protocol import MAX_UNPROVEN
 
-# On one node. A node with more such zones is no longer a useful check: it refuses, and a person has to look.
+# The limit for one node. A node with more such zones is no useful check anymore: it refuses, and a person must decide.
 MOST = MAX_UNPROVEN
 # Queries: this many RRsets at the apex, within this time.
 MOST_TYPES = 4
@@ -51,9 +51,9 @@ def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool 
     """Stop requiring proof of this zone in the node's pushes if no publication is the cause. Return True if done.
 
     There are two ways to show that no publication is the cause. Validation fails for data that no publication since the
-    node's ack has touched, or it still fails after their changes were reverted (`is_exhausted`). Proof stays required
-    if the publications change how the zone is signed, or create or restore it, or if MOST zones are in this state
-    already.
+    node's ack has touched, or it still fails after these publications were reverted (`is_exhausted`). Proof stays
+    required if the publications change how the zone is signed, or create or restore it, or if MOST zones are in this
+    state already.
     """
     zone = zone_of(error)
     if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:

@@ -1,7 +1,7 @@
 """Deliver to groups: release publications when earlier groups acknowledge them, stop, pin, skip and resume. Verbs.
 
-`advance` runs after every ack and every second, and depends only on stored facts. A person's decision (stop, pin, skip
-a group) is valid until a person ends it.
+`advance` runs after every ack and every second, and depends only on stored data. A person's decision (stop, pin, skip a
+group) is valid until a person ends it.
 """
 
 import logging
@@ -88,8 +88,8 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 def resume(*, by: Author, now: datetime) -> None:
     """Resume stopped delivery. Earlier answers of nodes then no longer cause a stop.
 
-    Raise DeliveryRefused if delivery isn't stopped, or Forbidden without permission. Current faults (a node that
-    refuses, or diverging content) stop it again.
+    Raise Forbidden if not permitted, or DeliveryRefused if delivery isn't stopped. Current faults (a node that refuses,
+    or diverging content) stop it again.
     """
     _require(by)
     with transaction.atomic():
@@ -163,9 +163,9 @@ def unpin(*, by: Author, now: datetime) -> None:
 
 
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
-    """Let later groups pass this group while none of its nodes is live. The skip ends when a node is live again.
+    """Let later groups continue while no node of this group is live. The skip ends when a node is live again.
 
-    Raise DeliveryRefused if a node is live or the group has no active nodes, or Forbidden without permission.
+    Raise Forbidden if not permitted, or DeliveryRefused if a node is live or the group has no active nodes.
     """
     _require(by)
     reason = _check_reason(reason)

@@ -88,10 +88,10 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
     The RRsets that publications changed since ring 0's ack are checked, and the validation of changed signed zones. The
     agent itself checks only a sample of all zones and doesn't know publications. Return None if no fault is found, or
     if no publication is the cause and the zone needs no proof from now on. Also return None for a node that has never
-    acknowledged anything, since no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
+    acknowledged anything, because no other node waits for it. Raise NotServed if PowerDNS doesn't answer.
 
-    If a fault is returned, the snapshot must not be acknowledged. Otherwise, other nodes get it. This is also true if
-    there is nothing to revert because the fault has been corrected.
+    If a fault is returned, the caller must not acknowledge the snapshot, because other nodes would then get it. This
+    also applies if nothing was reverted because the fault has been corrected.
     """
     if node.epoch is None:
         return None
@@ -268,8 +268,9 @@ class _Server:
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
         """Query this RRset several times. Return the last failure if every query fails, or else "".
 
-        The result is also "" if the server doesn't answer for the position zone either. Wrong content counts only with
-        `must_equal`: the agent reported this RRset, and it knows the right answers for delegations and wildcards.
+        The result is also "" if the server doesn't answer for the position zone either. Wrong content counts only if
+        `must_equal` is True: the agent, which knows the right answers for delegations and wildcards, reported this
+        RRset.
         """
         failure = ""
         for _ in range(_TIMES):

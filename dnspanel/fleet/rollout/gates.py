@@ -43,7 +43,7 @@ _LIMIT = f"""(
         ) END
     ) FROM (SELECT 1) one LEFT JOIN fleet_delivery d ON true
 )"""
-# True if others may wait for this node's acks: all others for ring 0, later groups for a group's node.
+# True if others may wait for this node's acks: all other nodes wait for ring 0, and later groups for a group's node.
 _IS_GATE = """(
     NOT fleet_node.is_front AND (fleet_node.is_ring0 OR EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)
     OR EXISTS (SELECT FROM fleet_nodegroup mine JOIN fleet_nodegroup later ON later."order" > mine."order"
@@ -83,7 +83,7 @@ _TAKES_PUSHES = f"""
 
 _FREE = f"SELECT id FROM fleet_node WHERE schema = %s AND state = 'active' AND {_LIMIT} IS NULL"
 
-# Silence means nothing while the collector, which polls the nodes, does not run.
+# Silence means nothing unless the collector, which polls the nodes, is running.
 _HEARD = """CASE WHEN (SELECT at FROM fleet_heartbeat WHERE process = 'collector') > %s THEN contact_at ELSE %s END"""
 _NODES = f"""
     SELECT fleet_node.id, fleet_node.name, is_ring0, {_GROUP}, CASE WHEN epoch = %s THEN acked ELSE 0 END,

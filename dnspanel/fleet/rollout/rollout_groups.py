@@ -19,7 +19,7 @@ LONGEST_VERIFY_SECONDS = 24 * 3600
 MOST_GROUPS = 50
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-# Names that the pages use for something else.
+# Names with another meaning on the pages.
 _RESERVED = frozenset({"ring0", "ring-0"})
 
 
@@ -51,7 +51,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
 
 def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
-    """Rename the group. Raise GroupRefused if the name is invalid or already used, or Forbidden without permission."""
+    """Rename the group. Raise Forbidden if not permitted, or GroupRefused if the name is invalid or already used."""
     _require(by)
     _check_name(name)
     try:
@@ -76,7 +76,7 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
     """Set the resolver for ALIAS on the group's nodes. An empty text selects the fleet's resolver.
 
-    Nodes are changed one after another. Raise GroupRefused for an invalid address, or Forbidden without permission.
+    Nodes are changed one after another. Raise Forbidden if not permitted, or GroupRefused for an invalid address.
     """
     _require(by)
     if resolver and not is_resolver(resolver):

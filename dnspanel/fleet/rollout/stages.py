@@ -1,8 +1,8 @@
 """Decide from the nodes' answers up to which limit publications are released to each group. Pure.
 
 Ring 0 comes first, then the groups in their order. A stage gets sequence S when every live node of each earlier stage
-has acknowledged S, and has answered correctly with it for the group's time to verify. A fault there (a refusal,
-diverging content, or more failed answers than before) stops all later stages until a person resumes delivery.
+has acknowledged S, and has answered correctly with it for the group's time to verify. A fault of an earlier stage (a
+refusal, diverging content, or more failed answers than before) stops all later stages until a person resumes delivery.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from enum import Enum
 
 from dnspanel.texts import gettext
 
-# A share computed from fewer answers means nothing.
+# A share computed from fewer answers isn't significant.
 FEWEST_ANSWERS = 50
 # Failed answers have risen if their share is higher by this difference and by this factor.
 RISE_POINTS = 0.02
@@ -21,7 +21,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node that takes pushes. Positions are sequences of the current epoch, or 0 for none."""
+    """A node that takes pushes. Positions are sequences of the current epoch, and 0 means no position."""
 
     id: int
     name: str

@@ -68,7 +68,7 @@ def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: dat
 def merge_acked(*, now: datetime) -> bool:
     """Merge failed publications and their reverts into one segment once ring 0 serves them. Return True if merged now.
 
-    Without ring 0, they are merged as soon as all are encoded.
+    If there is no ring 0, they are merged as soon as all are encoded.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     open_ones = Isolation.objects.filter(epoch=epoch, merged_at=None)

@@ -1,8 +1,8 @@
 """Find the oldest publication that some node doesn't serve yet, and the place at which it waits. Pure.
 
 A publication passes the encoder, the push worker, the canary (ring 0), and the groups in order. The reported place is
-the first one that hasn't passed it on. If the place has its own alert, `has_own_alert` is set, so that one cause
-produces one alert.
+the first one that hasn't passed the publication on. If the place has its own alert, `has_own_alert` is set, so that one
+cause produces one alert.
 """
 
 from collections.abc import Mapping, Sequence
@@ -90,7 +90,7 @@ class Waiting:
 
 
 def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the oldest waiting publication, or None if no node that takes pushes lacks one.
+    """Return the oldest waiting publication, or None if every node that takes pushes is up to date.
 
     Nodes with a fault of their own don't count while others wait, because they would hide the cause. The canary counts
     only if it is the only node, because the others continue without it.

@@ -40,7 +40,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.signing import rollovers
 
 _REASON = TERMS[0]
-_PAGE = page_of(RolloverSerializer)  # one class for both uses: the document needs unique names
+_PAGE = page_of(RolloverSerializer)  # one class for both lists, because names in the document must be unique
 
 
 class RolloversUnderWay(V2View):
@@ -67,8 +67,8 @@ class RolloverKinds(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the kinds of DNSSEC rollovers.
 
-        If the zone's keys do not allow a kind of rollover, the kind includes the reason. It also includes the damage
-        that an emergency rollover causes. Needs the right `read`.
+        If the zone's keys do not allow a kind of rollover, the kind includes the reason. An allowed emergency rollover
+        includes the damage that it would cause. Needs the right `read`.
         """
         page_request(request)
         zone, now = access.zone_for_reading(self.actor, zone_name), timezone.now()
@@ -191,7 +191,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """Return `by` with a form id, used to find the request's publications later. The id is random if `by` has none."""
+    """Return `by` with a form id for finding the request's publications later. Create a random id if `by` has none."""
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 
 

@@ -286,7 +286,7 @@ def _operation_json(actor: Actor, zone: Zone, key: Key) -> dict[str, Any]:
 
 
 def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, rrset_pages.RRsetRow, str]]:
-    """Return the draft's changes to one zone that the actor can see, each with its cursor for paging."""
+    """Return the draft's changes in one zone, each with its cursor for paging. Omit changes hidden from the actor."""
     page = rrset_pages.rrset_page(
         zone=zone, author=actor.user, filters=rrset_pages.RRsetFilter(in_draft=True), after=after, limit=limit
     )
@@ -296,7 +296,7 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
 
 
 def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
-    """Return the body of a PUT and the RRset in it, or None for a deletion. Raise Problem if the body is invalid."""
+    """Return the body of a PUT, and its RRset (None for a deletion). Raise Problem if the body is invalid."""
     value = request.data
     if not isinstance(value, dict):
         return read(DraftedSerializer, value), None  # raises ValidationError
@@ -315,7 +315,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """Return the named zones. Without names, return the zone from the query, or else all zones with visible changes."""
+    """Return the named zones. If `named` is None, return the query's zone, or else all zones with visible changes."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)

@@ -118,7 +118,7 @@ class OneFront(V2View):
 
 
 def _front(name: str) -> Node:
-    """Return the front with this name. Raise UnknownNode for an unknown name, Problem if the node isn't a front."""
+    """Return the front with this name. Raise UnknownNode if no node has the name, or Problem if it isn't a front."""
     node = node_lifecycle.node_by_name(node_name(name))
     if not node.is_front:
         raise Problem("not-found", f"{name} is not a front.")

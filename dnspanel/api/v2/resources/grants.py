@@ -1,6 +1,6 @@
 """API resources for grants to people and teams.
 
-Without the permission `people`, people see only their own grants and those of their teams. Tokens then see none.
+Without the permission `people`, people see only their own grants and those of their teams, and tokens see no grants.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""Serializers for the source of an import.
+"""Serializers for the source and the options of an import.
 
-The request body has one field for each kind of source.
+Most kinds of source have their own field in the request body, listed in `MEMBERS`.
 """
 
 import base64
@@ -22,7 +22,7 @@ from dnspanel.transfer.sources.columns import CsvMapping
 
 MOST_NAMED = 100_000
 MOST_TTL = 2**31 - 1
-# The member of the body that describes each kind of source. Other kinds need none.
+# The body's field for each kind of source. Other kinds don't need a field.
 MEMBERS = {
     SourceKind.PASTE: "paste",
     SourceKind.AXFR: "axfr",
@@ -164,7 +164,7 @@ class PowerdnsSqlSerializer(Shape):
 class CsvSerializer(Shape):
     """The columns of a CSV file, counted from 0.
 
-    Without a column for the zone, use `fixed_zone` or `zones`.
+    If no column contains the zone, use `fixed_zone` or `zones`.
     """
 
     zone = Integer(required=False, min_value=0, max_value=999)
@@ -208,7 +208,7 @@ def options_of(values: dict[str, Any], before: Options) -> Options:
 
 
 def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str] | None]:
-    """Return the arguments for `jobs.create_job`: the source's parameters, and separately its secrets."""
+    """Return the arguments for `import_jobs.create_job`: the source's parameters, and separately its secrets."""
     if source == SourceKind.CSV:
         return {"mapping": asdict(CsvMapping(**told))}, None
     secret = {name: told.pop(name) for name in ("tsig_secret", "key", "password") if told.get(name)}

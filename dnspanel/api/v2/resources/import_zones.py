@@ -207,7 +207,7 @@ class ImportFaultsCsv(V2View):
         lines: Iterator[str] = queries.faults_csv(
             job, severity=choice_parameter(query, "severity", SEVERITIES), code=text_parameter(query, "code")
         )
-        # There are at most `limits.MOST_FAULTS` lines, which are a few megabytes.
+        # There are at most `import_limits.MOST_FAULTS` lines, which are a few megabytes.
         text = "".join(lines).encode(errors="backslashreplace")
         disposition = f'attachment; filename="import-{job.pk}-faults.csv"'
         headers = {"Content-Disposition": disposition}

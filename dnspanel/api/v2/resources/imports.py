@@ -300,7 +300,7 @@ def require_imports(actor: Actor) -> Actor:
 
 
 def job_of(request: Request, import_id: int) -> ImportJob:
-    """Return the import with this id. Raise Forbidden if the actor can't import, or Unknown if it is hidden."""
+    """Return the import with this id. Raise Forbidden if the actor can't import, or Unknown if the import is hidden."""
     return queries.job_for(require_imports(actor_in(request)), import_id)
 
 
@@ -367,7 +367,7 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
 
 
 def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
-    """Raise Problem for a scan without files, or for an apply that needs `confirm`.
+    """Raise Problem if there are no files to scan, or if `apply` needs `confirm`.
 
     The step's own function checks all other conditions.
     """
@@ -385,6 +385,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded_zone(row: Any) -> GuardedZone:
-    """Convert an import's zone that would lose many RRsets, with the reason why it needs confirmation."""
+    """Return the GuardedZone for a zone that would lose many RRsets, with the reason why it needs confirmation."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

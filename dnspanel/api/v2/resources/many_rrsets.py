@@ -103,7 +103,7 @@ class ManyRRsets(V2View):
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
-    """Return the changes that the action would make. Raise Problem or SearchTooGeneral if the search is too general."""
+    """Return the changes of the action. Raise Problem if too many RRsets match, or SearchTooGeneral on a timeout."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())

@@ -1,7 +1,4 @@
-"""API resource to change or delete many zones, found by a search or listed in the request.
-
-A change sets tags or the team.
-"""
+"""API resource to set tags or the team of many zones, or to delete them. A search or a list selects the zones."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -43,7 +43,7 @@ def hosts(body: dict[str, Any], name: str) -> list[str] | None:
 
 
 def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """Return the name server set in the body, or None. Raise Problem if it is unknown or `nameservers` is given too."""
+    """Return the body's name server set, or None. Raise Problem if it is unknown, or if `nameservers` is also given."""
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
@@ -62,6 +62,6 @@ def mailbox_in(body: Mapping[str, Any]) -> str | None:
 
 
 def host_of(text: str | None, pointer: str) -> str | None:
-    """Return the canonical form of a host name, or None for None. Raise Problem with this pointer if it is invalid."""
+    """Return the canonical host name, or None if `text` is None. Raise Problem, with this pointer, if it is invalid."""
     with faults_at(pointer, "bad-name", BadName):
         return None if text is None else names.parse(text)

@@ -307,9 +307,9 @@ def node_name(name: str) -> str:
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller and the node. Raise UnknownNode for an unknown name, or Forbidden without permissions.
+    """Return the caller and the node. Raise UnknownNode for an unknown name.
 
-    The permissions are `fleet` and `nodes`.
+    Raise Forbidden if the caller lacks the permission `fleet` or `nodes`.
     """
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
@@ -377,7 +377,7 @@ def _require_fingerprint(node: Any, sent: str | None) -> None:
 
 
 def _level(text: str) -> Level | None:
-    """Return the statistics level of the time step, or None for seconds. Raise Problem for an unknown step."""
+    """Return the statistics level of the step, or None if the step is a second. Raise Problem if it is unknown."""
     if text not in {"", "second", *LEVELS}:
         raise bad_choice("step", text, ("second", *LEVELS))
     return LEVELS.get(text)

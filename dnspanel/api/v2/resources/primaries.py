@@ -1,4 +1,4 @@
-"""API resources for zones with other primaries: set primaries, transfer, take over and give back."""
+"""API resources to set the primaries of zones, transfer the zones, take them over, and give them back."""
 
 from typing import Any
 
@@ -227,7 +227,7 @@ class ZonePrimaries(V2View):
 class ZoneTransfer(V2View):
     """View to transfer a zone from its primaries now."""
 
-    unconditional = True  # the zone gets the primary's content, whatever it has now
+    unconditional = True  # the zone gets the primary's content, whatever its current content is
 
     @api_operation("transferZone", {202: TransferredZoneSerializer}, request=TransferNowSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:

@@ -38,7 +38,7 @@ class PageForBrowsers(JSONOnly):
 class KindView(V2View):
     """Base class for views of problem kinds, which return JSON to programs and a page to browsers."""
 
-    permission_classes = ()  # the same for every client, without personal data
+    permission_classes = ()  # the pages are the same for every client and contain no personal data
     authentication_classes = ()
     renderer_classes: Any = (JSONOnly, ProblemOnly, PageForBrowsers)
 

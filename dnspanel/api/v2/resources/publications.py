@@ -97,7 +97,7 @@ class PublicationList(V2View):
             up_to = max(up_to, head["sequence"])
         epoch = str(head["epoch"]) if head else None
         found = page_answer(request, items, (rows[-1].sequence,) if more else None, up_to=up_to, epoch=epoch)
-        if waited is None:  # too many requests wait already
+        if waited is None:  # too many requests are already waiting
             found["Retry-After"] = "1"
         return found
 

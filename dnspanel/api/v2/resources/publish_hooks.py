@@ -207,8 +207,8 @@ class PublishHookRotation(OneSecretView):
     def post(self, request: Request, hook_id: int) -> HttpResponse:
         """Replace the secret of a publish hook.
 
-        Returns the new secret, only once. For a day, the panel signs questions with both secrets, and the hook can sign
-        replies with either secret. Needs the right `govern`.
+        Returns the new secret, which is shown only once. For a day, the panel signs questions with both secrets, and
+        the hook can sign replies with either secret. Needs the right `govern`.
         """
         place_publish_hooks.hook_for(self.actor, hook_id)
         with _guard_write(request, self.actor, hook_id):

@@ -46,7 +46,7 @@ class Terms:
 
 
 def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
-    """Publish these patches, only once for each Idempotency-Key. Raise the same errors as `publish_patches`."""
+    """Publish these patches, at most once for each Idempotency-Key. Raise the same errors as `publish_patches`."""
     form_id = form_id_of(request)
     outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),
@@ -78,7 +78,7 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
 
 
 def terms_of_query(request: Request) -> Terms:
-    """Return the publishing options in the query, for writes whose body is the resource. Raise Problem if invalid."""
+    """Return the query's publishing options, for writes whose body is the resource. Raise Problem if one is invalid."""
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,

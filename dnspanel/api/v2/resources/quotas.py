@@ -1,6 +1,6 @@
 """API resources for quotas: the usage and the limits of a person or a team.
 
-Administrators can set team limits through this API and on the panel's pages, but limits for people only on the pages.
+The API can set only the limits of teams. Limits of people are set on the panel's pages.
 """
 
 from typing import Any

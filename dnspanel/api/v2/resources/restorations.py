@@ -131,7 +131,7 @@ def zones_gone_for_good(publication: Publication, actor: Actor) -> Refusals:
 
 
 def _unknown(body: Mapping[str, Any], zones: Sequence[Zone], actor: Actor) -> Refusals:
-    """Return the requested names and ids that aren't in the trash, with the reason. Omit those of existing zones."""
+    """Return the requested names and ids that aren't in the trash, with the reason. Skip zones that exist."""
     missing = set(body.get("zones", ())) - {zone.name for zone in zones}
     live = access.zones_visible_to(actor).filter(name__in=missing).values_list("name", flat=True) if missing else ()
     lost = set(body.get("ids", ())) - {zone.pk for zone in zones}

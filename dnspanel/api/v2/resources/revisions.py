@@ -218,7 +218,7 @@ def revision_of(zone: Zone, number: int) -> Revision:
 
 
 def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
-    """Return one patch per zone that undoes these revisions. They must be sorted by zone, then by number."""
+    """Return one patch per zone that undoes these revisions. `revisions` must be sorted by zone, then by number."""
     return [_patch_of_undo(actor, list(of_zone)) for _, of_zone in groupby(revisions, key=lambda one: one.zone_id)]
 
 
@@ -259,7 +259,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
 def _stored_changes(revisions: Sequence[Revision]) -> "QuerySet[StoredChange]":
     """Return the stored changes of these revisions, limited to one more than can be undone.
 
-    Revisions of one zone in the same write never change the same owner name.
+    Each RRset occurs once, because revisions of one zone in the same write never change the same owner name.
     """
     found = StoredChange.objects.filter(revision__in=revisions)
     return found.order_by("revision__number", "owner_key", "type")[: MOST_UNDONE + 1]

@@ -47,7 +47,7 @@ from replication.dns.notes import parse_notes
 from replication.dns.rrset import Key, RRset
 from replication.errors import BadName, BadRdata
 
-# One statement reads the RRset and the revision. Otherwise the tag could have a revision without this RRset.
+# One statement reads the RRset and the revision. Otherwise the tag could combine an RRset with a later revision.
 _COLUMNS = ("owner_key", "zone__revision", "name", "type", "ttl", "rdata", "disabled", "comment", "notes")
 _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 
@@ -179,7 +179,7 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
 def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
     """Return a JSON pointer to the part of the body that breaks a rule, or None for a deletion, which has no body.
 
-    The part is the field with the records, or the whole body.
+    The part is the field with the records if they break the rule at this name, and otherwise the whole body.
     """
     if not isinstance(body, dict) or not body:
         return None
@@ -217,7 +217,7 @@ def at_path(
         raise Problem("not-found", str(exc)) from exc
     visibility = access.visibility_of(actor, zone)
     if visibility is not None and not visibility(*key):
-        # Responses to writes show the previous RRset. So a token that must not read it must not write it.
+        # Responses to writes show the previous RRset, so a token that can't read an RRset isn't allowed to write it.
         raise access.RightMissing(Right.CHANGE, zone.name, *key) if to_change else absent(key)
     return zone, key
 
@@ -265,7 +265,7 @@ def _filter_rrsets(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
 
 
 def _key_in(after: tuple[Any, ...]) -> StoredKey:
-    """Return the RRset key in a cursor, or BEFORE_ALL without a cursor. Raise Problem if the cursor is invalid."""
+    """Return the RRset key in a cursor, or BEFORE_ALL if there is no cursor. Raise Problem if the cursor is invalid."""
     if not after:
         return BEFORE_ALL
     try:

@@ -1,4 +1,4 @@
-"""Share the progress of runs over many zones between the run resources of API v2."""
+"""Serializers and JSON for the progress of runs over many zones, shared by all kinds of runs in API v2."""
 
 from dataclasses import asdict
 from typing import Any
@@ -44,6 +44,6 @@ def run_json(shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun,
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
     """Return the values that the ETag of a run covers.
 
-    Progress is not covered. A client can therefore cancel a run with an ETag that it read earlier.
+    The ETag doesn't cover progress, so a client can cancel a run with an ETag that it read earlier.
     """
     return {"id": run.pk, "ended": run.ended_at is not None}

@@ -90,7 +90,7 @@ class ScimDirectories(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a SCIM directory.
 
-        Returns the directory's secret, only once. The secret works for SCIM only. Needs the permission `people`.
+        Returns the directory's secret, which is shown only once and works only for SCIM. Needs the permission `people`.
         """
         access.require(self.actor, Permission.PEOPLE)
         values = read(ScimDirectorySerializer, request.data)
@@ -144,7 +144,7 @@ class ScimDirectoryRotation(OneSecretView):
     def post(self, request: Request, directory_id: int) -> HttpResponse:
         """Replace the secret of a SCIM directory.
 
-        Returns the new secret, only once. The old secret stops working at once. Needs the permission `people`.
+        Returns the new secret, which is shown only once. The old secret no longer works. Needs the permission `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):
@@ -177,7 +177,7 @@ def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[
 
 
 def _directory_to_change(request: Request, directory_id: int) -> tuple[Actor, ScimDirectory]:
-    """Return the caller and the directory. Raise Forbidden without `people`, and DirectoryUnknown for an unknown id."""
+    """Return the caller and the directory. Raise DirectoryUnknown, or Forbidden if the caller lacks `people`."""
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, verbs.directory_by_id(directory_id)

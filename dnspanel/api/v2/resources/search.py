@@ -67,7 +67,7 @@ class Search(V2View):
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
-    """Return a page of zones, and the last zone name that was searched, or "" if it was the last zone."""
+    """Return a page of zones, and the last compared zone name if the search stopped at its work limit, or else ""."""
     zone_names = zones_to_search(actor, text).values_list("name", flat=True)
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)

@@ -159,8 +159,8 @@ class Secondaries(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a secondary.
 
-        Returns the secondary's TSIG secret, only once. The secondary can transfer its zones at once, and receives
-        NOTIFY. Needs the permission `nodes` and the right `read` for all zones.
+        Returns the secondary's TSIG secret, which is shown only once. The secondary can transfer its zones at once, and
+        receives NOTIFY. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor = access.require_set_up(self.actor)
         terms = Terms(**read(SecondarySerializer, request.data))
@@ -236,8 +236,8 @@ class SecondaryRotation(OneSecretView):
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Replace the TSIG secret of a secondary.
 
-        Returns the new secret, only once. The old secret works for another day, which gives you time to configure the
-        server. Needs the permission `nodes` and the right `read` for all zones.
+        Returns the new secret, which is shown only once. The old secret works for another day, which gives you time to
+        configure the server. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         with _guard_write(request, actor, secondary_id):

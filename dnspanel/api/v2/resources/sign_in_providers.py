@@ -179,10 +179,7 @@ def _conditional_write(request: Request, provider_id: int) -> AbstractContextMan
 
 
 def _provider_to_change(request: Request, provider_id: int) -> tuple[Actor, SignInProvider]:
-    """Return the caller and the provider.
-
-    Raise Forbidden without the permission `people`, and ProviderUnknown for an unknown id.
-    """
+    """Return the caller and the provider. Raise ProviderUnknown, or Forbidden if the caller lacks `people`."""
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, rows.provider_by_id(provider_id)

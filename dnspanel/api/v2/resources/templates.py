@@ -350,7 +350,7 @@ def _door(request: Request, template_id: int) -> ZoneTemplate:
 
 
 def team_of_body(team_id: int | None) -> Team | None:
-    """Return the team with this id from a body, or None without an id. Raise TemplateRefused for an unknown team."""
+    """Return the team with this id, or None if `team_id` is None. Raise TemplateRefused if the team is unknown."""
     if team_id is None:
         return None
     return first_or(

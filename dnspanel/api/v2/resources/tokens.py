@@ -117,8 +117,8 @@ class Tokens(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a token.
 
-        Returns the secret, only once. The new token cannot have more rights than its owner or the token that creates
-        it. A token for someone else needs the permission `people`.
+        Returns the secret, which is shown only once. The new token cannot have more rights than its owner or the token
+        that creates it. A token for someone else needs the permission `people`.
         """
         now = timezone.now()
         values = read(TokenSerializer, request.data)
@@ -159,8 +159,8 @@ class TokenRotation(OneSecretView):
     def post(self, request: Request, token_id: int) -> HttpResponse:
         """Rotate a token.
 
-        Returns a new token with the same scope and limits. The response includes the new secret, only once. The old
-        token still works for `overlap_seconds`. A token without the permission `people` can rotate only itself.
+        Returns a new token with the same scope and limits. The new secret is shown only once. The old token still works
+        for `overlap_seconds`. A token without the permission `people` can rotate only itself.
         """
         now = timezone.now()
         token = token_for(self.actor, token_id)
@@ -234,7 +234,7 @@ def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str,
 
 
 def state_of(token: Token, now: datetime) -> str:
-    """Return the state of the token: "alive", "revoked", "expired" or "unused"."""
+    """Return the state of the token: "alive", "revoked", "expired", or "unused" (not used for too long)."""
     try:
         verbs.refuse_dead(token, now)
     except TokenDead:

@@ -95,7 +95,8 @@ class TsigKeys(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a TSIG key.
 
-        Returns the secret, only once. The key cannot have more rights than its owner or the token that creates it.
+        Returns the secret, which is shown only once. The key cannot have more rights than its owner or the token that
+        creates it.
         """
         now = timezone.now()
         values = read(NewTsigKeySerializer, request.data)

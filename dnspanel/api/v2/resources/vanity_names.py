@@ -1,4 +1,4 @@
-"""API resources for vanity names, which are name servers of a set whose names are inside zones of this panel.
+"""API resources for vanity names: name servers of a set that have names in zones of this panel.
 
 The resources show the addresses that the panel maintains, the glue, and the check at the parent zone.
 """

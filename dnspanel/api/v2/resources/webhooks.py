@@ -137,9 +137,9 @@ class Webhooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a webhook.
 
-        The response includes the secret that signs the webhook's requests, only once. The section `webhooks` of this
-        document describes the requests. Needs the permission `read` or `fleet`, and a token that is not limited to
-        names or types.
+        The response includes the secret that signs the webhook's requests. The secret is shown only once. The section
+        `webhooks` of this document describes the requests. Needs the permission `read` or `fleet`, and a token that is
+        not limited to names or types.
         """
         now = timezone.now()
         access.require_webhooks(self.actor)
@@ -215,7 +215,7 @@ class WebhookRotation(OneSecretView):
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
         """Replace the secret of a webhook.
 
-        Returns the new secret, only once. For a day, requests are signed with both the old and the new secret.
+        Returns the new secret, which is shown only once. For a day, requests are signed with both secrets.
         """
         webhook = access.webhook_for(self.actor, webhook_id)
         with conditional_write(

@@ -211,8 +211,8 @@ class ZoneClones(V2View):
         """Clone a zone.
 
         Creates one or more zones with the published RRsets of the source zone, including comments and disabled values.
-        Either all new zones are created, in one publication, or none. Names inside the source zone are moved to the new
-        zone, including names in record values. DNSSEC keys, signatures and DS records are not copied.
+        All new zones are created in one publication. If one fails, no zone is created. Names within the source zone are
+        changed to the new zone, also in record values. DNSSEC keys, signatures and DS records are not copied.
 
         Needs the right `read` for the whole zone, and `create-zone`.
         """
@@ -256,8 +256,9 @@ class Deletions(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Delete zones.
 
-        Moves either all named zones to the trash, in one publication, or none. Needs the right `delete-zone` for each
-        zone. Before the first deletion, the panel checks whether the number of zones needs `confirm`.
+        Moves all named zones to the trash in one publication. If any zone fails, no zone is deleted. Needs the right
+        `delete-zone` for each zone. Before the first deletion, the panel checks whether the number of zones needs
+        `confirm`.
         """
         body = read(DeletionsSerializer, request.data)
         publication = edit.delete_zones(
@@ -355,7 +356,7 @@ class TrashRestore(V2View):
 def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
     """Select the zones that the actor is allowed to search.
 
-    A match must not reveal parts of a zone, or its owner, to an actor who isn't allowed to see them.
+    In other zones, a match could reveal records or an owner to an actor who isn't allowed to see them.
     """
     parsed = parse(search)
     visible = access.zones_seen_by(actor) if looks_inside(parsed) else access.zones_visible_to(actor)
@@ -433,7 +434,7 @@ def _filter_zones(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """Return the team with this id, or None without an id. Raise Problem if the actor can't choose the team.
+    """Return the team with this id, or None if `team_id` is None. Raise Problem if the actor can't choose the team.
 
     The team with the id `present` can always be chosen.
     """

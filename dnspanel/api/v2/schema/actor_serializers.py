@@ -1,4 +1,4 @@
-"""Describe the JSON form of actors, which API v2 and webhooks share (`actor_form`)."""
+"""Serializers for the JSON form of actors (`actor_form`), which API v2 and webhooks share."""
 
 from typing import Any
 

@@ -8,9 +8,9 @@ Schema = dict[str, Any]
 
 
 def settle_defaults(schemas: Schema) -> None:
-    """Describe each `default` of a request in a sentence instead. In responses, make the field required.
+    """Replace each `default` in a request by a sentence. In a response, make the field required instead.
 
-    Responses always include the field. Some generators treat a field with a default as required in requests too.
+    Responses always include the field. In requests, some generators treat a field with a default as required.
     """
     for name, schema in schemas.items():
         for member, value in schema.get("properties", {}).items():
@@ -24,7 +24,7 @@ def settle_defaults(schemas: Schema) -> None:
 
 
 def settle_forms(schemas: Schema) -> None:
-    """Let the body of a PATCH match several forms. Its fields are all optional, so most bodies match every form."""
+    """Allow a PATCH body to match several forms. All its fields are optional, so most bodies match every form."""
     for name, schema in schemas.items():
         if name.startswith("Patched") and "oneOf" in schema:
             schemas[name] = {"anyOf": schema["oneOf"]}

@@ -120,10 +120,9 @@ class Operations(AutoSchema):
         return [media for media in found if self.method == "PATCH" or media != MergePatchParser.media_type]
 
     def map_renderers(self, attribute: str) -> list[str]:
-        """Return the media types of successful responses.
+        """Return the media types of successful responses, without those of problems, files and HTML pages.
 
-        The media types of problems, files and HTML pages are left out. Clients that accept only problems are served
-        too.
+        Views have a renderer for problems even in successful responses, because some clients accept only problems.
         """
         return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
 

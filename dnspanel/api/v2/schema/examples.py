@@ -14,10 +14,7 @@ Schema = dict[str, Any]
 
 
 def add_examples(document: Schema) -> None:
-    """Add OpenAPI examples from the recorded requests and responses to each operation.
-
-    Examples are added to the operation's parameters, request body and response.
-    """
+    """Add the recorded examples to each operation's parameters, request body and response, and to the webhooks."""
     recorded = recorded_examples()
     for path, operations in document["paths"].items():
         for operation in operations.values():

@@ -8,7 +8,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.api.v2.http import fault_texts
 
-# The error code of a member that another member, or the value of another member, excludes.
+# The error code of a field that isn't allowed together with another field or its value.
 NOT_TOGETHER = "not-together"
 
 # Codes of Django REST framework that mean the same for every field → codes of the API.
@@ -27,7 +27,7 @@ _CODES = {
     "date": "invalid",
 }
 _LENGTHS = {"min_length": ("too-short", "too-few"), "max_length": ("too-long", "too-many")}
-# Singular and plural for the values of the framework's fields. The first matching class counts.
+# Singular and plural nouns for the values of the framework's fields. The first matching class applies.
 _KINDS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[str, str]], ...] = (
     (serializers.TimeField, ("a time of day such as 22:30", "times of day")),
     (serializers.UUIDField, ("a UUID", "UUIDs")),
@@ -132,7 +132,7 @@ def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> Error
 
 
 def _is_of_framework(field: Any, detail: Any) -> bool:
-    """Return True if this error is one of the field's own messages.
+    """Return True if this error has one of the framework's messages for the field.
 
     The code isn't enough to decide, because the panel's own checks also use `invalid`.
     """

@@ -46,7 +46,7 @@ class Shape(serializers.Serializer):
         except serializers.ValidationError as exc:
             if not faults:
                 raise
-            faults |= exc.detail  # names the misspelled member and the missing one
+            faults |= exc.detail  # report a misspelled field together with the missing one
         if faults:
             raise serializers.ValidationError(faults)
         return value
@@ -265,7 +265,7 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
 
 
 def stamp(at: datetime | None) -> str | None:
-    """Return a time in the format of responses, or None for None."""
+    """Return a time in the format of responses, or None if `at` is None."""
     return None if at is None else time_json(at)
 
 

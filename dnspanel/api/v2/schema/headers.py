@@ -32,7 +32,7 @@ HEADERS: Schema = {
     "WWW-Authenticate": {"schema": _TEXT, "description": "How to send a token."},
 }
 _TO_TOKENS = ["Panel-Version", *(name for name in HEADERS if name.startswith("RateLimit"))]
-# Error statuses that are stored for an `Idempotency-Key`. A request claims its key after the token was accepted.
+# Error statuses that are stored for an `Idempotency-Key`. The key is stored only after the token was accepted.
 _REMEMBERED = {400, 403, 404, 409, 412, 413, 415, 422, 428}
 # Reads with an ETag although no operation writes to their URL.
 _TAGGED_READS = {"getMe", "getMyQuotas", "getRequest", "getTemplateVersion", "getZoneNameServers"}

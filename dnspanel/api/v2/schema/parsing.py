@@ -98,7 +98,7 @@ def read_orders(
 def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Key | None = None) -> RRset | None:
     """Parse an RRset from a body. If it is invalid, add an error to `faults` and return None.
 
-    `key` has the name and type if these aren't in the body.
+    If the body doesn't contain the name and type, `key` gives them.
     """
     before = len(faults)
     if not _is_object(value, _CONTENT if key else _ORDER - {"op"}, pointer, faults):
@@ -111,7 +111,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
 
 
 def read_patch(value: Any, key: Key, zone_name: str) -> Step:
-    """Return the step that changes an RRset as a partial RRset says. Raise Problem if the partial RRset is invalid."""
+    """Return the step that applies the body of a PATCH to an RRset. Raise Problem if the body is invalid."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
@@ -302,10 +302,7 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
-    """Return True if the value is an object. If it isn't, add an error.
-
-    Also add an error for each unknown field of an object.
-    """
+    """Return True if the value is an object, or else add an error. Also add an error for each unknown field."""
     if not isinstance(value, dict):
         needed = f"an object with the members {fault_texts.join_limited(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
@@ -364,7 +361,7 @@ def _parse_texts(type_: int, texts: Sequence[str], zone_name: str, pointer: str,
 
 
 def _would_be_cut(type_: int, text: str) -> bool:
-    """Return True if parsing would drop part of the text as a comment. An unquoted TXT is always one text."""
+    """Return True if parsing would drop part of the text as a comment, which can't happen to an unquoted TXT or SPF."""
     is_one_text = type_ in _TEXTS and not text.lstrip().startswith('"')
     return not is_one_text and has_zone_file_syntax(text)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
-# Variables whose names do not show which list has their values.
+# Variables whose descriptions can't be derived from the path.
 _VARIABLES = {
     "zone_name": "Name of the zone; the dot at the end is optional.",
     "owner": "Owner name of the RRset: relative to the zone, or absolute with a dot at the end; `@` is the apex.",

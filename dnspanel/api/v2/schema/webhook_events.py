@@ -187,7 +187,7 @@ EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
 def add_webhooks(result: Schema, generator: SchemaGenerator, **more: Any) -> Schema:
     """Add the webhook requests and their schemas (hook of drf-spectacular).
 
-    drf-spectacular has a setting for webhooks, but builds the components before it reads the setting.
+    The setting of drf-spectacular for webhooks can't be used, because it is read after the components are built.
     """
     view = build_mocked_view("POST", "/", extend_schema(), generator.registry)  # serializers are resolved by a view
     result["webhooks"] = {
