@@ -307,7 +307,7 @@ class FrontAgent:
         """Return the reason why the front doesn't answer with everything pushed so far, or ""."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
-            return "the panel has named no nodes yet"
+            return "nothing, because the panel hasn't sent the front's nodes yet"
         if self._trouble:
             return f"dnsdist does not do as it should: {self._trouble}"
         if taken is None:

@@ -236,6 +236,6 @@ def test_without_nodes_nothing_is_acknowledged(panel: Panel) -> None:
         with (
             running_front(config),
             NodeClient("127.0.0.1", config.panel_port, authority.client_context(), answer_seconds=30) as client,
-            pytest.raises(NotServed, match="the panel has named no nodes yet"),
+            pytest.raises(NotServed, match="the panel hasn't sent the front's nodes yet"),
         ):
             client.push(created, len(created))
