@@ -1,4 +1,4 @@
-"""The panel. All code except `cli`, the command-line client, needs PostgreSQL or a browser."""
+"""The panel. The command-line client in `cli` runs without the panel's database."""
 
 from replication import __version__
 

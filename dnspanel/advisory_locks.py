@@ -1,8 +1,8 @@
 """Define all of the panel's PostgreSQL advisory locks, and take and release them.
 
 A lock ends with its session or transaction. A killed process therefore leaves no locks behind, and no process has to
-wait for a lease to expire. The numbers must not change: old and new processes exclude each other with them during an
-upgrade.
+wait for a lease to expire. The numbers must not change. Otherwise, old and new processes could run at the same time
+during an upgrade without excluding each other.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Lock(IntEnum):
     AUTHORITY = 3
     HOLD = 4  # the work of a hold: asking nodes, executing a decision
     COMPUTED_TYPES = 5  # configuring nodes for ALIAS and LUA
-    AUDIT_CHAIN = 6  # adding acts to the hash chain
+    AUDIT_CHAIN = 6  # adding audit entries to the hash chain
     PARENT_CHECKS = 7  # querying parents of signed zones for DS records
     ROLLOVERS = 8  # continuing DNSSEC rollovers
     SIGNALLING_NAMES = 9  # writing signalling names
@@ -69,7 +69,7 @@ class SqlLock(IntEnum):
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
-    ZONE_NAMES = 1685088006  # one at a time: verbs that check rights on zones above and below
+    ZONE_NAMES = 1685088006  # one at a time: functions that check rights on parent zones and subzones
 
     @property
     def until_commit(self) -> str:
@@ -81,8 +81,8 @@ class SqlLock(IntEnum):
 def hold_lock(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
     """Hold a session lock within the block. Yield False if another session holds it and `wait` is False.
 
-    In a rehearsal with `wait`, the lock is held until the rollback instead, because a session lock would remain after a
-    failed statement.
+    In a rehearsal, if `wait` is True, the lock is held until the rollback instead, because a session lock would remain
+    after a failed statement.
     """
     if wait and rehearsal.under_way():
         lock_until_commit(lock, key)
@@ -132,7 +132,7 @@ def release(conn: Any, lock: Lock, key: int = 0) -> None:
 
 
 def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
-    """Return the given locks that any session holds, with the second numbers of their keys."""
+    """Return the given locks that any session holds, as pairs of lock and the key's second number."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, [list(map(int, locks))])
         return [(Lock(kind), key) for kind, key in cursor.fetchall()]

@@ -63,7 +63,8 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the setting PANEL_TRUSTED_PROXIES.
 
-    E008: an entry isn't a valid network. W002: PANEL_URL is https, but all clients appear to have the proxy's address.
+    E008: an entry isn't a valid network. W002: PANEL_URL is https, but no proxy is listed, so that all clients appear
+    to have the proxy's address.
     """
     for network in settings.TRUSTED_PROXIES:
         if network == UNIX_SOCKET:

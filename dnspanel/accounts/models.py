@@ -1,4 +1,4 @@
-"""Tables for accounts, from users and sign-in to tokens and the audit log. `grants` and `actors` explain rights."""
+"""Tables for accounts, from users and sign-in to tokens and the audit log. See `grants` and `actors` for rights."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -51,7 +51,7 @@ BY_LDAP = f"{UNUSABLE_PASSWORD_PREFIX}ldap:"
 
 
 class User(AbstractUser):
-    """A human user or a service account. A service account can't sign in and has no mail address."""
+    """A human user or a service account. A service account can't sign in and has no email address."""
 
     email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
     # Accounts are only found by these keys (`find_people`). None: there is no canonical spelling, or another account
@@ -105,7 +105,7 @@ class User(AbstractUser):
             raise ValidationError(faults)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the account and update its canonical spellings, except spellings that an existing account lacks."""
+        """Save the account with its canonical spellings. A spelling that an existing account lacks stays empty."""
         # An account without a key stays without it, because another account has the spelling.
         if self._state.adding or self.name_key is not None:
             self.name_key = canonical_username(self.username)
@@ -175,7 +175,7 @@ class Session(AbstractBaseSession):
 
     @property
     def public_id(self) -> str:
-        """The session's id for pages. `session_key` is never shown, because it gives access to the session."""
+        """The session's id on pages. `session_key` must never be shown, because it gives access to the session."""
         return sha256(f"session:{self.session_key}".encode()).hexdigest()[:32]
 
     @property
@@ -200,7 +200,7 @@ class Team(models.Model):
 
     name = models.CharField(max_length=64)
     created_at = models.DateTimeField()
-    quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)  # as for people
+    quotas: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={}, blank=True)  # like `User.quotas
     # The directory that created the team for a group. Only this directory can rename the team.
     made_by_directory = models.ForeignKey(
         "ScimDirectory", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -265,7 +265,7 @@ class SecondFactorRule(models.Model):
 
 
 class TokenKind(models.TextChoices):
-    """The kind of a token. It decides how a program proves that it has the token."""
+    """The kind of a token. It determines how a program proves that it has the token's secret."""
 
     API = "api", gettext_lazy("API token")  # a secret of 256 bits; only its SHA-256 is stored
     TSIG = "tsig", gettext_lazy("TSIG key")  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
@@ -290,7 +290,7 @@ class Token(models.Model):
     tsig_algorithm = models.CharField(max_length=32, blank=True)
     tsig_secret = SecretField(null=True)  # `vault.encrypt_secret`
     scope: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `grants.Grant.to_json`
-    # A TSIG key made through PowerDNS's API: zones must also name the key (`zones.rights.tsig_permissions`).
+    # A TSIG key created through PowerDNS's API: zones must also list the key (`zones.rights.tsig_permissions`).
     needs_permission = models.BooleanField(default=False)
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` other than for zones
     networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: any address
@@ -304,7 +304,7 @@ class Token(models.Model):
     allowance = models.IntegerField(null=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)  # null: never
-    unused_days = models.IntegerField(null=True)  # the token dies if it is unused for this time
+    unused_days = models.IntegerField(null=True)  # the token becomes invalid after this many days without use
     last_used_at = models.DateTimeField(null=True)
     last_address = models.GenericIPAddressField(null=True)
     revoked_at = models.DateTimeField(null=True)
@@ -333,7 +333,7 @@ class ProviderKind(models.TextChoices):
 
 
 class SignInProvider(models.Model):
-    """An external sign-in provider. Its kind never changes, and its issuer changes only for LDAP."""
+    """An external sign-in provider. Its kind can't be changed, and its issuer can be changed only for LDAP."""
 
     kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
     slug = models.SlugField(max_length=40, unique=True)  # in the URLs that are configured at the provider
@@ -345,7 +345,7 @@ class SignInProvider(models.Model):
     metadata = models.TextField(default="")  # SAML: XML with the signing keys. LDAP: the CA in PEM
     metadata_url = models.TextField(default="")  # the URL to fetch metadata again; empty: pasted
     metadata_at = models.DateTimeField(null=True)  # time of the last fetch
-    # SAML: attribute names for facts about a person (`saml.saml_providers.ATTRIBUTES`). LDAP: `ldap.ldap_terms`.
+    # SAML: names of a person's attributes (`saml.saml_providers.ATTRIBUTES`). LDAP: `ldap.ldap_terms`.
     attributes: "models.JSONField[Any]" = models.JSONField(default=dict)
     group_claim = models.CharField(max_length=250)
     rules: "models.JSONField[Any]" = models.JSONField(
@@ -370,7 +370,7 @@ class SignInProvider(models.Model):
 
 
 class ProviderLink(models.Model):
-    """A link between an account and a provider's user, with the rights that the provider's rules gave."""
+    """A link between an account and a provider's user. `given` has the roles from before the provider's rules."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")
@@ -379,7 +379,7 @@ class ProviderLink(models.Model):
     given: "models.JSONField[Any]" = models.JSONField(default=dict)
     linked_at = models.DateTimeField()
     signed_in_at = models.DateTimeField(null=True)
-    # LDAP: the time of the last check of the person, and since when they are gone or disabled.
+    # LDAP: the time of the person's last check, and the time when the person was first found missing or disabled.
     looked_at = models.DateTimeField(null=True)
     absent_since = models.DateTimeField(null=True)
 
@@ -391,7 +391,7 @@ class ProviderLink(models.Model):
 
 
 class ScimDirectory(models.Model):
-    """An external directory that manages users and groups over SCIM 2.0, with its service account's token."""
+    """An external directory that manages users and groups over SCIM 2.0, with a token of a service account."""
 
     name = models.CharField(max_length=40)
     account = models.OneToOneField(User, on_delete=models.PROTECT, related_name="scim_directory")  # a service account
@@ -413,7 +413,7 @@ class ScimDirectory(models.Model):
 
 
 class ScimPerson(models.Model):
-    """A user managed by a directory. Two directories would conflict, so only one can manage a user."""
+    """A user managed by a directory. A user has at most one, because two could send conflicting changes."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="people")
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="scim_person")
@@ -421,14 +421,14 @@ class ScimPerson(models.Model):
     display_name = models.CharField(max_length=255, blank=True)
     given: "models.JSONField[Any]" = models.JSONField(default=dict)  # as `ProviderLink.given`
     changed_at = models.DateTimeField()
-    deleted_at = models.DateTimeField(null=True)  # deleted in the directory; the account is closed, history names it
+    deleted_at = models.DateTimeField(null=True)  # deleted in the directory; history still shows the name
 
     class Meta:
         indexes = [models.Index(fields=["directory", "external_id"], name="scim_person_external")]
 
 
 class ScimGroup(models.Model):
-    """A directory's group. `team` is the team with the same name, if the directory's groups become teams."""
+    """A directory's group. `team` is the team that its members join, if the directory's groups become teams."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="groups")
     name = models.CharField(max_length=300)
@@ -447,7 +447,7 @@ class SeenAssertion(models.Model):
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)  # SHA-256 of its ID
-    ends_at = models.DateTimeField(db_index=True)  # too old after this time, so the row can be deleted
+    ends_at = models.DateTimeField(db_index=True)  # the assertion is too old after this time, so the row can be deleted
     # {"question", "claims"} until the browser returns for them with its session
     said: "models.JSONField[Any]" = models.JSONField(null=True)
 
@@ -463,7 +463,7 @@ class AuditEntry(models.Model):
     token = models.ForeignKey(Token, null=True, on_delete=models.SET_NULL, related_name="+")
     address = models.GenericIPAddressField(null=True)
     action = models.CharField(max_length=40)  # "token.create", "sign-in.failed", ...
-    target = models.TextField(blank=True)  # the object of the act, as text
+    target = models.TextField(blank=True)  # the object of the action, as text
     details: "models.JSONField[Any]" = EnglishField(default=dict)  # never a secret
     request_id = models.CharField(max_length=36, blank=True)
 

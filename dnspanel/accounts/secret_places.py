@@ -1,8 +1,7 @@
 """Find the database columns that are encrypted with PANEL_MASTER_KEY, by walking through the models.
 
 Every secret must be stored in a `SecretField`. Columns with secrets inside JSON are listed in `_IN_JSON`. Key rotation,
-backup drills and lists of lost secrets read these columns, and would miss a secret elsewhere. A test looks for such
-secrets.
+backup drills and lists of lost secrets read only these columns. A test checks that no other column contains secrets.
 """
 
 import base64
@@ -29,7 +28,7 @@ Change = Callable[[bytes], bytes]
 
 
 class SecretField(models.BinaryField):  # type: ignore[type-arg]
-    """A column with encrypted tokens from `vault.encrypt_secret`. In migrations it is a BinaryField."""
+    """A column for encrypted tokens from `vault.encrypt_secret`. Migrations describe it as a BinaryField."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -50,7 +49,7 @@ class SecretPlace:
         return f"{self.model}.{self.column}"
 
     def batches(self, cursor: Any) -> Iterator[list[tuple[Any, Any]]]:
-        """Yield (primary key, value) of the rows with a value, in key order, in batches of at most BATCH_ROWS."""
+        """Yield pairs of primary key and value, in key order, in batches of at most BATCH_ROWS. Skip empty values."""
         rows = self._batch(cursor, None)
         while rows:
             yield rows

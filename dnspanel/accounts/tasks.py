@@ -1,6 +1,6 @@
 """Celery tasks for accounts, run by `celery worker -Q push`.
 
-Password mail is sent by a task. Otherwise, a page's response time would reveal which accounts exist.
+A task sends password mail, because a page's response time would otherwise reveal which accounts exist.
 """
 
 from celery import shared_task

@@ -19,7 +19,7 @@ _ZONES = """
 
 
 def read(now: datetime) -> Reading:
-    """Read the current inputs of all subjects and check Redis. The number of queries doesn't depend on the fleet."""
+    """Read the current inputs of all subjects and check Redis, with a constant number of queries."""
     reading = Reading(_disk_marks(), zones=_zones(now))
     for subject in subjects():
         reading.add(subject.read(now, reading))

@@ -63,7 +63,7 @@ class AlertLine:
 def merged_lines(alerts: Iterable[Alert], now: datetime | None = None) -> list[AlertLine]:
     """Merge alerts into lines, sorted by urgency, then by start time. Muted lines come last.
 
-    Without `now`, no line counts as muted.
+    If `now` is None, no line counts as muted.
     """
     found: dict[tuple[bool, str, str], list[Alert]] = {}
     for alert in sorted(alerts, key=lambda each: each.pk):

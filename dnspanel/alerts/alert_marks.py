@@ -18,7 +18,7 @@ MUTED_FOR = timedelta(days=1)
 
 
 def mark_read(*, alerts: "QuerySet[Alert]", by: User) -> None:
-    """Mark these alerts as read by the user. Raise Forbidden without the permission to see them."""
+    """Mark these alerts as read by the user. Raise Forbidden if the user isn't allowed to see alerts."""
     access.require(by, Permission.FLEET)
     unread = alerts.exclude(read_by__contains=[by.pk])
     unread.update(read_by=Func(F("read_by"), by.pk, function="array_append"))
@@ -27,7 +27,7 @@ def mark_read(*, alerts: "QuerySet[Alert]", by: User) -> None:
 def mute(*, alerts: "QuerySet[Alert]", by: User, now: datetime, until: datetime | None = None) -> None:
     """Mute these alerts until the given time (default: for a day), and delete their waiting messages.
 
-    A time that isn't later than `now` unmutes the alerts. Raise Forbidden without the permission to mute.
+    A time that isn't later than `now` unmutes the alerts. Raise Forbidden if the user isn't allowed to mute alerts.
     """
     access.require(by, Permission.NODES)
     until = until or now + MUTED_FOR

@@ -1,8 +1,8 @@
 """Determine the current conditions from all subjects' inputs, without those that another condition causes. Pure.
 
 A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does. For example,
-when a late node goes offline, the node's condition stays the same and becomes worse. If a condition depends on a
-number, an open condition (`is_open`) remains until the number is clearly better. This prevents flapping.
+when a late node goes offline, the node's condition only becomes worse. If a condition depends on a number, an open
+condition (`is_open`) remains until the number is clearly better. Otherwise, alerts would start and end again and again.
 """
 
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ def conditions(
 ) -> list[Condition]:
     """Return all current conditions except those that another condition causes.
 
-    `is_open` has the keys of the conditions that the last check found. `also` are the caller's own conditions.
+    `is_open` has the keys of the alerts that are still open. `also` are conditions that the caller found itself.
     """
     found = list(also)
     for subject in subjects():
@@ -32,7 +32,7 @@ def conditions(
 
 def _without_consequences(found: list[Condition], inputs: FleetInputs) -> list[Condition]:
     """Return only the conditions that are causes. Append the message about late publications to its cause's message."""
-    # A node is not to blame for a delay while a publication waits before the nodes, even if the wait is still short.
+    # While a publication waits before the nodes, they don't cause the delay, even if the wait is still short.
     waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
     ahead = {node.node_id for node in inputs.nodes if node.is_ahead}
     own, consequences = causes.split(found, also=waits, ahead=ahead)

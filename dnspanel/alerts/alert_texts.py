@@ -38,7 +38,7 @@ def subject_of(messages: Sequence[Message]) -> str:
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
-    """Return the mail body: first current problems, then ended problems, each with the most severe first."""
+    """Return the mail body: first the open problems, then the resolved ones, each with the most severe first."""
     wrong, over = _split(messages)
     if not wrong and not over:
         request = gettext("This is a test message for an alert route, requested at {url}").format(
@@ -66,7 +66,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Alert], list[Alert]]:
-    """Return the current problems and the ended problems, each with the most severe first, without overlap."""
+    """Return the open and the resolved problems, each with the most severe first. No alert is in both lists."""
     ended = {message.alert_id for message in messages if message.is_over}
     alerts = [(message.alert, message.is_over) for message in messages if message.alert is not None]
     wrong = [alert for alert, _ in alerts if alert.pk not in ended]
@@ -79,7 +79,7 @@ def _rank(alert: Alert) -> tuple[int, datetime, int]:
 
 
 def _lines(alerts: Sequence[Alert]) -> list[str]:
-    """Return a mail's lines about these alerts. Similar alerts share a line, with the messages of the first ones."""
+    """Return a mail's lines about these alerts. Similar alerts share a line, with the first alerts' messages."""
     lines: list[str] = []
     merged = merged_lines(alerts)
     for line in merged[:MOST_NAMED]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from dnspanel.conditions import Condition
 
-# The key of a cause that may not be an alert yet: publications wait at a place before the nodes.
+# The key of a cause that may not be an alert yet: publications wait before they reach the nodes.
 WAITS = "waits"
 
 _LATE = frozenset({"node.late", "node.stale"})
@@ -22,7 +22,7 @@ CONSEQUENCES: Mapping[str, frozenset[str]] = {
     # The alert about waiting publications already names the place.
     WAITS: _LATE | {"panel.log_age"},
 }
-# More consequences of a hold, on nodes that know more than the panel: they refuse its older log and its snapshots.
+# More consequences of a hold, on nodes with newer data than the panel: they reject its older log and snapshots.
 OF_NODES_AHEAD = frozenset({"node.rejecting", "node.digest", "node.diverged", "node.bootstrap"})
 
 
@@ -47,7 +47,7 @@ def split(
 
 
 def _cause_of(wrong: Condition, present: Collection[str], ahead: Collection[int]) -> str:
-    """Return the kind or key of the problem's cause, or "". If several match, the first one in the table counts."""
+    """Return the kind or key of the problem's cause, or "" if the problem has no cause in `present`."""
     if wrong.kind in OF_NODES_AHEAD and "panel.held" in present and wrong.node_id in ahead:
         return "panel.held"
     return next((cause for cause, kinds in CONSEQUENCES.items() if cause in present and wrong.kind in kinds), "")

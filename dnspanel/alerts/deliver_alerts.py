@@ -1,7 +1,7 @@
 """Deliver alerts. A route's waiting messages are sent as one message, which is retried until accepted. Verbs.
 
-Delivery is at least once: an attempt is recorded only afterwards. If a worker is killed in between, the same message is
-sent again with the same id.
+Delivery is at least once, because an attempt is recorded only after sending. If a worker is killed in between, the same
+message is sent again with the same id.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
 def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
     """Send the route's due messages as one message, and record the outcome. Return False if nothing is due.
 
-    1. If a message is due, include messages that are due soon or failed before. A hundred alerts then become one mail.
+    1. If a message is due, add messages that are due soon or failed before, so that a hundred alerts become one mail.
     2. Send the message outside of any transaction.
     3. Record the outcome. After a crash before this step, the attempt is repeated.
     """
@@ -103,7 +103,7 @@ def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, 
 def tell_at_once(
     *, route: Route, condition: Condition, since: datetime, now: datetime, send: Post = post, mail: Mail = send_mail
 ) -> bool:
-    """Send a condition to a route without using PostgreSQL. Return True if the receiver accepted it.
+    """Send an alert about a condition to a route without using PostgreSQL. Return True if the receiver accepted it.
 
     Nothing is recorded. The message id stays the same for all attempts during an outage.
     """
@@ -116,7 +116,7 @@ def tell_at_once(
 
 
 def _due_together(route: Route, now: datetime) -> list[Message]:
-    """Return the messages to send now, oldest first. A test message is sent alone."""
+    """Return the messages to send now, oldest first. A test message is sent in a message of its own."""
     waiting = route.messages.filter(sent_at=None, failed_at=None)
     if test := waiting.filter(alert=None, due_at__lte=now).order_by("pk").first():
         return [test]

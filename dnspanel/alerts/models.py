@@ -48,7 +48,7 @@ LEAST = (
 
 
 class Route(models.Model):
-    """A recipient of alerts, with quiet hours, during which only critical alerts are sent."""
+    """A recipient of alerts. During the route's quiet hours, only critical alerts are sent."""
 
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)
@@ -63,7 +63,7 @@ class Route(models.Model):
 
 
 class Message(models.Model):
-    """A message to a route. Sending is retried until the message is accepted or given up."""
+    """A message to a route. Sending is retried until the receiver accepts it or too many attempts have failed."""
 
     route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="messages")
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="messages")  # None: a test

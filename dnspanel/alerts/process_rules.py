@@ -1,6 +1,7 @@
 """Check the panel's processes and periodic work for alert conditions. Pure.
 
-One cause gives one condition: while beat or Redis is unreachable, no queue is reported as stuck and no work as overdue.
+One cause gives one condition. For example, while beat or Redis is unreachable, no queue is reported as stuck and no
+work as overdue.
 """
 
 from collections.abc import Iterator, Mapping
@@ -109,7 +110,7 @@ def process_conditions(state: ProcessesNow, now: datetime, *, redis_answers: boo
 
 
 def overdue_after(work: PeriodicNow) -> timedelta:
-    """Return how long after a success the work becomes overdue: some intervals plus its queue's busy time."""
+    """Return the time from a success until the work is overdue: some intervals plus its queue's maximum busy time."""
     is_daily = work.interval >= timedelta(hours=12)
     after = work.interval * 1.25 if is_daily else work.interval * 3 + timedelta(minutes=1)
     return after + BUSY_FOR[work.queue]
@@ -131,7 +132,7 @@ def is_failing(work: PeriodicNow, now: datetime) -> bool:
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each expected process name without a working process. `panel.collector` is separate."""
+    """Yield a condition for each expected process name without a working process, except for the collector."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
@@ -148,7 +149,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return when a process with this name last worked, or None if one may still be starting."""
+    """Return the time when a process with this name last worked, or None if one may still be starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:
@@ -159,7 +160,7 @@ def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | N
 
 
 def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each process that crashed or hangs while others with the same name work."""
+    """Yield a condition for each process that stopped responding while others with the same name still work."""
     for each in state.processes:
         others = len(state.living(each.name, now))
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:

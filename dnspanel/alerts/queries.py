@@ -54,7 +54,7 @@ class RouteRow:
 
 
 def alert_summary(person: AnonymousUser | User, *, now: datetime) -> AlertSummary:
-    """Count the user's unread alerts that aren't muted. Uses one small query, because every page shows the numbers."""
+    """Count the user's unread, unmuted alerts. Uses one small query, because every page shows the numbers."""
     unread = Alert.objects.filter(Q(muted_until=None) | Q(muted_until__lte=now), over_at=None)
     found = unread.exclude(read_by__contains=[person.pk]).aggregate(
         open=Count("pk"),

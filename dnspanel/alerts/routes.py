@@ -47,7 +47,7 @@ class NewRoute:
 
 
 def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
-    """Create a route that receives all alerts from now on. Raise RouteRefused if a field is invalid."""
+    """Create a route, which receives alerts from now on. Raise RouteRefused if a field is invalid."""
     _refuse_bad_terms(terms, resolve)
     secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
     try:
@@ -62,7 +62,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 
 
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
-    """Change the route's settings, except its kind. Raise RouteUnknown, or RouteRefused if a field is invalid."""
+    """Change the route's settings. Raise RouteRefused if a field is invalid or the kind changes, or RouteUnknown."""
     if terms.kind != route.kind:
         raise RouteRefused({"kind": [gettext("A route’s type can’t be changed. Create a new route instead.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)

@@ -21,9 +21,9 @@ _places = threading.BoundedSemaphore(3)
 
 @shared_task(ignore_result=True)
 def watch_fleet() -> None:
-    """Check for alerts once, and wake a sender for every route with due messages."""
+    """Check for alerts unless the collector did so recently. Wake a sender for every route with due messages."""
     now, looked_at = timezone.now(), heartbeats().get(WATCH)
-    # A worker that hangs in a check holds the lock, so no other process can check. So the collector has priority.
+    # A worker that hangs in a check keeps the lock and blocks all other checks. The collector therefore has priority.
     if looked_at is None or not timedelta(0) <= now - looked_at < LEAVE_TO_COLLECTOR:
         watch.look(now=now)
     for route_id in deliver_alerts.routes_with_due(now=timezone.now()):
@@ -32,7 +32,7 @@ def watch_fleet() -> None:
 
 @shared_task(ignore_result=True)
 def tell_route(route_id: int) -> None:
-    """Send one route's due messages. It is harmless to run this task twice, late or never."""
+    """Send one route's due messages. Running it twice, late or never is harmless, because each check repeats it."""
     if not _places.acquire(blocking=False):
         return  # the next check wakes a sender again
     try:
@@ -48,5 +48,5 @@ def forget_old_alerts() -> str:
 
 
 def wake_sender(*, route_id: int) -> None:
-    """Wake a sender for this route. An unreachable broker costs two seconds, but no stored messages."""
+    """Wake a sender for this route. If the broker is unreachable, this takes two seconds, but no message is lost."""
     wake(tell_route, route_id)

@@ -27,7 +27,7 @@ from dnspanel.webhooks.collect_events import EventInput, tell
 from dnspanel.webhooks.models import EventKind
 
 LOOK_EVERY = timedelta(seconds=5)
-# After a longer pause between two checks, silence proves nothing, because the panel itself was away.
+# After a longer pause between two checks, missing reports prove nothing, because the panel itself wasn't running.
 BREAK = timedelta(seconds=20)
 # An alert ends only when its condition has been gone for this time, so a recurring condition stays one alert.
 OVER_AFTER = timedelta(seconds=60)
@@ -51,7 +51,7 @@ class Looked:
 def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
     """Update alerts and their messages from the current conditions.
 
-    Return None if another process is checking or has just checked. `also` are conditions that the caller found itself.
+    Return None if another process is checking or has just checked. `also` are conditions that only the caller can find.
     """
     with hold_lock(Lock.WATCH, 0) as mine:
         looked_at = heartbeats().get(WATCH)
@@ -77,10 +77,10 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
 def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
     """Raise, update and end alerts to match these conditions. Idempotent.
 
-    1. Raise an alert for each new condition, and queue a message for every route that wants the alert.
-    2. Keep alerts whose condition is still present. If one has become critical, send its messages again.
-    3. End alerts whose condition hasn't been seen for OVER_AFTER. Routes that were notified of the alert are also
-       notified of its end.
+    1. Raise an alert for each new condition. Queue a message for every active route whose minimum severity it reaches.
+    2. Keep alerts whose condition is still present. If an alert has become critical, send its messages again.
+    3. End alerts whose condition hasn't been seen for OVER_AFTER. Routes with a message about the alert also get a
+       message about its end.
 
     Webhooks that subscribed to alerts also receive an event for each alert that is raised, becomes critical or ends.
     """
@@ -108,7 +108,7 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
 
 
 def mark_disks(reading: Reading, *, now: datetime) -> None:
-    """Store the free space of each node's disk a few times a day, and delete old marks."""
+    """Store the free space of each node's disk a few times a day, and delete old measurements."""
     free = {
         node.node_id: int(node.report.get("disk_free_bytes", 0))
         for node in reading.of(FleetInputs).nodes
@@ -171,7 +171,7 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:
-    """End these alerts, and queue a message about the end for every active route with a message about the alert."""
+    """End these alerts. Queue a message about the end for every active route that has a message about the alert."""
     Alert.objects.filter(pk__in=[alert.pk for alert in gone]).update(over_at=now)
     by_id = {alert.pk: alert for alert in gone}
     begun = Message.objects.filter(alert__in=by_id, is_over=False, route__active=True).select_related("route")
@@ -183,6 +183,6 @@ def _end(gone: Sequence[Alert], now: datetime) -> None:
 
 
 def due_at(route: Route, alert: Alert, now: datetime) -> datetime:
-    """Return when to send a message about this alert: soon, or after quiet hours if the alert isn't critical."""
+    """Return the time to send a message about this alert: soon, or after quiet hours if the alert isn't critical."""
     quiet = quiet_until(route.quiet_from, route.quiet_until, route.time_zone, now)
     return now + GATHER if quiet is None or alert.severity == Severity.CRITICAL else quiet

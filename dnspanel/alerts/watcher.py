@@ -38,7 +38,7 @@ class Watcher:
         self._telling: dict[int, Future[None]] = {}
         self._routes: list[Route] = []
         self._away_since: datetime | None = None
-        self._knowing: set[int] = set()  # the routes that know of the outage
+        self._knowing: set[int] = set()  # the routes that accepted the alert about the outage
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(watch.LOOK_EVERY.total_seconds()):
@@ -66,7 +66,7 @@ class Watcher:
             logger.exception("a look ended unexpectedly")
 
     def _outage(self, now: datetime) -> list[Condition]:
-        """Return PostgreSQL's current or just ended outage as a list of one condition, or [] if under AWAY_FOR."""
+        """Return a condition for PostgreSQL's current or just ended outage, or [] if it is shorter than AWAY_FOR."""
         since = self._away_since
         if since is None or now - since < AWAY_FOR:
             return []
@@ -76,7 +76,7 @@ class Watcher:
         return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]
 
     def _tell_outage(self, now: datetime) -> None:
-        """Send the outage to every known route. Retry until each route has accepted it."""
+        """Send the alert about the outage to every known route that hasn't accepted it yet."""
         for condition in self._outage(now):
             for route in self._routes:
                 is_free = route.pk not in self._telling or self._telling[route.pk].done()

@@ -1,1 +1,1 @@
-"""The APIs for programs: API v1, API v2, SCIM and dyndns2. They all call the same functions."""
+"""The APIs for programs: API v1, API v2, SCIM and dyndns2. All of them call the same functions of the panel."""

@@ -69,7 +69,7 @@ class NotAnAddress(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The new addresses of a host in one address family. Without addresses, the RRset is deleted."""
+    """The new addresses of a host in one address family. If `texts` is empty, the RRset is deleted."""
 
     texts: tuple[str, ...]
 
@@ -218,7 +218,7 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
             outcome = zone_patches.publish_patches(
                 patches=_patches(zones, intents), acting=Acting(actor, Channel.DYNAMIC_UPDATE, now)
             )
-            if outcome.publication is not None:  # a router gets no later news
+            if outcome.publication is not None:  # a router can't be notified of a later failure
                 wait_for_canary(outcome.publication)
         except ZoneError as exc:
             refused, line = _explain_refusal(exc, zones)
@@ -261,11 +261,11 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _explain_refusal(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """Return the affected owner names (all if the error names none) and the response line for them."""
+    """Return the affected owner names and their response line. If the error names none of them, all are affected."""
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
-        line = "911"  # our trouble: come back later
+        line = "911"  # a problem of the panel: the client must retry later
     elif isinstance(exc, RightMissing):
         about, line = {exc.name}, "nohost"
     elif isinstance(exc, RuleViolations):
@@ -296,7 +296,7 @@ def _owner_name(host: str) -> str | None:
 def _intent(items: list[str]) -> Addresses | Prefix:
     """Return the change that these items request.
 
-    Addresses take precedence over a prefix: if a router sends both, the addresses are its own.
+    If there are both addresses and a prefix, the prefix is ignored, because the addresses are the router's own.
     """
     addresses = tuple(str(ip_address(item)) for item in items if "/" not in item)
     return Addresses(addresses) if addresses else Prefix(ip_network(items[0], strict=False))
@@ -360,7 +360,7 @@ def _has_spent_all(request: HttpRequest, actor: Actor) -> bool:
 
 
 def _caller(request: HttpRequest) -> str:
-    """Return the client's address, or "" if a proxy doesn't pass it on."""
+    """Return the client's address, or "" if the address isn't known."""
     try:
         address = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:

@@ -18,7 +18,7 @@ def parse_json(text: str) -> Any:
 
 
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object with these members. Raise ValueError if a name occurs twice; one value would be lost."""
+    """Return an object with these members. Raise ValueError for a duplicate name, because one value would be lost."""
     found = dict(pairs)
     if len(found) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)

@@ -48,7 +48,7 @@ class Allowance:
 
 
 class Counters:
-    """Counters by key and window that never raise an error or block for long. They use Redis if possible."""
+    """Counters by key and window, in Redis if possible. They never raise an error or block for long."""
 
     def __init__(self, redis_url: str) -> None:
         self._shared = RedisStorage(

@@ -1,4 +1,4 @@
-"""URLs for the APIs. They don't end in a slash."""
+"""URLs for the APIs. Only SCIM URLs can end in a slash."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

@@ -17,7 +17,7 @@ def actor_form(
 ) -> dict[str, Any]:
     """Return the JSON form of an actor: a user, a user's token, the panel, or an anonymous visitor.
 
-    Without a username and a token, the actor is an anonymous visitor if `is_anonymous` is set, or else the panel.
+    If `username` and `token` are empty, the actor is an anonymous visitor if `is_anonymous` is set, or else the panel.
     `token` can also be a dict that `token_form` returned.
     """
     if token is not None:
@@ -46,5 +46,5 @@ def token_form(token: Token) -> dict[str, Any]:
 
 
 def token_form_of(id: int, prefix: str, purpose: str) -> dict[str, Any]:
-    """Return the JSON form of a token, for callers that have only these columns and no `Token` object."""
+    """Return the JSON form of a token. Used by callers that have only these columns and no `Token` object."""
     return {"id": id, "prefix": prefix, "purpose": purpose}

@@ -1,7 +1,7 @@
 """Determine the actor of a request and the actor's rights. An actor is a user, or a token that acts for one.
 
-A user has the rights that the user's role, teams and grants give. A token has only those of its owner's current rights
-that are also in the token's scope.
+A user has the rights that the user's role, teams and grants give. A token has a right only if its owner has it now and
+the token's scope contains it.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,7 +23,7 @@ ROLE_RIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A user with rights, and the token if a token acts for the user. Without a token, `scope` is None.
+    """A user and the user's rights. `token` and `scope` are None unless a token acts for the user.
 
     `teams` are the teams that give rights beyond the user's role.
     """
@@ -37,7 +37,7 @@ class Actor:
 
     @property
     def layers(self) -> tuple[tuple[Grant, ...], ...]:
-        """The user's grants and, if a token acts, the token's scope. Every layer must allow an action."""
+        """The user's grants, then the token's scope if a token acts. An action needs the right in every layer."""
         return (self.grants,) if self.scope is None else (self.grants, self.scope)
 
     def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
@@ -62,7 +62,7 @@ class Actor:
 # The subject of an access check: a person with or without a session, or a token.
 Person = User | AnonymousUser | Actor
 # The author of a publication. None is the panel, which has all rights over records. It only bypasses approval rules,
-# freezes, locks and publish hooks if it names the `SystemRight` for the act.
+# freezes, locks and publish hooks if it names the `SystemRight` for the action.
 Author = User | Actor | None
 
 
@@ -75,7 +75,7 @@ class SystemRight(StrEnum):
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
     SIGNALLING = "signalling"  # records for parents that look up the keys (RFC 9615)
     TRANSFER = "transfer"  # changes from a primary, after a person who passed the rules chose the primary
-    EXPIRY = "expiry"  # a zone whose primaries do not answer leaves the nodes, as its SOA says
+    EXPIRY = "expiry"  # removing a zone from the nodes when its primaries don't respond within the SOA's expire time
     MEMBERS = "members"  # the panel's catalogs list their members, which passed the rules themselves
     REPAIR = "repair"  # reverting publications that failed on nodes, and decisions about a lost history
     SAMPLES = "samples"  # the sample zones of a demonstration

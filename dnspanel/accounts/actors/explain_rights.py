@@ -1,4 +1,4 @@
-"""Explain a user's rights by the role, team, grant or scope that gives them.
+"""Explain a user's rights: find the role, team, grant or scope that gives each right.
 
 `actors` decides about rights; this module only explains them. `test_explain_rights.py` checks that both agree.
 """
@@ -37,7 +37,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The zone, or the RRset in a zone, whose right is checked."""
+    """The zone, or the RRset in a zone, whose rights are checked."""
 
     zone_id: int
     zone_name: str

@@ -1,4 +1,4 @@
-"""Find accounts by a user name or mail address that a user typed or another system sent.
+"""Find accounts by a user name or email address that a user typed or another system sent.
 
 User names and addresses are compared by their canonical spelling, which is stored with the account. An account has no
 canonical spelling if another account has the same spelling or if the text has no canonical form. Such an account is
@@ -17,12 +17,12 @@ def has_username(text: str, prefix: str = "") -> Q:
 
 
 def has_mail(text: str, prefix: str = "") -> Q:
-    """Return the query condition for accounts with this mail address. `prefix` is the path to the account."""
+    """Return the query condition for accounts with this email address. `prefix` is the path to the account."""
     return _has_spelling(text, canonical_mail(text), f"{prefix}email", f"{prefix}mail_key")
 
 
 def account_named(typed: str) -> User | None:
-    """Return the account for the user name or mail address entered in the sign-in form, or None. Uses one query."""
+    """Return the account for the name or email address in the sign-in form, or None. Uses one query."""
     found = User.objects.filter(has_username(typed) | has_mail(typed)) if typed else User.objects.none()
     return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
 
@@ -38,7 +38,7 @@ def name_is_taken(username: str, but: int = 0) -> bool:
 
 
 def mail_is_taken(email: str, but: int = 0) -> bool:
-    """Return True if an account other than `but` has this mail address in any spelling."""
+    """Return True if an account other than `but` has this email address in any spelling."""
     others = User.objects.exclude(pk=but)
     if others.filter(has_mail(email) | Q(email=email)).exists():
         return True

@@ -1,4 +1,4 @@
-"""Define grants: rights over some zones, limited to some names and types. `actors` decides who has them. Pure."""
+"""Define grants: rights over some zones, limited to some names and types. `actors` decides who gets them. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ class Grant:
 def is_part(grant: Grant, other: Grant) -> bool:
     """Return True if `other` includes everything that `grant` gives.
 
-    Only the fields are compared. The result can be False even if both select the same zones.
+    Fields are compared, not the selected zones. The result can be False although both grants select the same zones.
     """
     return (
         grant.rights <= other.rights

@@ -21,7 +21,7 @@ _STAR = re.compile(r"(\\\*|\*+)")
 
 
 class NamePatterns:
-    """A compiled set of patterns. All patterns without a wildcard are checked in a single look-up."""
+    """A compiled set of patterns. All patterns without a wildcard are matched with one set lookup."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         compiled = {pattern: _pieces(pattern) for pattern in patterns}
@@ -43,7 +43,7 @@ class NamePatterns:
 
 @lru_cache(maxsize=256)
 def compile_patterns(patterns: tuple[str, ...]) -> NamePatterns:
-    """Compile a grant's patterns. Cached, because every changed RRset is compared with them."""
+    """Compile a grant's patterns. The result is cached, because every changed RRset is compared with the patterns."""
     return NamePatterns(patterns)
 
 
@@ -85,8 +85,8 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 def _fits(pieces: tuple[str, ...], text: str) -> bool:
     """Return True if the text consists of the pieces, in order, with any characters between them.
 
-    Each piece between the first and the last is matched at its first occurrence. This finds a match if one exists, so
-    backtracking isn't necessary.
+    Each middle piece is matched at its first occurrence. If any match exists, this finds one, so backtracking isn't
+    necessary.
     """
     first, *middle, last = pieces
     end = len(text) - len(last)

@@ -1,4 +1,4 @@
-"""Define the permissions and rights of each role. `actors` adds those from teams and grants."""
+"""Define the permissions and rights of each role. `actors` adds the rights that teams and grants give."""
 
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ class Permission(StrEnum):
     APPROVE = gettext_noop("approve and decline requests with a token")
 
 
-# Each includes the one before it.
+# Each role includes the permissions of the role before it.
 UPWARDS = (Role.MEMBER, Role.READER, Role.EDITOR, Role.ADMINISTRATOR)
 PERMISSIONS: dict[str, frozenset[Permission]] = {
     Role.MEMBER: frozenset(),

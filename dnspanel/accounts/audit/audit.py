@@ -1,4 +1,4 @@
-"""Write actions other than publications to the audit log. Publications are their own record. Verbs."""
+"""Write actions to the audit log. Publications aren't written to it, because they are already stored. Verbs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ _origin: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
 
 
 def origin() -> Origin:
-    """Return the origin of the current request, or an empty origin outside of requests."""
+    """Return the origin of the current request. Outside of requests, return an empty origin."""
     return _origin.get()
 
 
@@ -42,7 +42,7 @@ def coming_from(where: Origin) -> Iterator[None]:
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
     """Write an action to the audit log, with the current request's origin. `details` must not contain secrets.
 
-    Call this function in the action's transaction. Then the action and its entry are either both stored, or not at all.
+    The caller must run this in the action's transaction. Otherwise, only the action or only the entry could be stored.
     """
     record_each(action=action, by=by, now=now, targets={target: details})
 

@@ -19,10 +19,10 @@ UNIX_SOCKET = "unix"
 class RequestOriginMiddleware:
     """Middleware that assigns an id to every request and sets `REMOTE_ADDR` to the client's address.
 
-    `audit.origin()` returns the id and the address. The client's address behind reverse proxies is the last address in
-    X-Forwarded-For that isn't a trusted proxy. Earlier addresses aren't trusted. A client that connects through a UNIX
-    socket has no address. Such a client counts as a trusted proxy if PANEL_TRUSTED_PROXIES contains `unix`, because the
-    permissions of the socket's directory decide who can connect.
+    `audit.origin()` returns the id and the address. Behind reverse proxies, the client's address is the last address in
+    X-Forwarded-For that isn't a trusted proxy, because clients can forge earlier addresses. A client that connects
+    through a UNIX socket has no address. Such a client counts as a trusted proxy if PANEL_TRUSTED_PROXIES contains
+    `unix`, because the permissions of the socket's directory decide who can connect.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -8,7 +8,7 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def fill_keys(people: Any) -> list[str]:
-    """Store the missing canonical user names and mail addresses of accounts. Return the problems, in English.
+    """Store the missing canonical user names and email addresses of accounts. Return the problems, in English.
 
     `people` is the model manager of the running migration. If several accounts have the same spelling and only one of
     them is open, the open account gets the spelling. If several are open, no account gets it. Accounts without a

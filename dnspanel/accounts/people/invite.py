@@ -44,7 +44,7 @@ def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta
 
 
 def open_invitation(secret: str, now: datetime) -> Invitation:
-    """Return the unused, unexpired invitation with this secret. Raise BadInvitation if it doesn't exist."""
+    """Return the invitation with this secret. Raise BadInvitation if it doesn't exist, was used or has expired."""
     invitation = first_or(Invitation.objects.filter(secret_sha256=_sha256(secret)), InvitationUnknown)
     if invitation.used_at is not None:
         raise InvitationUsed
@@ -56,9 +56,9 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
     """Create the account for an invitation. An invitation can be used only once.
 
-    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused with the invalid fields; the
-    invitation then stays valid. A conditional UPDATE claims the invitation, so two simultaneous calls create only one
-    account.
+    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid. The
+    invitation can then still be used. A conditional UPDATE claims the invitation, so two simultaneous calls create only
+    one account.
     """
     invitation = open_invitation(secret, now)
     mail = canonical_mail(email.strip()) or email.strip()

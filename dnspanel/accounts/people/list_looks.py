@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class ListName(StrEnum):
-    """The lists, and the dashboard, that have display settings."""
+    """The lists that have display settings. The dashboard also counts as a list."""
 
     ZONES = "zones"
     RECORDS = "records"
@@ -52,7 +52,7 @@ class ListLook:
 
     @property
     def columns(self) -> tuple[tuple[str, str, bool], ...]:
-        """The columns that can be hidden, as tuples of key, label, and whether the column is shown."""
+        """The columns that can be hidden, as tuples of key, label, and True if the column is shown."""
         return tuple((key, text, key not in self.hidden) for key, text in COLUMNS[self.of].items())
 
 
@@ -63,7 +63,7 @@ def look_of(person: User, of: ListName) -> ListLook:
 
 
 def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:
-    """Store the shown columns and the row density of this list, and return the settings. Ignore unknown columns."""
+    """Store the shown columns and the row density of this list. Return the settings. Ignore unknown columns."""
     hidden = COLUMNS[of].keys() - set(columns)
     with transaction.atomic(durable=True):
         looks = User.objects.select_for_update(no_key=True).values_list("list_looks", flat=True).get(pk=person.pk)

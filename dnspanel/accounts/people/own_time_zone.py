@@ -8,7 +8,7 @@ from dnspanel.time_zones import UTC_NAME, UnknownTimeZone, time_zone_named
 
 
 def time_zone_of(person: User) -> tzinfo:
-    """Return the user's time zone, or UTC if this machine doesn't have that time zone. Needs no query."""
+    """Return the user's time zone, or UTC if this machine doesn't know the time zone. Needs no query."""
     try:
         return time_zone_named(person.time_zone)
     except UnknownTimeZone:

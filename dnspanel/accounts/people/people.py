@@ -27,7 +27,7 @@ def person_by_id(pk: int) -> User:
 
 
 def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:
-    """Change the user's role. If the user can no longer manage users, the user's invitations expire.
+    """Change the user's role. If an administrator is demoted, the invitations that the user created expire.
 
     If `own_role` is given, the user gets this custom role, and `role` must be MEMBER. Raise LastAdministrator if no
     other administrator would be left, and GrantRefused or AboveYou for a token without the necessary rights.
@@ -61,14 +61,14 @@ class RoleChange:
 
 
 def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **details: str) -> list[User]:
-    """Change the roles of many users and write each change to the audit log. Return the users who keep their role.
+    """Change the roles of many users and write each change to the audit log. Return users whose change was skipped.
 
-    Rights aren't checked, and the caller opens the transaction. The number of queries doesn't depend on the number of
-    users. If users are no longer administrators, their invitations expire. If no administrator would be left, the last
-    one of these users stays an administrator and is returned.
+    The list has at most one user: if no administrator would be left, the last demotion is skipped. The open invitations
+    of demoted administrators expire. Rights aren't checked, and the caller opens the transaction. The number of queries
+    doesn't depend on the number of users.
     """
     wanted = {change.user.pk: change for change in changes}
-    # Administrators first, as in `_keep_an_administrator`, so that all changes of roles queue for the same rows.
+    # Lock administrators first, as `_keep_an_administrator` does, so that all role changes wait for the same rows.
     administrators = set(locked_administrators().values_list("pk", flat=True))
     rows = User.objects.select_for_update(no_key=True, of=("self",)).select_related("own_role")
     found = {user.pk: user for user in rows.filter(pk__in=wanted).order_by("pk")}
@@ -95,9 +95,9 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 
 
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Close the account. The user's sessions, tokens, keys and invitations end permanently; publications remain.
+    """Close the account. The user's sessions, tokens, keys and invitations end permanently, but publications remain.
 
-    Raise LastAdministrator for the last administrator, or AboveYou for a token without the necessary rights.
+    Raise LastAdministrator if no other administrator is left, or AboveYou for a token without the necessary rights.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):
@@ -117,7 +117,7 @@ def close_account(*, user: User, by: Author, now: datetime, **details: str) -> N
 
 
 def reactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Reopen a closed account, without its old sessions and tokens. Raise the errors of `refuse_to_open`."""
+    """Reopen a closed account. Its old sessions and tokens stay invalid. Raise the errors of `refuse_to_open`."""
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         open_account(user=user, by=by, now=now)
@@ -147,10 +147,7 @@ def _role_names(before: User, change: RoleChange) -> dict[str, str]:
 def _who_stays(
     administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
 ) -> frozenset[int]:
-    """Return a set with the id of the user who must remain an administrator.
-
-    The set is empty if an administrator is left after these changes.
-    """
+    """Return a set with the administrator whose demotion must be skipped. It is empty if another one is left."""
     after = {change.user.pk: change.role == Role.ADMINISTRATOR for change in changes}
     leaving = [pk for pk, stays in after.items() if pk in administrators and not stays]
     stay = set(administrators) - set(leaving)

@@ -1,7 +1,7 @@
 """Link the accounts of one human being, so that people can't approve their own requests. Verbs.
 
-For example, an administrator has one account for daily work and one for administration. A service account that follows
-a person's decisions is linked to that person. People who manage accounts decide which accounts are linked.
+For example, an administrator can have a second account for daily work. A service account that carries out a person's
+decisions is linked to that person. Users who manage accounts create these links.
 """
 
 from collections.abc import Collection
@@ -20,11 +20,11 @@ from dnspanel.texts import gettext
 
 
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
-    """Link the account to `other` and to the accounts linked to `other`. None removes the account's links.
+    """Link the account to `other` and the accounts linked to `other`. If `other` is None, remove existing links.
 
-    Raise AccountRefused if both are the same account. Also raise it if an existing link would be lost and the author is
-    the person behind it. Otherwise, the author could approve their own changes. Raise OpensMore for a token with fewer
-    rights than its owner.
+    Raise AccountRefused if both are the same account, or if the author would undo a link between the author's own
+    accounts, because the author could then approve their own changes. Raise OpensMore for a token with fewer rights
+    than its owner.
     """
     refuse_partial_token(by, user)
     if other is not None:

@@ -1,4 +1,4 @@
-"""Query the users and tokens with rights over one zone. `explain_rights` returns the rights and the reasons."""
+"""Query the users and tokens with rights over one zone. `explain_rights` explains these rights."""
 
 from datetime import datetime
 from functools import reduce
@@ -27,7 +27,7 @@ def people_visible_to(actor: Actor) -> QuerySet[User]:
 
 
 def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
-    """Return a query for open accounts with any right over the zone that the actor can see, sorted by name."""
+    """Return a query for open accounts, sorted by name, that the actor can see and that have rights over the zone."""
     giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))

@@ -21,8 +21,8 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
 def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
     """Return the account for a provider's verified identity. Apply the provider's rules to the identity's groups.
 
-    Raise SignInRefused if the account is closed. Without a link to the provider, also raise SignInRefused if the
-    provider isn't allowed to create accounts or the mail address is unverified.
+    Raise SignInRefused if the account is closed. At the first sign-in, also raise it if the email address is unverified
+    or its domain isn't allowed, or if no account can be linked or created.
     """
     outcome = outcome_of(rules_of(provider), identity.groups)
     link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)
@@ -56,9 +56,9 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 
 
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
-    """Link the account with the same verified address if the provider allows it. Otherwise, create an account.
+    """Link the account with the same verified email address if the provider allows this. Otherwise, create an account.
 
-    Return the new link. Raise SignInRefused if neither is allowed.
+    Return the new link. Raise SignInRefused if the provider allows neither.
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
@@ -99,7 +99,7 @@ def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, 
 
 
 def _refuse_take_over(provider: SignInProvider, user: User) -> None:
-    """Raise SignInRefused unless a verified mail address is enough to link the provider to this account."""
+    """Raise SignInRefused unless a verified email address is enough to link the provider to this account."""
     if not provider.links_by_mail:
         message = gettext(
             "An account with your email address already exists. Sign in to this account, then link the provider."
@@ -115,7 +115,7 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
 
 
 def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
-    """Create an account without a password. The caller applies the rules. Raise SignInRefused if it isn't allowed."""
+    """Create an account without a password. The caller applies the rules. Raise SignInRefused if not allowed."""
     if not provider.makes_people:
         raise SignInRefused("unknown", gettext("No account has your email address."))
     if provider.rules and not outcome.has_matched:

@@ -16,7 +16,7 @@ from dnspanel.accounts.providers.saml import saml_providers as saml
 class Kind:
     """The settings of one kind of provider, and the functions to create and change a provider.
 
-    `secret` is the functions' argument that isn't a setting. `columns` has the settings whose database column has
+    `secret` is the name of these functions' argument for the secret. `columns` maps settings to database columns with
     another name. `attributes` has the default values for the entries of the setting `attributes`.
     """
 

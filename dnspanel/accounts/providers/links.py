@@ -24,7 +24,7 @@ def links_of(user: User) -> Sequence[ProviderLink]:
 
 
 def session_hours_of(user: User) -> int:
-    """Return the shortest session length of the user's LDAP links in hours, or 1 without a link. Uses one query."""
+    """Return the shortest session length of the user's LDAP links in hours, or 1 if there are no links."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
@@ -89,7 +89,8 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
     """Delete the link and everything that the provider's rules gave the user. End all of the user's sessions.
 
-    Raise SignInRefused if users would remove their own last way to sign in, and the errors of `refuse_to_open`.
+    Raise SignInRefused if the author is the user and couldn't sign in without this link. Raise the errors of
+    `refuse_to_open`.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
@@ -112,10 +113,10 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
 
 
 def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
-    """Give the user the role and teams that the rules now give, and remove those that they no longer give.
+    """Give the user the role and teams from the rules' outcome, and remove those that earlier outcomes gave.
 
-    The rules' role replaces a manually set role. The last administrator stays an administrator, and the audit log
-    records this. If `signs_in` is True, store the time of the sign-in in the link.
+    The rules' role replaces a manually set role. If no administrator would be left, the user stays an administrator,
+    and the audit log records this. If `signs_in` is True, store the time of the sign-in in the link.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).select_related("user", "provider").get(pk=link.pk)
@@ -146,14 +147,14 @@ def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
 
 
 def forget_ldap_password(link: ProviderLink) -> None:
-    """Leave the account without a password if the link is to an LDAP server. Runs inside the caller's transaction."""
+    """Make the account's password unusable if the link is to an LDAP server. Runs inside the caller's transaction."""
     if link.provider.kind == ProviderKind.LDAP:
         link.user.set_unusable_password()
         User.objects.filter(pk=link.user_id).update(password=link.user.password)
 
 
 def _take_ldap_password(user: User) -> None:
-    """Delete the stored password and let the LDAP server check it. Raise SignInRefused if the password must be kept."""
+    """Replace the stored password with a marker for LDAP. Raise SignInRefused if the account must keep it."""
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

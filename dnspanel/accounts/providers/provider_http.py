@@ -1,9 +1,8 @@
 """Make HTTP requests to providers, with time and size limits.
 
-The session only connects to addresses that `dnspanel.outbound` allows, and doesn't follow redirects.
-
-django-allauth gets a `requests.Session` from its adapter for each request to a provider. This session connects to the
-checked address, while TLS and HTTP use the host name.
+The session only connects to addresses that `dnspanel.outbound` allows, and doesn't follow redirects. The adapter passes
+the session to django-allauth for each request to a provider. The session connects to the checked address, but uses the
+host name for TLS and HTTP.
 """
 
 import time
@@ -47,7 +46,7 @@ class _Session(requests.Session):
 
 
 class _CheckedAddress(HTTPAdapter):
-    """A transport adapter that connects to one checked address of the host. It is used by one session in one thread."""
+    """A transport adapter that connects to one checked address of the host, for one session in one thread."""
 
     def __init__(self) -> None:
         super().__init__()

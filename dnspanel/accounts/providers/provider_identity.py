@@ -18,7 +18,7 @@ _LONGEST_MAIL = 254
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A user as described by the provider. `mail` is canonical, or empty if the provider sends no valid address."""
+    """A user as described by the provider. `mail` is canonical, or empty if the provider sent no valid address."""
 
     subject: str
     mail: str
@@ -52,10 +52,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The roles that rules give a user: a panel-wide role and roles in teams.
-
-    `role` is None if no rule gives panel-wide roles.
-    """
+    """The panel-wide role and the team roles that rules give. `role` is None if no rule gives panel-wide roles."""
 
     role: str | None = None
     teams: Mapping[int, str] = field(default_factory=dict)  # id of the team → role in it

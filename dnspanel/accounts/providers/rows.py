@@ -93,7 +93,7 @@ def insert(
 ) -> SignInProvider:
     """Insert a provider and write it to the audit log, without the `unlogged` columns.
 
-    Raise ProviderRefused if the limit of providers is reached or another one has the same slug.
+    Raise ProviderRefused if the maximum number of providers is reached or another provider has the same slug.
     """
     if SignInProvider.objects.count() >= MOST_PROVIDERS:
         raise ProviderRefused(
@@ -116,7 +116,7 @@ def update(
     by: Author,
     now: datetime,
 ) -> None:
-    """Update the provider. Raise ProviderUnknown if it was deleted. The audit log only names `unlogged` columns."""
+    """Update the provider. Raise ProviderUnknown if it was deleted. Values of `unlogged` columns aren't audited."""
     with transaction.atomic(durable=True):
         row = first_or(SignInProvider.objects.select_for_update().filter(pk=provider.pk), ProviderUnknown)
         given = {**columns, **unlogged}
@@ -130,7 +130,7 @@ def update(
 
 
 def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
-    """Switch the provider on or off. Switching it off ends the sessions that came from the provider.
+    """Switch the provider on or off. Switching it off ends all sessions of the users that are linked to the provider.
 
     Raise GrantRefused for a token without all rights.
     """
@@ -146,7 +146,7 @@ def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: 
 
 
 def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> None:
-    """Delete the provider, its links and sessions, and everything that its rules gave.
+    """Delete the provider, its links, and everything that its rules gave. End all sessions of the linked users.
 
     Accounts aren't deleted. An account without a password can no longer sign in. Do nothing if the provider is already
     deleted. Raise GrantRefused for a token without all rights.

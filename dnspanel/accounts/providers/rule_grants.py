@@ -1,7 +1,8 @@
 """Give users the roles and teams from rules about external groups, and take them back. Verbs.
 
-`given` stores the state before the rules, which is restored on removal: {"role": the previous role, or null if no rule
-decides the role, "teams": {team id: the previous role in the team, or null if the user wasn't a member}}.
+`given` stores the state from before the rules applied, which is restored when the rules no longer apply: {"role": the
+previous role, or null if no rule decides the role, "teams": {team id: the previous role in the team, or null if the
+user wasn't a member}}.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from dnspanel.accounts.providers.provider_identity import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A user, the user's state before the rules (`given`), and the rules' current outcome."""
+    """A user, the user's state from before the rules applied (`given`), and the rules' current outcome."""
 
     user: User
     given: Mapping[str, Any]
@@ -30,17 +31,17 @@ class Receiver:
 def apply_outcomes(
     *, receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[dict[str, Any]]:
-    """Give each user the rules' outcome, and remove earlier outcomes. Return each user's new `given`.
+    """Give each user the rules' current roles and teams, and remove those of earlier outcomes. Return each new `given`.
 
     Rights aren't checked, and the caller opens the transaction. `source` identifies the rules in the audit log. The
-    last administrator stays an administrator; the audit log records this as the action `kind` plus `.kept`. The number
-    of statements doesn't depend on the number of users.
+    last administrator stays an administrator, and the audit log records this as the action `kind` plus `.kept`. The
+    number of statements doesn't depend on the number of users.
     """
     roles = _apply_roles(receivers, kind, source, by, now)
     return [{"role": role, "teams": teams} for role, teams in zip(roles, _apply_teams(receivers, by, now), strict=True)]
 
 
-def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
+def apply_outcome(  # noqa: PLR0913  # the outcome of a sign-in, and the audit log's details
     *,
     user: User,
     given: Mapping[str, Any],
@@ -57,10 +58,7 @@ def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
 def _apply_roles(
     receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[str | None]:
-    """Change the roles that the rules decide.
-
-    Return each user's role before the rules, or None if no rule decides the role.
-    """
+    """Change the roles that rules decide. Return each user's previous role, or None if no rule decides the role."""
     own_roles = OwnRole.objects.in_bulk({each.outcome.own_role for each in receivers} - {None})
     changes = [change for each in receivers if (change := _role_change(each, own_roles)) is not None]
     if changes:
@@ -77,8 +75,8 @@ def _apply_roles(
 def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleChange | None:
     """Return the role change for the user, or None if the user already has the role.
 
-    If the rules no longer decide the role, the user gets the previous role back, unless it is higher than the current
-    one.
+    If the rules no longer decide the role, the user gets the previous role back, but only if it is lower than the
+    current role.
     """
     user, role, before = receiver.user, receiver.outcome.role, receiver.given.get("role")
     target = role if role is not None else before if before and is_below(before, user.role) else user.role

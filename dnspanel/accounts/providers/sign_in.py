@@ -41,9 +41,9 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in the user with this identity, or link the user's account. Return the next page.
+    """Sign in the user with this identity, or link the signed-in user's account to it. Return the next page.
 
-    `note` is called after a sign-in. It stores facts about the provider's session in the panel's session.
+    `note` is called after a sign-in, and stores data about the provider's session in the panel's session.
     """
     now = timezone.now()
     try:
@@ -65,7 +65,7 @@ def complete(
 def refusal_page(
     request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
 ) -> HttpResponse:
-    """Return a page that explains the rejected sign-in. Record it unless the address sent too many requests."""
+    """Return a page that explains the rejected sign-in. Audit it unless the address sent too many requests."""
     if refusal.reason != TOO_OFTEN.reason:
         _record(row, refusal, identity)
     context = {"refusal": str(refusal), "provider": row}

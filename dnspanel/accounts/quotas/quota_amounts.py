@@ -36,7 +36,7 @@ _AMOUNT = re.compile(r"([0-9]{1,15}) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECA
 
 
 def parse_amount(kind: Kind, text: str) -> int | None:
-    """Parse an amount. Return None for `unlimited`. Raise ValueError, with a message about valid formats."""
+    """Parse an amount. Return None for `unlimited`. Raise ValueError with a message for the user if invalid."""
     word = text.strip().replace(",", "")
     if word.lower() == UNLIMITED:
         return None

@@ -13,10 +13,10 @@ from dnspanel.accounts.rights.grant_edit import refuse_at_or_above
 
 
 def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author, now: datetime) -> None:
-    """Set the quotas of a user or team. None means unlimited. The panel's settings apply to kinds not in `quotas`.
+    """Set the quotas of a user or team. None means unlimited. The panel's settings apply to kinds that `quotas` lacks.
 
-    Write the change to the audit log, unless nothing differs. Existing objects are kept, even if they exceed the new
-    quota. Raise the errors of `refuse_at_or_above`.
+    Write changes to the audit log. Existing objects are kept, even if they exceed the new quota. Raise the errors of
+    `refuse_at_or_above`.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}

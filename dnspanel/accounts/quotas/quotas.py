@@ -45,7 +45,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """A holder's use of one quota. `used` is None for a kind without a total."""
+    """A holder's use of one quota. `used` is None if the quota isn't a total, such as RRsets per zone."""
 
     kind: Kind
     limit: int | None
@@ -90,12 +90,12 @@ def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
 
 
 def holder_of(of: User | Team) -> Holder:
-    """Return the user or team with its limits: those in its own row, or else those in the settings."""
+    """Return the user or team with its limits. Limits in its own row override those in the settings."""
     return Holder(of.pk, of.name if isinstance(of, Team) else "", limits_by_settings(of) | quotas_from_json(of.quotas))
 
 
 def holders_for(author: Author) -> tuple[Holder, ...]:
-    """Return the holders whose quotas apply to the author: the user and the user's teams. The panel has none.
+    """Return the holders whose quotas apply to the author: the user and the user's teams. Return () for the panel.
 
     A team counts only if it gives the user rights beyond the user's role.
     """
@@ -120,7 +120,7 @@ def refuse_beyond(
     count: Callable[[Holder, int], int],
     refusal: Callable[[str], Exception],
 ) -> None:
-    """Raise `refusal` if the addition would exceed a holder's quota. Otherwise, lock the quota until the commit.
+    """Lock the holders' quotas until the commit, and raise `refusal` if the addition would exceed one of them.
 
     `count` returns the holder's number of objects, and stops counting at the given maximum. Holders without a limit
     aren't counted.
@@ -137,7 +137,7 @@ def refuse_beyond(
 
 @dataclass(slots=True)
 class Room:
-    """A holder's quota of one kind and the amount left, which is reserved until the transaction ends."""
+    """A holder's quota of one kind and the amount left. The quota is locked until the transaction ends."""
 
     limit: int
     left: int
@@ -153,7 +153,7 @@ def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], in
 
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
-    """Return a message with the holder, the limit, the current use, and the people who can change the limit."""
+    """Return an error message with the holder, the limit, the current use, and a hint to ask an administrator."""
     if holder.team:
         message = (
             gettext(

@@ -1,7 +1,7 @@
-"""Give and take grants, and check that no one gives more rights than they have. Verbs.
+"""Give and delete grants, and check that their authors have the rights that they give. Verbs.
 
-A user who manages users can give any right that the user has. A token that manages users can't give more than its scope
-allows.
+Administrators can give any right, because they have all rights. A token that manages users can't give more than its
+scope allows.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -142,8 +142,8 @@ def refuse_more_than_own(by: Author, grant: Grant) -> None:
 def refuse_at_or_above(by: Author, user: User) -> None:
     """Raise AboveYou if a partial token would change its owner, or a user with the owner's role or a higher one.
 
-    A partial token has fewer rights than its owner. Without this check, a stolen token that only manages users could
-    take the panel from its administrators.
+    A partial token has fewer rights than its owner. Without this check, a thief with a token that only manages users
+    could take over administrators' accounts.
     """
     if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
         return
@@ -152,9 +152,9 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 
 
 def refuse_to_open(by: Author, user: User) -> None:
-    """Raise OpensMore if a token would open an account that has more rights than the token.
+    """Raise OpensMore if a token would give access to an account that has more rights than the token.
 
-    A password, second factor or token gives control over its account. Also raise the errors of `refuse_at_or_above`.
+    For example, a new password, second factor or token gives access. Also raise the errors of `refuse_at_or_above`.
     """
     refuse_at_or_above(by, user)
     if not isinstance(by, Actor) or by.token is None:

@@ -8,7 +8,7 @@ from dnspanel.accounts.models import Team, User
 
 
 def people_known_to(sharer: User | Actor) -> QuerySet[User]:
-    """Select other open accounts: all if the sharer sees all zones, otherwise members of the sharer's teams."""
+    """Select other open accounts: all if the sharer sees all zones, otherwise only members of the sharer's teams."""
     people = User.objects.filter(is_active=True).exclude(pk=_user(sharer).pk).order_by("username")
     return (
         people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
@@ -16,7 +16,7 @@ def people_known_to(sharer: User | Actor) -> QuerySet[User]:
 
 
 def teams_known_to(sharer: User | Actor) -> QuerySet[Team]:
-    """Select the teams that the sharer can share with: all if the sharer sees all zones, else the sharer's own."""
+    """Select teams to share with: all if the sharer sees all zones, otherwise only the sharer's own teams."""
     teams = Team.objects.order_by("name")
     return teams if _knows_everybody(sharer) else teams.filter(memberships__user=_user(sharer))
 

@@ -65,7 +65,7 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 
 
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
-    """Create a directory. Return it with the secret that it needs to manage users and groups.
+    """Create a directory. Return the directory and the token with which it manages users and groups.
 
     Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
     directory's operator can give any role that the directory's rules contain.
@@ -136,9 +136,9 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 
 
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Delete the directory, its token, and everything that its rules gave.
+    """Delete the directory, its token, and everything that its rules gave to users.
 
-    The service account is closed. Users' accounts are kept; administrators then manage them. Do nothing if the
+    The service account is closed. Users' accounts are kept, and administrators then manage them. Do nothing if the
     directory is already deleted. Raise GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)

@@ -1,7 +1,7 @@
-"""Give a directory's users the roles and teams of their groups, and take them back. Verbs.
+"""Give a directory's users the roles and teams of their groups, or take them back. Verbs.
 
-As with sign-in providers, rules define a group's role or team. A group without a rule becomes a team if the directory's
-settings allow it.
+As with sign-in providers, rules define a group's role or team. If the directory's settings allow it, a group without a
+rule becomes a team.
 """
 
 import json

@@ -24,8 +24,8 @@ def refuse_out_of_reach(person: ScimPerson) -> None:
 def refuse_new_address(person: ScimPerson) -> None:
     """Raise AddressKept if the account has rights that no rule gave, or can sign in without a provider.
 
-    Control over the mail address can give access to the account, through a provider that links by mail or through a
-    password reset.
+    Control over the email address can give access to the account, through a provider that links by email address or
+    through a password reset.
     """
     user = person.user
     passkeys = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)

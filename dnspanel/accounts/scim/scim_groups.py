@@ -55,8 +55,9 @@ def members_of(group: ScimGroup) -> frozenset[int]:
 def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
     """Create a group and give its members the group's roles and teams.
 
-    Raise AccountRefused or TeamRefused if the name is invalid, Taken if it is in use, and DirectoryFull at a limit.
-    Raise PersonUnknown or OutOfReach for a member, and DirectoryUnknown if the directory was deleted.
+    Raise AccountRefused or TeamRefused if the name is invalid, Taken if it is in use, and DirectoryFull if a limit is
+    exceeded. Raise PersonUnknown for an unknown member, OutOfReach if a member is an administrator whose role didn't
+    come from the directory, and DirectoryUnknown if the directory was deleted.
     """
     _refuse(terms)
     try:
@@ -82,7 +83,7 @@ def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now
 def change_group(
     *, directory: ScimDirectory, pk: int, change: Callable[[ScimGroup], GroupTerms], by: Author, now: datetime
 ) -> ScimGroup:
-    """Change a group to the terms that `change` returns. The directory is locked until the commit.
+    """Change a group to the values that `change` returns. The directory is locked until the commit.
 
     Raise the errors of `create_group` and of `change`, and GroupUnknown if the group doesn't exist.
     """
@@ -108,7 +109,7 @@ def change_group(
 def delete_group(
     *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
 ) -> None:
-    """Delete a group and take back the roles and teams that it gave. `check` can raise an error to prevent this.
+    """Delete a group and take back the roles and teams that it gave. `check` can prevent this by raising an error.
 
     The group's own team is kept, because zones can belong to it. Raise GroupUnknown if the group doesn't exist.
     """
@@ -136,7 +137,7 @@ def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
 
 
 def teams_not_selected(directory: ScimDirectory) -> list[Team]:
-    """Return teams with the same name as a group of the directory that no administrator has selected."""
+    """Return teams with the same name as a group of the directory if no administrator selected the team."""
     if not directory.team_role:
         return []
     ruled = {rule.group for rule in rules_of(directory)}
@@ -168,7 +169,7 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
 def _set_members(
     directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
 ) -> None:
-    """Set the group's members. Give the group's roles and teams to new members, and take them back from old ones."""
+    """Set the members. Give the group's roles and teams to added members, and take them back from removed ones."""
     added, removed = after - before, before - after
     if not added and not removed:
         return
@@ -189,8 +190,8 @@ def _set_members(
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
     """Return the group's team. Create the team if necessary.
 
-    Return None if the directory's groups don't become teams, or if a rule names the group. Also return None if a team
-    with this name exists but no administrator selected it.
+    Return None if the settings don't turn groups into teams, if a rule names the group, or if a team with this name
+    exists but no administrator selected it.
     """
     if not directory.team_role or any(rule.group == name for rule in rules_of(directory)):
         return None

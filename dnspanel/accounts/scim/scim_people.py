@@ -45,7 +45,7 @@ class PersonTerms:
 def people_of(directory: ScimDirectory) -> "QuerySet[User]":
     """Return a query for the accounts that are visible to the directory.
 
-    `scim_person` is set for users that the directory manages.
+    `scim_person` is only set for users that the directory already manages.
     """
     own = Q(scim_person__directory=directory, scim_person__deleted_at=None)
     if directory.takes_over:
@@ -78,7 +78,8 @@ def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
     """Create an account without a password, or reopen an account that the directory deleted before.
 
-    Raise AccountRefused or Taken for invalid or used values, DirectoryFull at the limit, or DirectoryUnknown.
+    Raise AccountRefused for invalid values, Taken if a name or address is in use, DirectoryFull if the directory has
+    too many users, and DirectoryUnknown if the directory was deleted.
     """
     try:
         with transaction.atomic(durable=True):
@@ -94,7 +95,7 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
 def change_person(
     *, directory: ScimDirectory, pk: int, change: Callable[[User], PersonTerms], by: Author, now: datetime
 ) -> User:
-    """Change a user to the terms that `change` returns. The directory is locked until the commit.
+    """Change a user to the values that `change` returns. The directory is locked until the commit.
 
     If the user becomes inactive, the account is closed. Its sessions, tokens, keys and invitations end permanently.
     Raise the errors of `create_person`, `person_of`, `change`, `close_account`, `refuse_out_of_reach` and
@@ -175,9 +176,9 @@ def _create_person(directory: ScimDirectory, terms: PersonTerms, by: Author, now
 
 
 def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
-    """Apply these terms to the user, inside the caller's transaction.
+    """Apply these values to the user, inside the caller's transaction.
 
-    Raise AccountRefused, Taken, OutOfReach or AddressKept if a term is rejected, and the errors of `close_account`.
+    Raise AccountRefused, Taken, OutOfReach or AddressKept if a value is rejected, and the errors of `close_account`.
     """
     user = person.user
     _refuse(user, terms)
@@ -210,7 +211,7 @@ def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by
 
 
 def _refuse(user: User, terms: PersonTerms) -> None:
-    """Raise AccountRefused if the terms contain invalid values, or Taken if another account has the name or address."""
+    """Raise AccountRefused if a value is invalid, or Taken if another account has the name or email address."""
     checked = User(username=terms.username, email=terms.email, first_name=terms.first_name, last_name=terms.last_name)
     # An unchanged value without a canonical spelling is allowed.
     kept = {name for name in ("username", "email") if user.pk and getattr(user, name) == getattr(terms, name)}

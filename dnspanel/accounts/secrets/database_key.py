@@ -1,7 +1,7 @@
 """Track the master key that encrypts the database's secrets, by its fingerprint. Verbs.
 
-The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key stops. Otherwise, some
-secrets would be encrypted with one key and some with another, and no backup could fix that.
+The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key refuses to start.
+Otherwise, the database could contain secrets with different keys, and no backup could fix that.
 """
 
 import time
@@ -59,7 +59,7 @@ def refuse_another_key() -> None:
     """Raise WrongMasterKey if this process lacks a key that the database's secrets need.
 
     If the database has no fingerprint yet, store one, like `key_for_encrypting`. Don't raise an error if PostgreSQL is
-    unavailable or has no tables yet: the key is checked again with the next secret.
+    unavailable or has no tables yet. The key is then checked before the next secret is encrypted.
     """
     if problem := problem_with_key():
         raise WrongMasterKey(problem)
@@ -87,7 +87,7 @@ def forget_what_was_seen() -> None:
 
 
 def _adopt() -> DatabaseKey:
-    """Store and return the fingerprint of the key that decrypts the secrets, or of PANEL_MASTER_KEY without secrets.
+    """Store the fingerprint of `_key_of_secrets` if none is stored yet. Return the stored fingerprints.
 
     Raise WrongMasterKey if secrets exist and none of the configured keys decrypts them.
     """

@@ -1,6 +1,7 @@
 """Rotate the master key while the panel runs. Verbs.
 
-1. `begin_rotation`: store the new key's fingerprint. All processes then encrypt with this key, and both decrypt.
+1. `begin_rotation`: store the new key's fingerprint. Processes then encrypt with the new key and decrypt with both
+   keys.
 2. `wait_for_writers`: wait until no process can still encrypt with the former key.
 3. `rewrite`: re-encrypt the former key's secrets row by row, except rows that another process changed in the meantime.
 4. `end_rotation`: remove the former key's fingerprint from the database.
@@ -90,9 +91,9 @@ def wait_for_writers(*, patience: float = 60.0) -> None:
 
 
 def rewrite() -> Iterator[Rewritten]:
-    """Re-encrypt the secrets of older keys with the database's key. Yield the counts after each column.
+    """Re-encrypt the secrets of older keys with PANEL_MASTER_KEY. Yield the counts after each column.
 
-    Each batch is one short transaction. Rows that change at the same time are left for the next call.
+    Each batch is one short transaction. A row that another process changes at the same time is left for the next call.
     """
     new = next(iter(own_keys().values()))
     for place in secret_places():
@@ -111,7 +112,7 @@ def rewrite() -> Iterator[Rewritten]:
 
 
 def end_rotation(*, now: datetime, secrets: int) -> str:
-    """Delete the former key's fingerprint from the database. Return it, or "" if no rotation was in progress."""
+    """Delete and return the former key's stored fingerprint, or return "" if no rotation was in progress."""
     with transaction.atomic(durable=True):
         row = MasterKey.objects.select_for_update().get()
         former, row.former, row.changed_at = row.former, "", now

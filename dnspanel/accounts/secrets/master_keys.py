@@ -1,7 +1,7 @@
 """Read the master keys from this process's settings.
 
-PANEL_MASTER_KEY comes first. The keys in PANEL_MASTER_KEY_OLD are only used to decrypt, until `rotate_master_key` has
-rewritten all secrets. They work like Django's SECRET_KEY_FALLBACKS.
+PANEL_MASTER_KEY comes first. Like Django's SECRET_KEY_FALLBACKS, the keys in PANEL_MASTER_KEY_OLD are only used to
+decrypt. They are needed until `rotate_master_key` has rewritten all secrets.
 """
 
 import hashlib

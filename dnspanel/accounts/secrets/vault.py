@@ -1,4 +1,4 @@
-"""Encrypt secrets with PANEL_MASTER_KEY. A copy of the database is then not enough to read them."""
+"""Encrypt secrets with PANEL_MASTER_KEY. A copy of the database alone then doesn't reveal them."""
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured

@@ -1,7 +1,7 @@
-"""A session store that uses Django's table, with extra columns for listing and ending sessions.
+"""Store sessions in Django's table, with extra columns for listing and ending sessions.
 
-Django's documentation calls this "extending database-backed session engines". An ended session isn't restored: a
-request in progress doesn't find a row to save to, and fails with status 400.
+Django's documentation calls this "extending database-backed session engines". A request that is in progress when its
+session ends doesn't restore the session. It finds no row to save to, and fails with status 400.
 """
 
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ AT_PROVIDER = "at-provider"  # the hash of the provider's session
 LONGEST_BROWSER = 200
 # In the session of a person who must set up a second factor first.
 MUST_SET_UP = "must-set-up"
-# In a session that came from a provider: its end, in seconds since 1970.
+# In a session from a sign-in with a provider: the session's end, in seconds since 1970.
 SESSION_ENDS = "session-ends"
 
 

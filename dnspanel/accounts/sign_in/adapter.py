@@ -36,8 +36,7 @@ class PanelAccountAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         """Return the cache key for counting wrong passwords.
 
-        allauth's own key is the typed name. With this key, a stranger could lock out an account's owner with five wrong
-        passwords.
+        allauth's own key is the typed name, so a stranger could lock out an account's owner with five wrong passwords.
         """
         return tries_key(credentials, self.get_client_ip(request), timezone.now())
 

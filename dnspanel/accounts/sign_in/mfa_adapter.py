@@ -19,7 +19,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return decrypt_secret(encrypted_text.encode()).decode()
 
     def _get_user_identifier(self, user: User) -> str:
-        """Return the user name. allauth uses the mail address, but that can change."""
+        """Return the user name. By default, allauth uses the email address, which can change."""
         return user.username
 
     def get_totp_issuer(self) -> str:
@@ -29,7 +29,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return f"dnspanel {_host()}"
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Return the relying party: PANEL_URL's host and its name. Clients can choose the Host header."""
+        """Return the relying party: PANEL_URL's host and its name. The request's Host header isn't trusted."""
         return {"id": _host(), "name": self._get_site_name()}
 
 

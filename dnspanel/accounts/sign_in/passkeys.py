@@ -1,7 +1,7 @@
 """Add, remove and check passkeys (WebAuthn), used as a second factor or instead of a password. Verbs.
 
-django-allauth and python-fido2 implement the ceremony. This module treats browser data as untrusted. A ceremony's
-challenge is stored in the session, and the first correct response deletes it.
+django-allauth and python-fido2 implement WebAuthn. This module treats browser data as untrusted. The challenge is
+stored in the session, and the first correct response deletes it.
 """
 
 import struct
@@ -59,7 +59,7 @@ def begin_using(user: User | None) -> dict[str, Any]:
 
 
 def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: datetime) -> list[str]:
-    """Add a passkey as a second factor. Return recovery codes if the user had none before.
+    """Add a passkey as a second factor. Return new recovery codes, or an empty list if the user already had some.
 
     If `alone` is True, the passkey must have verified the user, and can then be used without a password. Raise
     PasskeyRefused if the browser's response isn't valid, the passkey exists, or the user has too many passkeys.

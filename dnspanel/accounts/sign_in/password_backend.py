@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 
 
 class PasswordBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
-    """A backend for user names and mail addresses. Unlike allauth, it doesn't fold other scripts' letters to ASCII."""
+    """A backend for user names and email addresses. Unlike allauth, it doesn't turn foreign letters into ASCII."""
 
     def _authenticate(self, request: HttpRequest | None, **credentials: Any) -> User | None:
         typed = str(credentials.get("username") or credentials.get("email") or "")

@@ -1,7 +1,8 @@
-"""Create and use one-time links that set a password, mailed by request or made by an administrator. Verbs.
+"""Create and use one-time links that set a password, mailed on request or created by an administrator. Verbs.
 
-Links aren't stored. Like Django's links, the signature covers facts that change when the link is used. It also covers
-facts that change when sessions end. Otherwise, an old link could be used for an account that was closed later.
+Links aren't stored. As in Django, a link's signature covers values that change when the link is used. It also covers
+the number of times that all sessions were ended. Otherwise, a link would work again after an account was closed and
+reopened.
 """
 
 from datetime import datetime

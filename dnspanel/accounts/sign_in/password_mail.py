@@ -23,8 +23,8 @@ TEXT = gettext_noop(
 def mail_password_link(*, user_id: int, now: datetime) -> None:
     """Mail a password link to the user if the account is open. Log errors from the mail server.
 
-    A user without a password in the panel signs in with a provider, and mail must not bypass that. An administrator's
-    link can set a password for such a user.
+    A user who has no password in the panel gets no mail, because mail must not replace the sign-in with a provider.
+    Only a link from an administrator can set a password for such a user.
     """
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:

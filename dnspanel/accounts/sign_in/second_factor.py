@@ -1,8 +1,8 @@
 """Set up and check second factors: authenticator app codes (TOTP, RFC 6238) and recovery codes. Verbs.
 
-The rows and computations are django-allauth's. This module stores two facts in the row, under a lock, that allauth only
-caches. The time step of the last accepted code prevents a code from being accepted twice. The wrong codes are stored
-because an attacker could otherwise evict them by filling the cache.
+The rows and computations are django-allauth's. This module also stores two values in the row, under a lock, because
+allauth only caches them. The time step of the last accepted code prevents a second use of the code. The list of wrong
+codes limits guessing, and an attacker can't evict it by filling the cache.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from dnspanel.accounts.sign_in.sign_ins import tries_key
 
 Type = Authenticator.Type
 
-# (time, number): after this number of wrong codes from one place, or from all unknown places, even correct codes wait.
+# (time, number): after this many wrong codes from one place, or all unknown places, correct codes are rejected too.
 _WRONG_CODES = ((timedelta(minutes=5), 5), (timedelta(days=1), 20))
 _MOST_COUNTED = 200  # wrong codes stored in a row
 _STEP, _WRONG = "step", "wrong"  # next to allauth's data in the row
@@ -69,13 +69,13 @@ def begin_set_up(session: SessionBase) -> str:
 
 
 def secret_being_set_up(session: SessionBase) -> str:
-    """Return the secret that `begin_set_up` stored in the session, or ""."""
+    """Return the secret that `begin_set_up` stored in the session, or "" if it stored none."""
     kept = session.get(_NEW_SECRET)
     return str(decrypt(kept)) if kept else ""
 
 
 def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) -> list[str]:
-    """Set up an authenticator app. Return recovery codes if the user had none before.
+    """Set up an authenticator app. Return new recovery codes, or an empty list if the user already had some.
 
     Raise CodeWrong unless the code matches the secret in the session, and SecondFactorSetUp if the user already has an
     app.
@@ -135,10 +135,10 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 
 
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
-    """Check a code from the app, or a recovery code, and mark it as used. Return its second factor.
+    """Check a code from the app, or a recovery code, and mark it as used. Return the second factor that it belongs to.
 
-    If the same code is sent twice at the same time, only one use succeeds. Raise CodeUsed for a used code, CodeWrong
-    for a wrong code, and TooManyCodes after many wrong ones, when even a correct code could be a guess.
+    If the same code is sent twice at the same time, only one use succeeds. Raise CodeUsed for a used code and CodeWrong
+    for a wrong code. Raise TooManyCodes after many wrong codes, because even a correct code could then be a guess.
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):

@@ -1,7 +1,7 @@
 """Require a second factor for all users with a role or in a team. Verbs.
 
-The grace period starts when the rule is created, or when the account is created if that is later. A user who joins the
-role or team later doesn't get a new grace period.
+The grace period starts when the rule is created, or when the account is created if that is later. A user who gets the
+role or joins the team later doesn't get a new grace period.
 """
 
 from collections.abc import Collection
@@ -53,7 +53,7 @@ def second_factor_due(user: User) -> datetime | None:
 
 
 def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
-    """Return users (lowest ids, up to MOST_LISTED) who have to set up a second factor, earliest deadline first."""
+    """Return at most MOST_LISTED users (lowest ids) who lack a required second factor, earliest deadline first."""
     keys = [rule.role for rule in found if rule.role]
     own = [int(key.removeprefix(_OWN)) for key in keys if key.startswith(_OWN)]
     teams = [rule.team_id for rule in found if rule.team_id]

@@ -1,4 +1,4 @@
-"""Hold a sign-in between password and second factor. The session begins only after a correct second factor."""
+"""Keep a sign-in waiting after the password. The session begins only after a correct second factor."""
 
 from allauth.account.stages import LoginStageController
 from allauth.mfa.stages import AuthenticateStage
@@ -13,7 +13,7 @@ _HASH = "session-hash"
 
 
 class SecondFactorStage(AuthenticateStage):
-    """allauth's stage between a correct password and the second factor. A change to the account ends the stage."""
+    """allauth's stage between a correct password and the second factor. It can't continue if `is_stale` is True."""
 
     def handle(self) -> tuple[HttpResponse | None, bool]:
         response, goes_on = super().handle()
@@ -37,7 +37,7 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's sign-in that waits for a second factor. Return None if it is stale or doesn't exist."""
+    """Return this browser's sign-in that waits for a second factor, or None if there isn't one or it is stale."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

@@ -1,6 +1,6 @@
 """Record sign-ins and sign-outs in the audit log when Django or django-allauth sends a signal.
 
-Users sometimes type their password into the name field. A typed name is therefore recorded only if an account has it.
+A typed name is recorded only if an account has it, because users sometimes type their password into the name field.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.sessions.sessions import forget_dead_sessions
 
 UNKNOWN = "an unknown name"
-# After a sign-in, the account knows its address for this time.
+# The address of a sign-in counts as known to the account for this time.
 PLACES_KNOWN_FOR = timedelta(days=90)
 _MOST_SIGN_INS = 500
 _IPV6_PREFIX = 64  # one place in IPv6, where hosts change their addresses
@@ -32,9 +32,9 @@ def record_refusal(credentials: Mapping[str, Any]) -> None:
 def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
     """Return the key for counting wrong passwords.
 
-    If the account has signed in from this network before, the key is the account and the network. Otherwise, it is only
-    the account: strangers share these attempts and can't use up the owner's. If no account has the typed name, the key
-    is the typed name.
+    If the account has signed in from this network before, the key contains the account and the network. Otherwise, it
+    contains only the account. Strangers then share one counter and can't use up the owner's attempts. If no account has
+    the typed name, the key is the typed name.
     """
     account = _account(credentials)
     if account is None:
@@ -88,7 +88,7 @@ def _typed_name(credentials: Mapping[str, Any]) -> str:
 
 
 def _place(address: str | None) -> IPv4Network | IPv6Network | None:
-    """Return the network that counts as one place: an IPv4 address, or a site's IPv6 prefix. Return None if invalid."""
+    """Return the network that counts as one place: an IPv4 address or a /64 IPv6 prefix, or None if invalid."""
     try:
         parsed = ip_address(address or "")
     except ValueError:

@@ -2,7 +2,7 @@
 
 from dnspanel.texts import gettext
 
-# The first name in the header counts. Other browsers also include these names, for compatibility.
+# The first match in this order counts, because browsers also include other browsers' names for compatibility.
 _BROWSERS = (
     *(("Edg", "Edge"), ("OPR/", "Opera"), ("SamsungBrowser", "Samsung Internet"), ("Vivaldi", "Vivaldi")),
     *(("FxiOS", "Firefox"), ("Firefox/", "Firefox"), ("CriOS", "Chrome"), ("Chrome/", "Chrome")),
@@ -16,7 +16,7 @@ _LONGEST = 60
 
 
 def browser_name(user_agent: str) -> str:
-    """Return a name such as `Firefox on Linux`. Otherwise, return the beginning of the header, or `unknown browser`."""
+    """Return a name such as `Firefox on Linux`, or the header's beginning if the browser is unknown."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     if browser and system:

@@ -1,4 +1,4 @@
-"""Convert mail addresses, user names and other names to canonical spellings for comparison. Pure.
+"""Convert email addresses, user names and other names to canonical spellings for comparison. Pure.
 
 PostgreSQL's `UPPER` and Python's `lower` turn some non-ASCII letters into ASCII letters: the dotless i, the long s, the
 Kelvin sign. A comparison that uses them could open another user's account, so this module doesn't use them.
@@ -36,7 +36,7 @@ def canonical_mail(text: str) -> str | None:
 
 
 def canonical_domain(text: str) -> str | None:
-    """Return a mail domain as A-labels in lowercase, or None if IDNA 2008 doesn't allow it."""
+    """Return an email domain as A-labels in lowercase, or None if IDNA 2008 doesn't allow it."""
     if text.endswith("."):
         return None
     try:

@@ -1,6 +1,6 @@
 """Define token terms for the most common tasks. `tokens.create_token` creates tokens with these terms. Pure.
 
-Each preset gives only the rights that the task needs, because these tokens are stored in files on other machines.
+A preset gives only the rights that its task needs, because its tokens are stored in files on other machines.
 """
 
 from datetime import datetime, timedelta
@@ -50,14 +50,14 @@ def acme_name(name: str) -> str:
 
 
 def acme_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a certificate client. It can only edit the TXT records at this name's `_acme-challenge`."""
+    """Return terms for a certificate client, which can only edit the TXT records at this name's `_acme-challenge`."""
     challenge = acme_name(name)
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(challenge),), types=frozenset({rdtypes.TXT}))
     return _terms(purpose or f"ACME for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
 
 
 def dyndns_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for a router. It can only edit one host's addresses (A and AAAA)."""
+    """Return terms for a router, which can only edit one host's addresses (A and AAAA)."""
     types = frozenset({rdtypes.A, rdtypes.AAAA})
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(name),), types=types)
     return _terms(purpose or f"dyndns for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
@@ -70,7 +70,7 @@ def ci_terms(*, zone_id: int, zone_name: str, now: datetime, purpose: str = "") 
 
 
 def monitoring_terms(*, now: datetime, purpose: str = "") -> TokenTerms:
-    """Return terms for monitoring. It can read every zone and node that the owner sees."""
+    """Return terms for a monitoring program, which can read every zone and node that the owner sees."""
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     return _terms(purpose or "Monitoring", now, grant, permissions=frozenset({Permission.FLEET}))
 

@@ -167,7 +167,7 @@ def dyndns_curl(place: Place) -> Snippet:
 
 
 def acme_curl(place: Place) -> Snippet:
-    """Return commands that add and remove one challenge. EXTEND and PRUNE of API v1 keep the other values."""
+    """Return commands that add and remove one challenge. API v1's EXTEND and PRUNE keep the record's other values."""
     name = acme_name(place.name)
     address = f"{place.panel_url}/api/v1/servers/localhost/zones/{quote(place.zone, safe='')}"
     records = [{"content": '"proof"'}]

@@ -70,7 +70,7 @@ def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """Return messages about the rights and permissions in these terms that the owner or the creating token lacks."""
+    """Return messages about the requested rights and permissions that the owner or the creating token lacks."""
     lacking: list[str] = []
     for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
         if giver is None:
@@ -105,7 +105,7 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 
 
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Return errors for the limits that are wider than the creating token's, keyed by field.
+    """Return errors for limits that are wider than the creating token's limits, keyed by field.
 
     The limits are the expiry, the unused days, the requests per minute, the networks, and the deletion of many zones.
     """
@@ -157,15 +157,14 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """Return how many requests per minute the token can make: its own limit, or else the setting."""
+    """Return the token's limit of requests per minute: its own limit, or else the limit in the settings."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
 def request_limits(token: Token) -> dict[int, int]:
     """Return the limits on requests per minute that apply to this token, keyed by token id.
 
-    If this token shares another token's limit, because a rotation or that token created it, the result contains both
-    limits.
+    There are two limits if this token also shares the limit of another token, which created it or was rotated to it.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

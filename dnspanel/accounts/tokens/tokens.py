@@ -1,7 +1,7 @@
 """Create, find, rotate, transfer and revoke API tokens and TSIG keys. Verbs.
 
-The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 hash is stored: for a random
-secret, a slow hash would add nothing. A TSIG key is needed to verify signatures, so it is stored encrypted.
+The secret of an API token has 256 random bits. It is shown once, and only its SHA-256 hash is stored. A slow hash isn't
+needed, because a random secret can't be guessed. A TSIG key is needed to verify signatures, so it is stored encrypted.
 """
 
 import base64
@@ -107,10 +107,9 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
 ) -> NewToken:
     """Create a TSIG key. `secret` is Base64, or "" to generate a new secret.
 
-    If `needs_permission` is True, the key's scope only covers zones that name the key.
-
-    Raise the errors of `create_token`. Also raise TokenRefused for an invalid name, algorithm or secret, and for a
-    creating token whose writes must carry If-Match. Raise TsigNameTaken if a key with this name already exists.
+    If `needs_permission` is True, the key can only be used for zones that list it. Raise the errors of `create_token`.
+    Also raise TokenRefused for an invalid name, algorithm or secret, or if the creating token's writes need If-Match.
+    Raise TsigNameTaken if a key with this name already exists.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -184,7 +183,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
             created_at=now,
             expires_at=locked.expires_at,
             unused_days=locked.unused_days,
-            # The author of the rotation knows the new secret. So if their token ends, this one ends too.
+            # The author's token knows the new secret. If that token ends, this one must end too.
             made_with_id=maker.pk if maker and maker.pk != locked.pk else locked.made_with_id,
             **_allowance_after(locked),
         )
@@ -196,7 +195,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def _refuse_wider(by: Author, token: Token) -> None:
-    """Raise NotYours unless the author manages the token, or TokenRefused if a token with fewer rights acts."""
+    """Raise NotYours unless the author manages the token, or TokenRefused for an author token with fewer rights."""
     refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
@@ -216,7 +215,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
-    """Transfer the user's valid tokens with these ids to `to`, with the tokens that they replaced by rotation.
+    """Transfer the user's valid tokens with these ids to `to`, along with the tokens that they replaced by rotation.
 
     SCIM and rotated tokens are skipped. Return the ids of the transferred tokens. Raise TokenRefused if a token exceeds
     the user's current rights, or TokenQuotaExceeded if `to` would have too many tokens. Needs a transaction.
@@ -257,7 +256,7 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
 
 def end_token(*, token: Token, by: Author, now: datetime) -> None:
     """Revoke tokens like `revoke_token`, but without checking rights, inside the caller's transaction."""
-    # These tokens end before the search for tokens made with them: `_living_maker` prevents new ones in between.
+    # Revoke these tokens before searching for tokens that they created. `_living_maker` then prevents new ones.
     for ending in _line_of(token):
         for each in Token.objects.filter(pk__in=ending).order_by("pk"):
             _end(each, by, now)
@@ -293,7 +292,7 @@ def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection
 
 
 def _line_of(token: Token) -> Iterator[set[int]]:
-    """Yield sets of token ids to revoke together: first the token, then its rotations and the tokens it created."""
+    """Yield sets of token ids to revoke: first the token, then later rotations and tokens that these created."""
     seen, ending = set[int](), {token.pk}
     while ending:
         yield ending
@@ -333,7 +332,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the columns for the request limit shared with `earlier` (creator or predecessor), or {} without one."""
+    """Return the columns for a request limit shared with the creator or predecessor, or {} if it has no limit."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -380,7 +379,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """Return an authenticated token's actor and store the use. Raise TokenDead or (wrong address) TokenElsewhere."""
+    """Return an authenticated token's actor and store the use. Raise TokenDead, or TokenElsewhere (wrong address)."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere
@@ -445,8 +444,8 @@ def token_count(holder: Holder, now: datetime, most: int) -> int:
 def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
     """Raise TokenQuotaExceeded if the owner, or one of the owner's teams, has reached the token quota.
 
-    `replaced` is 1 for a rotation, because the new token replaces the old one. Both work for a while, so repeated
-    rotations count all of their tokens.
+    `replaced` is 1 for a rotation, because the new token replaces the old one. The old token counts until it expires,
+    so the quota also limits repeated rotations.
     """
     refuse_beyond(
         holders_for(owner),

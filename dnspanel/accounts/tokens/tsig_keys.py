@@ -2,7 +2,7 @@
 
 A TSIG key is a token, removed by `tokens.revoke_token`. A key created by a token is limited to the token's rights,
 networks and lifetime. Only users with the right to change some zone's settings can see or create keys. The secret is
-shown at creation. Later, users with the permission to read secrets can read those of their keys. This is audited.
+shown at creation. Users with the permission to read secrets can read their keys' secrets again, which is audited.
 """
 
 import base64

@@ -65,7 +65,7 @@ def refuse_bad_secret(text: str) -> None:
 
 
 def refuse_new_of_old_algorithm(algorithm: str) -> None:
-    """Raise TokenRefused for an outdated algorithm. Existing keys can use it, but new keys cannot."""
+    """Raise TokenRefused for an outdated algorithm, which is only allowed for existing keys."""
     if algorithm == OLD_ALGORITHM:
         raise TokenRefused(
             {

@@ -19,7 +19,7 @@ MOST_OPERATIONS = 1_000
 LONGEST_TEXT = 255
 PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 _READ_ONLY = frozenset({"id", "meta", "groups"})
-# Attributes of a person in RFC 7643 that are not stored. The password isn't either: the directory would know it.
+# Attributes of a person in RFC 7643 that aren't stored. Passwords aren't stored, because the directory would know them.
 _NOT_KEPT = frozenset(
     {
         *(
@@ -59,7 +59,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
     """Parse the user in the body of a POST or PUT. Raise ScimFault if the body is invalid.
 
     For a PUT, `before` has the user's current attributes. If the body has no `active`, the current state is kept. If
-    the user name is a mail address and the body contains no other address, it also becomes the user's mail address.
+    the user name is an email address and the body contains no other address, it also becomes the user's email address.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
     for path, value in _attributes(body):
@@ -75,7 +75,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
 
 
 def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> PersonTerms:
-    """Apply a PATCH to a user's terms. Raise ScimFault if an operation isn't allowed or a value is invalid."""
+    """Apply a PATCH to a user's attributes. Raise ScimFault if an operation isn't allowed or a value is invalid."""
     for path, value, op, is_named in _steps(operations):
         if path.attribute in _READ_ONLY:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
@@ -101,7 +101,7 @@ def group_in(body: Any) -> GroupTerms:
 
 
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
-    """Apply a PATCH to a group's terms. Raise ScimFault if an operation isn't allowed or a value is invalid."""
+    """Apply a PATCH to a group's attributes. Raise ScimFault if an operation isn't allowed or a value is invalid."""
     for path, value, op, is_named in _steps(operations):
         # When Okta renames a group, the value also contains the id of the group.
         if path.attribute in _READ_ONLY - {"id"}:
@@ -140,7 +140,7 @@ def _operation(value: Any) -> Operation:
 
 
 def _steps(operations: Sequence[Operation]) -> Iterator[tuple[Path, Any, str, bool]]:
-    """Yield each change as (path, value, operation, flag). The flag is True if the operation has its own path."""
+    """Yield each change as path, value, operation, and True if the operation itself has a path."""
     for operation in operations:
         if operation.path is not None:
             yield operation.path, operation.value, operation.op, True
@@ -160,7 +160,7 @@ def _attributes(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool) -> PersonTerms:
-    """Return the terms with this attribute set. Attributes that aren't stored have no effect.
+    """Return the attributes with this one changed. Attributes that aren't stored have no effect.
 
     If `must_know` is set, raise ScimFault for an unknown attribute.
     """
@@ -187,7 +187,7 @@ def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool)
 
 
 def _mail(path: Path, value: Any) -> str | None:
-    """Return the user's primary mail address, or else the first. Raise ScimFault if the list is empty.
+    """Return the primary email address in the value, or else the first one. Raise ScimFault if the list is empty.
 
     Return None if the path selects a type of address other than `work`, or a sub-attribute other than `value`.
     """
@@ -205,7 +205,7 @@ def _mail(path: Path, value: Any) -> str | None:
 
 
 def _normalize_mail(mail: str) -> str:
-    """Return the mail address in its canonical spelling, or unchanged if it is invalid."""
+    """Return the email address in its canonical spelling, or unchanged if it is invalid."""
     return canonical_mail(mail) or mail
 
 

@@ -43,7 +43,7 @@ def plain_name(name: str) -> str:
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
-    """Parse a filter into terms that must all match. Raise ScimFault (invalidFilter) if invalid or unsupported."""
+    """Parse a filter into terms that must all match. Raise ScimFault (invalidFilter) if it isn't supported."""
     try:
         scanner = _Scanner(text)
         terms = scanner.terms(in_brackets=False)

@@ -1,4 +1,4 @@
-"""SCIM groups. The directory's rules decide which rights the members get in the panel."""
+"""SCIM groups. The directory's rules decide the rights that a group's members get in the panel."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence

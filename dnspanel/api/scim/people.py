@@ -1,4 +1,4 @@
-"""SCIM users, which are a directory's users."""
+"""SCIM users. A directory sees the users that it manages, and users that it is allowed to take over."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class People(ScimView):
     """The users that are visible to the directory."""
 
     def get(self, request: Request) -> HttpResponse:
-        """List the directory's users."""
+        """List the users that are visible to the directory."""
         rows = verbs.people_of(directory_in(request))
         return answer(list_answer(query_in(request), rows, user_condition, users_json))
 

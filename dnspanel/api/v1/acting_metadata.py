@@ -28,7 +28,7 @@ _AUTO_NS = "AUTO-NS"
 
 
 class NotObeyed(ApiError):
-    """The panel doesn't implement the metadata value's effect. It is rejected, because the client would rely on it."""
+    """The panel can't apply this metadata value. It isn't stored, because the client would rely on its effect."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(f"{kind} would have no effect here: {reason}.")
@@ -64,8 +64,8 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
     """Turn IXFR on or off for transfers from the zone's primaries.
 
-    Raise NotObeyed for values other than "0" and "1". Also raise NotObeyed for "0" if this panel is the zone's primary,
-    because secondaries choose between IXFR and AXFR.
+    Raise NotObeyed for values other than "0" and "1". If this panel is the zone's primary, also raise NotObeyed for
+    "0", because secondaries choose between IXFR and AXFR.
     """
     first = values[0] if values else "1"
     if first not in ("0", "1"):

@@ -3,7 +3,7 @@
 Only the catalog, the TSIG keys for transfers, and the serial settings have an effect here.
 
 In the panel, an RRset has one text as its comment. PowerDNS has a list of comments, each with an account and a time.
-This list is stored next to the text, and is valid as long as the text is unchanged.
+This list is stored next to the text, and is only used while the text still matches it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,8 +44,8 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
     """Set attributes of the zone (FIELDS and TRANSFER_KEYS) and record changes in the audit log.
 
     Skip unchanged values. Ignore PRIMARY_KEYS, which `primaries.follow_kind` applies to the zone's primaries. Raise
-    SettingsRefused for an unknown way to change serials, and CatalogRefused for a zone that can't be in the catalog.
-    Raise RightMissing if the actor isn't allowed to change the catalog's members.
+    SettingsRefused for an unknown serial setting, CatalogRefused for a zone that can't be in the catalog, and
+    RightMissing if the actor isn't allowed to change the catalog's members.
     """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
@@ -95,7 +95,7 @@ def comment_text(comments: Sequence[Comment]) -> str:
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the client's comments if they match the RRset's text, otherwise the text as one comment ([] if "")."""
+    """Return the stored comment list if it matches the RRset's text, or else the text as the only comment."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []

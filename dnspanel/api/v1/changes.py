@@ -100,9 +100,9 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
 def _unless_lost(step: Step) -> Step:
     """Return a step that keeps the current RRset if the given step would delete it. Used for the zone's SOA.
 
-    PowerDNS deletes the SOA and then stops serving the zone. Clients that delete all records they don't list
-    (DNSControl without `SOA()`, Terraform's destroy) also delete the SOA and treat a rejection as a failure. RFC 2136
-    3.4.2.4 also ignores such a deletion.
+    PowerDNS deletes the SOA and then stops serving the zone. Some clients delete all records that they don't list, even
+    the SOA (DNSControl without `SOA()`, Terraform's destroy). They would treat a rejection as a failure. RFC 2136,
+    section 3.4.2.4, also ignores such a deletion.
     """
     return lambda current: step(current) or current
 
@@ -125,13 +125,13 @@ def _replacement(given: RRsetInput) -> Step:
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the current RRset's comment, tags and value comments, if the client sent none."""
+    """Return the new RRset with the current comment, tags and value comments. Used if the client sent no comments."""
     commented = made if made.comment == current.comment else replace(made, comment=current.comment)
     return with_its_notes(commented, current)
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
-    """Return the new records with the current tags and unchanged values' comments, which PowerDNS doesn't have.
+    """Return the new RRset with the current tags and the comments of unchanged values, because PowerDNS has neither.
 
     If the client sends a value in its displayed form, this form replaces the stored spelling. Otherwise, the
     publication would keep the stored spelling, as it does for clients that don't send spellings.
@@ -152,13 +152,13 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the step for EXTEND, which adds a record and keeps the TTL. Raise Refusal (422) unless one is given."""
+    """Return the EXTEND step, which adds a record and keeps the TTL. Raise Refusal (422) if it isn't one record."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
-    """Return the step for PRUNE, which removes a record. Raise Refusal (422) unless exactly one record is given."""
+    """Return the PRUNE step, which removes a record. Raise Refusal (422) unless exactly one record is given."""
     return without(tuple(_one_record(given).records or ()))
 
 
@@ -178,7 +178,7 @@ _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
 
 @contextmanager
 def named_violations(beside: str = "pre-existing") -> Iterator[None]:
-    """Convert RuleViolations within the block to a Refusal (422) for the first error, or else the first violation."""
+    """Convert RuleViolations within the block to a Refusal (422) for the first error, or else the first warning."""
     try:
         yield
     except RuleViolations as exc:

@@ -25,7 +25,7 @@ class Config(PowerdnsView):
 def config(*, unanswered: Collection[int]) -> dict[str, str]:
     """Return settings and values in PowerDNS's spelling. Omit settings that concern only one node's machine.
 
-    `unanswered` are the computed record types that at least one node can't answer.
+    `unanswered` are computed record types that at least one node can't serve.
     """
     servers = settings.DEFAULT_NAMESERVERS
     return {
@@ -39,7 +39,7 @@ def config(*, unanswered: Collection[int]) -> dict[str, str]:
         "default-api-rectify": "yes",
         # The SOA of a zone that is created without one. `@` is the zone.
         "default-soa-content": f"{servers[0] if servers else '@'} {settings.DEFAULT_HOSTMASTER} 0 {soa.DEFAULT_TIMERS}",
-        # The serial increases with every publication, whatever the zone is set to.
+        # The serial increases with every publication, regardless of the zone's settings.
         "default-soa-edit": "",
         "default-soa-edit-signed": "",
         "default-ttl": str(soa.DEFAULT_TTL),

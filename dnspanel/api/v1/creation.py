@@ -140,7 +140,7 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
 def _from_inputs(
     name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
 ) -> tuple[list[RRset], bool]:
-    """Return the RRsets, and whether the SOA was generated because the client sent none.
+    """Return the RRsets, and True if the SOA was generated because the client sent none.
 
     Comments on an SOA without records are added to the generated SOA. Raise Refusal (422) for records without a TTL.
     """
@@ -166,9 +166,9 @@ def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """Parse zone text. Return the RRsets, and whether an SOA was generated because the text has none.
+    """Parse zone text. Return the RRsets, and True if an SOA was generated because the text has none.
 
-    Omit generated NS records. Raise Refusal (422) for another zone's text, and for the first error that loses data.
+    Omit generated NS records. Raise Refusal (422) if the text belongs to another zone or has an error that loses data.
     """
     # Add a default TTL, as PowerDNS does. Line numbers do not count the added line.
     lines = range(text.count("\n") + 2)
@@ -194,7 +194,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
 
 
 def _no_file(path: str) -> None:
-    """Return None to reject `$INCLUDE`, because a zone sent as text has no other files."""
+    """Return None to reject `$INCLUDE`, because zone text in a request comes without other files."""
 
 
 def _describe(fault: SourceFault) -> str:

@@ -117,8 +117,8 @@ def metadata_of(zone: Zone) -> dict[str, list[str]]:
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
     """Add metadata values of one kind to the zone, without duplicates. Return all values of the kind.
 
-    Raise NotObeyed if a value would have no effect here, and TooMuchMetadata above MOST_BYTES. Raise DnssecRefused for
-    invalid CDS settings, and BadName if a value can't be a TSIG key's name.
+    Raise NotObeyed if a value would have no effect here, and TooMuchMetadata if the metadata would exceed MOST_BYTES.
+    Raise DnssecRefused for invalid CDS settings, and BadName if a value can't be a TSIG key's name.
     """
     return _write(zone, kind, values, by, now, keep=True)
 
@@ -149,7 +149,7 @@ def _write(zone: Zone, kind: str, values: Sequence[str], by: Author, now: dateti
 
 
 def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
-    """Apply stored CDS and CDNSKEY settings if the zone got its first keys after `before`. Return the publications."""
+    """Apply stored CDS and CDNSKEY settings if the zone got its first keys after `before`. Return publications."""
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
         return []

@@ -130,7 +130,7 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
 
 
 def _own_key(actor: Actor, name: str) -> Token | None:
-    """Return the actor's own key with this name, or None.
+    """Return the key with this name if the actor owns it, or None.
 
     With another user's key, the actor could transfer zones that only that user is allowed to transfer.
     """

@@ -23,7 +23,7 @@ StoredRow = tuple[str, int, int, list[str], list[str], str, str]  # name, type, 
 MOST_COMMENT = 2000
 MOST_RECORDS = 5_000  # per RRset. At most 4,095 addresses fit into an RRset.
 _LATEST = 2**32 - 1
-_SURELY_FITS = 10_000  # A record with fewer characters fits into a DNS message, whatever its name is.
+_SURELY_FITS = 10_000  # A record with fewer characters fits into a DNS message, regardless of its name.
 _ALLOWED = re.compile(r"[A-Za-z0-9_/.*-]+", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"-?[0-9]{1,12}", re.ASCII)
 
@@ -107,7 +107,7 @@ def refuse_odd_characters(name: str) -> None:
 
 
 def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
-    """Return an integer member, which can be in quotes, or None if missing. Raise Refusal (422) if it is invalid."""
+    """Return an integer member, which can be in quotes, or None if it is missing. Raise Refusal (422) if invalid."""
     number = value.get(key)
     if isinstance(number, str) and _PLAIN_NUMBER.fullmatch(number):
         number = int(number)
@@ -195,5 +195,5 @@ _AS_IT_STANDS = frozenset(
 
 @cache
 def mnemonic(type: int) -> str:
-    """Return a record type's mnemonic. Cached, because a panel uses only few types."""
+    """Return a record type's mnemonic. The results are cached, because a panel uses only few types."""
     return rdata.type_to_text(type)

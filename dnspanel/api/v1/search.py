@@ -50,7 +50,7 @@ class SearchData(PowerdnsView):
 
 
 def _search_kinds(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return the matches of all requested kinds, and False if any of the searches may have missed matches."""
+    """Return the matches of all requested kinds, and a flag that is False if a search may have missed matches."""
     found: list[dict[str, Any]] = []
     is_complete = True
     for own, find, form in _KINDS:

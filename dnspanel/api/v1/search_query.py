@@ -4,10 +4,10 @@ A pattern must match the whole text, ignoring case. `*` matches any characters a
 wildcards is looked up in indexes, which is fast in a panel of any size.
 
 A pattern with wildcards is compared with RRsets. If at most `MOST_COMPARED` RRsets are visible, it is compared with all
-of them. Otherwise, only the zones above and below the name at the end of the pattern are searched (for
-`www*.example.org`: `example.org` and its subzones). If even these zones have more RRsets, only `MOST_COMPARED` RRsets
-are compared, in the order of zone names, until the limit of matches is reached. The result is then marked as possibly
-incomplete. Comments don't have an index, so they are always compared.
+of them. Otherwise, only the name at the end of the pattern, its parent zones and its subzones are searched (for
+`www*.example.org`: `example.org`, `org` and all zones below `example.org`). If even these zones have more RRsets, only
+`MOST_COMPARED` RRsets are compared, in the order of zone names, until the limit of matches is reached. The result is
+then marked as possibly incomplete. Comments don't have an index, so they are always compared.
 
 Zone names have a trigram index and a sorted index. For a pattern without three consecutive letters or digits and
 without a fixed beginning, PostgreSQL would read the whole trigram index. This takes 10 s for 1,000,000 names. Such a
@@ -168,7 +168,7 @@ def find_zones(actor: Actor, pattern: Pattern, limit: int) -> Matches[str]:
 
 
 def _compared_names(zones: QuerySet[Zone], pattern: Pattern, limit: int) -> Matches[str]:
-    """Match a pattern that isn't covered by an index against the first MOST_COMPARED names."""
+    """Compare a pattern that no index covers with the first MOST_COMPARED names, and return the matches."""
     last = zones.values_list("name", flat=True)[MOST_COMPARED - 1 : MOST_COMPARED].first()
     if last is not None:
         zones = zones.filter(name__lte=last)
@@ -202,7 +202,7 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
 
 def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
-    """Return up to `limit` comments on visible RRsets whose name or comment matches, by zone, name and type."""
+    """Return at most `limit` comments of visible RRsets whose name or comment matches, by zone, name and type."""
     texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:
@@ -276,7 +276,7 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """Return all visible zones. If they have too many RRsets, return only zones above and below the pattern's end."""
+    """Return visible zones. If they have too many RRsets, return only parents and subzones of the pattern's end."""
     zones = zones_visible_to(actor)
     if (zones.aggregate(total=Sum("rrset_count"))["total"] or 0) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
@@ -305,7 +305,7 @@ def _at_name(actor: Actor, pattern: Pattern) -> Q:
 
 
 def _names_above(end: str) -> list[str]:
-    """Return the name `end` and all names above it."""
+    """Return the name `end` and all of its parent names."""
     labels = end.rstrip(".").split(".")
     return [".".join(labels[at:]) + "." for at in range(len(labels))] + [names.ROOT]
 

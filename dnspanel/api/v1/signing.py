@@ -34,7 +34,7 @@ def will_be_signed(requested: RequestedSigning, state: SigningState) -> bool:
 
 
 def not_secured(zone_name: str) -> Refusal:
-    """Return PowerDNS's error for setting NSEC3 parameters of an unsigned zone."""
+    """Return PowerDNS's error for NSEC3 parameters that are set for an unsigned zone."""
     return Refusal(422, f"NSEC3PARAM value provided for zone '{zone_name}', but zone is not DNSSEC secured.")
 
 

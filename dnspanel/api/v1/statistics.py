@@ -58,7 +58,7 @@ class Statistics(PowerdnsView):
 
 
 def fleet_totals() -> list[dict[str, int]]:
-    """Return each active node's counters, except for the canary, fronts, and nodes that haven't reported."""
+    """Return the counters of active nodes. The canary, fronts, and nodes that haven't reported are left out."""
     nodes = list(
         Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False, is_front=False).values_list("pk", flat=True)
     )

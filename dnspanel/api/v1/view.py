@@ -66,7 +66,7 @@ _KEPT_IN_IDS = re.compile(r"[^A-Za-z0-9.-]", re.ASCII)
 
 
 class Refusal(ApiError):
-    """An error response with this status. Without a text, it contains the status's standard phrase."""
+    """An error response with this status. If the text is empty, the response has the status's standard phrase."""
 
     def __init__(self, status: int, text: str = "", *, headers: Mapping[str, str] | None = None) -> None:
         self.status, self.text, self.headers = status, text, dict(headers or {})
@@ -95,8 +95,8 @@ class KeyAuthentication(TokenAuthentication):
 class PowerdnsView(APIView):
     """The base class of API v1 views. It requires a token and the server `localhost`, and returns PowerDNS's errors.
 
-    Pages from any origin are allowed to send requests and read responses, because only the request's key authorizes it,
-    never a browser cookie.
+    Pages from any origin can send requests and read responses (CORS). This is safe because only the key in the request
+    authorizes it, never a browser cookie.
     """
 
     authentication_classes: Any = (KeyAuthentication,)
@@ -236,7 +236,7 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 
 
 def json_body(request: Request) -> Any:
-    """Parse the request body as JSON, regardless of its media type. Raise Refusal: 413 if too large, 400 if invalid."""
+    """Parse the body as JSON, whatever its media type. Raise Refusal if it is too large (413) or invalid (400)."""
     try:
         return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
@@ -305,7 +305,8 @@ def zone_url(name: str) -> str:
 def zone_id(name: str) -> str:
     """Return the zone's id for URLs: its name, with special characters as `=HH` (hex).
 
-    Letters, digits, `.` and `-` stay. The root is `=2E`, because HTTP clients drop a path segment that is one dot.
+    Letters, digits, `.` and `-` aren't escaped. The root is `=2E`, because HTTP clients drop a path segment that is one
+    dot.
     """
     return "=2E" if name == names.ROOT else _KEPT_IN_IDS.sub(lambda found: f"={ord(found[0]):02X}", name)
 
@@ -331,8 +332,8 @@ def _unescape_byte(found: re.Match[str]) -> str:
 def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
     """Return the zone for an id from the URL. If `right` is None, the actor only needs read access.
 
-    The same query also loads the zone's PowerDNS attributes, its signing and its produced catalog. Raise Refusal for an
-    invalid id, Unknown for a zone that isn't visible, and RightMissing if the actor lacks the right.
+    The same query also loads the zone's PowerDNS attributes, its signing and the catalog that it produces. Raise
+    Refusal for an invalid id, Unknown for a zone that isn't visible, and RightMissing if the actor lacks the right.
     """
     name, actor = name_of_id(id), actor_in(request)
     zone = access.zone_alone(actor, name, ("powerdns", "signing", "produced__catalog"))

@@ -22,14 +22,14 @@ USUAL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The maximum time to wait, and whether to wait for secondaries too."""
+    """The maximum time to wait in seconds, and a flag that is True if the request also waits for secondaries."""
 
     seconds: float
     with_secondaries: bool
 
 
 def requested_wait(request: Request) -> Wait | None:
-    """Parse the requested wait (`wait=all` or `wait=nodes`, with `timeout=SECONDS`). Return None without `wait`.
+    """Parse the parameter `wait` (`all` or `nodes`) and its `timeout` in seconds. Return None if no wait is requested.
 
     Raise Refusal (422) if a parameter is invalid.
     """
@@ -51,8 +51,8 @@ def requested_wait(request: Request) -> Wait | None:
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
     """Wait until all requested servers have confirmed the publication.
 
-    After the timeout, raise Refusal (504) with the missing servers. Raise it immediately if too many requests already
-    wait. Raise TakenBack (422) as soon as the canary can't serve the publication.
+    After the timeout, raise Refusal (504) with the servers that don't have it yet. If too many requests already wait,
+    raise Refusal (504) immediately. Raise TakenBack (422) as soon as the canary can't serve the publication.
     """
     if publication is None or wait is None:
         return
@@ -72,7 +72,7 @@ def _describe(
     late: Sequence[NodeArrival],
     lacking: Sequence[Lacking],
 ) -> str:
-    """Return the error message that lists the servers without the saved change.
+    """Return the error message that lists the servers that don't have the saved change yet.
 
     `seconds` is None if the request didn't wait because too many others did. The message contains the names of nodes
     and secondaries only if the actor is allowed to see the fleet.

@@ -130,7 +130,7 @@ def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
 def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
     """Return the addresses of a transferred zone's primaries, and the serial received from them.
 
-    Return (None, None) for other zones, without a query.
+    For other zones, return (None, None) and make no query.
     """
     if not zone.transferred_from:
         return None, None

@@ -171,7 +171,7 @@ class OneZone(PowerdnsView):
 def _publish(
     request: Request, zone: Zone, content: PatchAndComments, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Publish the changes, and store attributes and comments with them. Wait if requested. Return serial headers."""
+    """Publish changes, and store attributes and comments with them. Wait if requested. Return the serial headers."""
     actor, now = actor_in(request), timezone.now()
 
     def keep_the_rest() -> None:
@@ -195,7 +195,7 @@ def _refuse_settings(
 ) -> None:
     """Raise RightMissing if a PUT changes settings or signing and the actor lacks the right to change them.
 
-    Clients send back everything that they have read. An unchanged signing therefore doesn't need this right.
+    Clients send back everything that they have read, so unchanged signing settings don't need this right.
     """
     if changes_signing:
         access.require_right(actor_in(request), zone, Right.DNSSEC)
@@ -206,7 +206,7 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """Apply signing and attributes in one transaction, then `wait`. Raise Refusal (422) for NSEC3 without signing."""
+    """Apply signing and attributes in one transaction. Raise Refusal (422) if an unsigned zone would get NSEC3."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:

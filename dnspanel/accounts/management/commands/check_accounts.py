@@ -1,4 +1,4 @@
-"""List the accounts whose user name or mail address is only found in its exact spelling."""
+"""List the accounts whose user name or email address is found only in its exact spelling."""
 
 from typing import Any
 

@@ -3,7 +3,7 @@
 Django tries this backend after the backend for passwords that the panel stores. Each account uses only one of the two:
 
 - A user whose password an LDAP server checks is looked up only on that server, by a permanent attribute.
-- A user with a password in the panel is looked up only on servers that can link accounts by mail address, and only by
+- A user with a password in the panel is looked up only on servers that can link accounts by email address, and only by
   that address.
 - A name without an account is looked up on every server.
 
@@ -88,7 +88,8 @@ def identity_by_password(provider: SignInProvider, typed: str, password: str, no
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
     """Return the user if the server accepts the password and the provider's rules admit the user, or None.
 
-    Raise ProviderAway if the server is unavailable, or SignInRefused for a rejected user with a correct password.
+    Raise ProviderAway if the server is unavailable, or SignInRefused if the password is correct but the user is
+    rejected.
     """
     identity = None
     try:
@@ -124,7 +125,7 @@ def _identity(
 ) -> Identity | None:
     """Return the identity if the password is correct, or None.
 
-    SignInRefused is raised only after a correct password. Otherwise, it would reveal to strangers which accounts exist.
+    Raise SignInRefused only after a correct password, because the error would reveal to strangers which accounts exist.
     """
     try:
         entry = find(typed)

@@ -1,8 +1,8 @@
 """Open TLS connections to LDAP servers with a time limit, only to addresses that `dnspanel.outbound` allows.
 
-libldap accepts a socket from the panel, which lets the panel choose the address. But on such a socket, libldap ignores
-TLS for ldaps:// and would send the first password in clear text. Python therefore handles TLS for both schemes: libldap
-speaks LDAP into one end of a socket pair, and a thread copies bytes between the other end and the server.
+The panel connects the socket itself and passes it to libldap, because only the panel can check the address. But on such
+a socket, libldap ignores TLS for ldaps:// and would send the first password in clear text. Python therefore handles TLS
+for both schemes: libldap uses one end of a socket pair, and a thread copies bytes between the other end and the server.
 """
 
 import select
@@ -28,7 +28,7 @@ ANSWER_SECONDS = 5.0  # per request
 MOST_BYTES = 32 << 20  # from the server in one connection
 _MOST_ADDRESSES = 3  # per host name, tried in order
 _PORTS = {"ldaps": 636, "ldap": 389}
-# An extended request of message 1 that asks for StartTLS (RFC 4511, sections 4.12 and 4.14.1).
+# LDAP message 1: an extended request for StartTLS (RFC 4511, sections 4.12 and 4.14.1).
 _START_TLS = b"\x30\x1d\x02\x01\x01\x77\x18\x80\x161.3.6.1.4.1.1466.20037"
 _LONGEST_ANSWER = 4096  # to StartTLS
 
@@ -65,7 +65,7 @@ def place_of(uri: str) -> Place:
 
 
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
-    """Open a python-ldap connection over TLS and return it unbound. The connection ends after `seconds`.
+    """Open a TLS connection to an LDAP server and return an unbound python-ldap object. It closes after `seconds`.
 
     `certificates` are the certificates of a private CA, in PEM. If `certificates` is empty, public CAs are trusted. The
     caller must call `unbind`. Raise ProviderAway if the server can't be used.
@@ -150,7 +150,7 @@ def _connected_socket(place: Place) -> socket.socket:
 
 
 def _start_tls(plain: socket.socket) -> None:
-    """Send StartTLS and wait until the server is ready. Raise ProviderAway on refusal, and OSError on failure."""
+    """Send StartTLS and wait for the response. Raise ProviderAway if the server refuses, or OSError on failure."""
     plain.sendall(_START_TLS)
     head = _read(plain, 2)
     length = head[1]

@@ -55,9 +55,9 @@ def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: date
 def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
     """Change an LDAP server, effective from the next sign-in. An empty secret keeps the current one.
 
-    The permanent attribute and the slug can't change, because users' links depend on them. A different URI or bind DN
-    requires the secret again. Otherwise, an editor could make the panel send the secret to another server. Raise
-    ProviderUnknown if the server was deleted, and the errors of `create_provider`.
+    The permanent attribute and the slug can't change, because users' links depend on them. A different URI, bind DN or
+    certificate requires the secret again. Otherwise, a user without the secret could make the panel send it to another
+    server. Raise ProviderUnknown if the server was deleted, and the errors of `create_provider`.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     has_secret = bool(provider.client_secret)

@@ -27,7 +27,7 @@ LOOK_EVERY = timedelta(minutes=5)  # for each person
 ROUND_SECONDS = 50.0
 MOST_IN_ROUND = 500
 _BETWEEN_ROUNDS = timedelta(seconds=45)
-# This number of people, or half of those checked, can be gone at once. More indicates a wrong filter.
+# At most this number of people, or half of those checked, can be missing at once. More suggest a wrong filter.
 _GONE_WITHOUT_DOUBT = 3
 
 
@@ -48,10 +48,11 @@ class Found:
 
 
 def look_at_everybody(*, now: datetime) -> None:
-    """Update the users from their LDAP servers whose last check is at least LOOK_EVERY ago.
+    """Update users from their LDAP servers if their last check was at least LOOK_EVERY ago.
 
     Each round checks a limited number of users. If two calls run at the same time, only one of them checks a server. If
-    most of the checked users are missing at once, they aren't changed, because the server may be at fault.
+    more than half of the checked users, and more than three, are newly missing or disabled, their accounts aren't
+    changed.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)
@@ -60,7 +61,7 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update a user from their LDAP server, if any. Raise SignInRefused unless it lists the user as active."""
+    """Update a user who is linked to an LDAP server. Raise SignInRefused unless it lists the user as active."""
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return

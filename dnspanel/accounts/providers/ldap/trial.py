@@ -16,7 +16,7 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a dry run for one user. `account` is the account that a sign-in would use, or None."""
+    """The result of a simulated sign-in. `account` is the account that is already linked to the user, or None."""
 
     entry: Entry
     identity: Identity

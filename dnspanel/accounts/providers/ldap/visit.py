@@ -83,7 +83,7 @@ class Visit:
         self._reader._bind()
 
     def find_by_name(self, typed: str) -> Entry | None:
-        """Return the user's entry for this name, or None. Raise SignInRefused if the name isn't unique."""
+        """Return the entry of the user with this name, or None. Raise SignInRefused if several users have it."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
@@ -120,7 +120,7 @@ class Visit:
     def look_away(self) -> None:
         """Send dummy requests that take as long as a real user's sign-in with a wrong password.
 
-        The requests reveal nothing to the server.
+        The requests contain only random values, which reveal nothing to the server.
         """
         self.find_by_name(secrets.token_hex(8))
         self.refuse_nobody()
@@ -130,7 +130,7 @@ class Visit:
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """Return the user's identity, with groups by name and by DN. Raise SignInRefused for too many groups."""
+        """Return the user's identity, with groups by name and DN. Raise SignInRefused if there are too many."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),
@@ -213,7 +213,7 @@ def is_closed(entry: Entry, now: datetime) -> bool:
 
 
 class _Search(LDAPSearch):  # type: ignore[misc]  # untyped
-    """An LDAPSearch with a literal filter (names can contain a percent sign) and a limit on results."""
+    """An LDAPSearch with limited results and a literal filter, because names can contain a percent sign."""
 
     def __init__(self, base: str, filterstr: str, attributes: Sequence[str], *, most: int = _MOST_GROUPS // 2) -> None:
         super().__init__(base, ldap.SCOPE_SUBTREE, filterstr, list(attributes))

@@ -54,8 +54,8 @@ def verified_claims(
 def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
     """Verify a Logout Token and return the session or user that it ends (Back-Channel Logout 1.0, section 2.6).
 
-    Raise SignInRefused unless the issuer signed the token for this client. A token can be used again, because the
-    second use has no effect.
+    Raise SignInRefused unless the issuer signed the token for this client. Repeated use isn't checked, because a second
+    use has no effect.
     """
     claims = _verify_token(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]

@@ -1,8 +1,8 @@
 """Connect sign-out in the panel with sign-out at an OpenID Connect provider. Verbs.
 
-OpenID Connect Back-Channel Logout 1.0: the provider reports that a user signed out there or lost access, and the
-sessions that came from the provider end immediately. RP-Initiated Logout 1.0: a user who signs out of the panel can
-also sign out at the provider.
+- OpenID Connect Back-Channel Logout 1.0: the provider reports that a user signed out there or lost access. The panel
+  then ends the sessions that were started with the provider.
+- RP-Initiated Logout 1.0: a user who signs out of the panel can also sign out at the provider.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from dnspanel.accounts.models import ProviderLink, Session, SignInProvider, User
 from dnspanel.accounts.providers.oidc.id_token import Ended
 from dnspanel.accounts.sessions.session_store import AT_PROVIDER
 
-# The key in sessions that came from a provider: the provider, and the data for sign-out.
+# The session key for the provider of the sign-in and the data for signing out there.
 CAME_BY = "came-by"
 _LONGEST_HINT = 4_000
 _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """Store the provider and its session id in the panel's session. `end` is the provider's sign-out URL, or ""."""
+    """Store data for signing out at the provider in the session. `end` is the provider's sign-out URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,
@@ -44,7 +44,7 @@ def session_key(row: SignInProvider, sid: str) -> str:
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """Return the provider's sign-out URL for this session, or "". `came_by` is from `note_session`."""
+    """Return the provider's sign-out URL for this session, or "" if it has none. `came_by` is from `note_session`."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}

@@ -60,7 +60,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
-        """Raise the response that replaces allauth's sign-in flow, or SignInRefused if the ID token is invalid."""
+        """Raise ImmediateHttpResponse with the panel's response, or SignInRefused if the ID token is invalid."""
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
             id_token,

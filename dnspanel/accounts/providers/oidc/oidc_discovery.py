@@ -25,7 +25,7 @@ def configuration_of(issuer: str) -> dict[str, Any]:
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
         return known[1]
     found = _fetch_json(issuer.rstrip("/") + "/.well-known/openid-configuration")
-    if found.get("issuer") != issuer:  # section 4.3: otherwise, one provider could act as another
+    if found.get("issuer") != issuer:  # section 4.3: otherwise, one provider could impersonate another
         raise ProviderAway(
             gettext("The provider’s issuer is {value}. Enter it exactly as shown.").format(
                 value=str(found.get("issuer"))[:200]
@@ -47,7 +47,7 @@ def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
 
 
 def forget() -> None:
-    """Clear the cached configurations. They are fetched again when needed."""
+    """Clear the cached configurations, so that they are fetched again."""
     _remembered.clear()
 
 

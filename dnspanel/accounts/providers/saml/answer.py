@@ -123,14 +123,14 @@ def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Setti
 
 
 def request_to(url: str) -> dict[str, Any]:
-    """Return python3-saml's description of a request to this panel URL. It doesn't use the browser's Host header."""
+    """Return python3-saml's description of a request to this panel URL. The browser's Host header isn't used."""
     parts = urlsplit(url)
     https = "on" if parts.scheme == "https" else "off"
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
 
 
 def verify_answer(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
-    """Parse the provider's response. Raise SignInRefused unless it is signed, for this panel and currently valid."""
+    """Parse the provider's response. Raise SignInRefused unless it is signed, for this panel, and still valid."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
         raise SignInRefused("invalid", gettext("The response isn’t a valid SAML response."))
     here = panel_url("saml-acs", provider.slug)
@@ -205,7 +205,7 @@ def _time(text: str) -> datetime:
 
 
 def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
-    """Convert the assertion's attributes to claims for `identity_of`. Raise SignInRefused without a persistent id."""
+    """Convert the assertion's attributes to claims. Raise SignInRefused if they contain no persistent user id."""
     given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
     names = ATTRIBUTES | provider.attributes
 

@@ -16,7 +16,7 @@ from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, fe
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 
-# The facts about a person, with the default attribute names (RFC 4524, X.520).
+# A person's attributes, with their default names at the provider (RFC 4524, X.520).
 ATTRIBUTES = {
     "subject": "",  # empty: the NameID
     "mail": "urn:oid:0.9.2342.19200300.100.1.3",
@@ -62,7 +62,7 @@ def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: da
 def change_provider(
     *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
 ) -> None:
-    """Change the provider, effective from the next sign-in. Without a URL and metadata, keep the current metadata.
+    """Change the provider, effective from the next sign-in. Keep the metadata unless it or its URL is given.
 
     The slug and the issuer can't change, because users' links depend on them. Raise ProviderUnknown if the provider was
     deleted, and the errors of `create_provider`.

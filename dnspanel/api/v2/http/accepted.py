@@ -47,7 +47,7 @@ def answer_outcome(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """Return the response to a write, with the changed zones and the warnings, and `answer_publication`'s status."""
+    """Return the response to a write, with changed zones and warnings. `answer_publication` decides the status."""
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
@@ -73,12 +73,11 @@ def answer_publication(
     headers: Mapping[str, str] | None = None,
     zones: list[dict[str, Any]] | None = None,
 ) -> HttpResponse:
-    """Return a response with this publication: 202 while a node doesn't have it yet, otherwise `status`.
+    """Return a response with this publication. The status is 202 while a node doesn't have it yet, otherwise `status`.
 
-    With `wait_for=all`, secondaries count too. `zones` has the known zones. Without a publication, the status is 200.
-
-    The response to a dry run contains its plans. If the client waits, raise TakenBack as soon as the publication is
-    reverted.
+    With `wait_for=all`, secondaries count too. `zones` are the published zones if the caller knows them. If nothing was
+    published, the status is 200. In a dry run, return the plans instead. If the client waits, raise TakenBack as soon
+    as the publication is reverted.
     """
     if (rehearsed := rehearsal.under_way()) is not None:
         refusals = {"refusals": body["outcome"]["refusals"]} if "outcome" in body else {}
@@ -119,7 +118,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the number of seconds to wait (query `wait` or `Prefer`), or None. Raise Problem if `wait` is invalid."""
+    """Return the seconds to wait (query `wait` or header `Prefer`), or None. Raise Problem if `wait` is invalid."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -164,9 +163,9 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """Return a publication's JSON form for a list.
+    """Return a publication's JSON form for a list. The caller must have loaded the author and the token.
 
-    Its author and token must be loaded. Author, token and reason are included only if the actor is allowed to see them.
+    Author, token and reason are included only if the actor is allowed to see them.
     """
     knows = may_know_author(actor, publication.token_id)
     username = publication.author.username if publication.author else None
@@ -184,7 +183,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
 
 
 def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
-    """Return when, why and with which sequence a publication was reverted, or None if it wasn't."""
+    """Return the time, the sequence and the reason of a publication's reversal, or None if it wasn't reverted."""
     if not publication.failed_reason:
         return None
     return {
@@ -195,7 +194,7 @@ def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] |
 
 
 def may_know_reason(publication: Publication, actor: Actor) -> bool:
-    """Return True if the actor is allowed to read why a publication was reverted.
+    """Return True if the actor is allowed to read the reason why a publication was reverted.
 
     The reason can contain an RRset from any of the publication's zones.
     """
@@ -219,7 +218,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return the visible published RRsets whose names the nodes answer from another zone."""
+    """Return published RRsets that the nodes don't serve, because another zone answers for their names."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -231,7 +230,7 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
 
 
 def sequences_of(publication: Publication | None) -> list[int]:
-    """Return the sequences of all publications in the write that ended with `publication`."""
+    """Return the sequences of all publications in the write that ended with `publication`, or [] if it is None."""
     if publication is None or publication.part_of is None:
         return [] if publication is None else [publication.sequence]
     return [part.sequence for part in pieces.parts_of(publication)]

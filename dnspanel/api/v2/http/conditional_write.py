@@ -2,7 +2,7 @@
 
 Rows of users, teams, tokens and hooks are small and rarely written. A resource's tag is therefore a digest of the
 response, and writers of the same resource wait for each other. The lock belongs to the database session instead of a
-transaction, because some verbs must open the outermost transaction.
+transaction, because some functions must open the outermost transaction themselves.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,14 +1,14 @@
 """Mark deprecated operations and parameters of API v2, in the OpenAPI document and in two response headers.
 
-`Deprecation` (RFC 9745) is the start of the deprecation, `Sunset` (RFC 8594) the earliest removal. A link leads to the
-page about compatibility, which promises the time between the two.
+`Deprecation` (RFC 9745) is the start of the deprecation, `Sunset` (RFC 8594) the earliest removal. A `Link` header
+points to the compatibility page, which promises a minimum time between the two.
 
     @mark_deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1))
     def get(self, request): …
 
     @mark_deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1), parameters=("sort",))
 
-Only this decorator marks the document. Everything that is deprecated in the document therefore also sends both headers.
+Only this decorator marks operations in the document, so every deprecated operation also sends both headers.
 """
 
 from collections.abc import Callable

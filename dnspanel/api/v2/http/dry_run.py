@@ -41,7 +41,7 @@ def is_dry_run(request: Request) -> bool:
 
 
 def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Wrap a view's method, and roll its writes back after it has returned a response.
+    """Wrap a view's method so that its writes are rolled back after it has returned a response.
 
     If the response has no content, it is replaced with the plans.
     """
@@ -70,7 +70,7 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
 
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
-    """Return the reasons why a rehearsed write needs confirmation, without duplicates, or [] for None."""
+    """Return the distinct reasons why a rehearsed write needs confirmation, or [] if `rehearsed` is None."""
     return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 
 

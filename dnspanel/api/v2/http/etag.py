@@ -1,9 +1,9 @@
 """Create entity tags, and check the conditions that clients send (If-Match, If-None-Match).
 
 A zone's tag consists of its revision and a digest of its settings. An RRset's tag consists of the zone's revision at
-the time of the read and a digest of the RRset. `If-Match` compares only the digest, so other changes to the zone don't
-matter. If the digest differs, the revision identifies the version that the writer read. The 412 response can then show
-base, theirs and mine.
+the time of the read and a digest of the RRset. For an RRset, `If-Match` compares only the digest, so other changes to
+the zone don't matter. If the digest differs, the revision identifies the version that the client read. The 412 response
+can then show this version (`base`), the current one (`theirs`) and the sent one (`mine`).
 """
 
 import hashlib
@@ -112,7 +112,7 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], curren
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
-    """Return a 304 response if the client already has this version (`If-None-Match` of a read), or None."""
+    """Return a 304 response if the client already has this version, or None. Only for reads with `If-None-Match`."""
     condition = condition_in(request)
     if condition.none_match_any or tag.strip('"') in condition.none_match:
         response = HttpResponse(status=304, headers={"ETag": tag})

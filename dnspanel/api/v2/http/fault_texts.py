@@ -8,7 +8,7 @@ _LONGEST_QUOTED = 60
 
 
 def unknown_member(name: str, allowed: Iterable[str]) -> str:
-    """Return the error message for an unknown member, with a similar name and the allowed members."""
+    """Return the error message for an unknown member, with the allowed members and the most similar one."""
     allowed = sorted(allowed)
     if not allowed:
         return f"Unknown member {quote_text(name)}. This object accepts no members."
@@ -23,7 +23,7 @@ def read_only_member(name: str, allowed: Iterable[str]) -> str:
 
 
 def unknown_parameter(name: str, allowed: Iterable[str]) -> str:
-    """Return the error message for an unknown query parameter, with a similar name and the operation's parameters."""
+    """Return the error message for an unknown query parameter, with the allowed and the most similar parameter."""
     allowed = sorted(allowed)
     if not allowed:
         return "This operation has no query parameters."
@@ -36,7 +36,7 @@ def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
 
 
 def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
-    """Return the error message for a value that isn't one of the choices, with a similar choice and all choices."""
+    """Return the error message for a value that isn't allowed, with all choices and the most similar choice."""
     choices = list(choices)
     if not isinstance(given, str):
         return must_be(pointer, f"one of {join_limited(choices)}")
@@ -44,7 +44,7 @@ def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
 
 
 def subject(pointer: str) -> str:
-    """Return a pointer's member, with the index in a list, for use as a sentence's subject."""
+    """Return the last member of a JSON pointer, with the index if it is in a list, as the subject of a sentence."""
     if not pointer:
         return "The body"
     parts = pointer.split("/")[1:]

@@ -23,7 +23,7 @@ from dnspanel.zones.models import Publication
 from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 REMEMBERED_FOR = timedelta(hours=24)
-# No request takes longer. After this time, the process with the request counts as dead.
+# No request takes longer. After this time, the process that handles the request counts as dead.
 LEASE = timedelta(seconds=90)
 LONGEST_KEY = 255
 NAMESPACE = UUID("5f3c7a52-6d0e-4b1c-9c39-2f0d6e4b8a11")

@@ -14,7 +14,8 @@ from dnspanel.api.v2.http.problems import Problem
 class StrictJSONParser(BaseParser):
     """A JSON parser that rejects NaN, Infinity, lone surrogates, zero bytes and excessive nesting.
 
-    It raises Problem, or, before parsing, RequestDataTooBig (413) above `DATA_UPLOAD_MAX_MEMORY_SIZE`.
+    It raises Problem for an invalid body. If the body exceeds `DATA_UPLOAD_MAX_MEMORY_SIZE`, it raises
+    RequestDataTooBig (413) instead.
     """
 
     media_type = "application/json"

@@ -60,7 +60,7 @@ def page_answer(
 
 
 def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
-    """Return the page's rows, and whether there are more. The caller must have selected `limit + 1` rows."""
+    """Return the page's rows, and True if there are more rows. The caller must have selected `limit + 1` rows."""
     return rows[:limit], len(rows) > limit
 
 

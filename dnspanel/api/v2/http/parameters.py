@@ -11,7 +11,7 @@ from dnspanel.api.v2.http.problems import RequestFault, bad_choice, invalid
 
 
 def refuse_unknown_parameters(request: Request, view: APIView) -> None:
-    """Raise Problem for an unknown query parameter. Otherwise, a misspelled `dry_run` would cause a write.
+    """Raise Problem for an unknown query parameter, because a misspelled `dry_run` would otherwise cause a write.
 
     This runs before the operation.
     """
@@ -32,7 +32,7 @@ def refuse_unknown_parameters(request: Request, view: APIView) -> None:
 
 
 class Taken(NamedTuple):
-    """The inputs that an operation accepts: its query parameters' names, and whether it accepts a request body."""
+    """The inputs that an operation accepts: the names of its query parameters, and a flag for a request body."""
 
     parameters: frozenset[str]
     body: bool
@@ -46,7 +46,7 @@ _TAKEN: dict[tuple[type[APIView], str], Taken] = {}
 def taken_by(view: APIView, method: str) -> Taken | None:
     """Return the inputs that an operation accepts, or None if the view doesn't have this method."""
     do = getattr(view, method.lower(), None)
-    # A client can send any word as a method, such as `options`, which the framework defines.
+    # A client can send any method name, even `options`, for which the framework has a function.
     if do is None or method.lower() not in view.http_method_names:
         return None
     kind = type(view), method

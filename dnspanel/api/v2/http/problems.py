@@ -141,7 +141,7 @@ def needs_confirmation(
 ) -> Problem:
     """Return the problem for a write that needs `confirm`, with the first affected zones and their total number.
 
-    Without `reasons` and `totals`, both are computed from `zones`.
+    If `reasons` or `totals` is empty, it is computed from `zones`.
     """
     listed = zones[:MOST_ZONES]
     totals = totals or totals_of(zones)
@@ -210,7 +210,7 @@ def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
 
 
 def _of_fields(exc: Any) -> Problem:
-    """Return the problem for invalid fields. Its code is `name-taken` if all errors are names already in use."""
+    """Return the problem for invalid fields. Its code is `name-taken` if each error is about a name in use."""
     faults = [
         RequestFault(code_of_message(message), str(message), pointer=f"/{name}" if name else "")
         for name, messages in exc.fields.items()

@@ -31,7 +31,7 @@ class OneSecretView(V2View):
 
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
-    """Return a response with `value`. The copy stored for retries has null in the member named `secret`."""
+    """Return a response with `value`. In the copy stored for retries, the member named by `secret` is null."""
     plain = answer_with_tag(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

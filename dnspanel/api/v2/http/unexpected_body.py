@@ -11,7 +11,7 @@ _MOST = 100
 
 
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
-    """Raise Problem for a write with a body that its operation doesn't accept, such as a `reason` for a DELETE.
+    """Raise Problem if a write has a body that its operation doesn't accept, such as a `reason` for a DELETE.
 
     An empty object is allowed, because some clients send one with every POST. This runs before the operation.
     """

@@ -155,7 +155,7 @@ class NothingHere(V2View):
 
 
 def _meant_path(path: str) -> str:
-    """Return a hint for a client that requested an unknown path, with the most similar resource, if any."""
+    """Return a hint for a client that requested an unknown path, with the most similar resource if there is one."""
     parts = path.removeprefix(ROOT).split("/")
     patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
     resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}
@@ -167,7 +167,7 @@ def _meant_path(path: str) -> str:
 
 
 def form_id_of(request: Request) -> Any:
-    """Return the publication id shared by all retries of a write, or None without an Idempotency-Key."""
+    """Return the publication id shared by all retries of a write, or None if the request has no Idempotency-Key."""
     claim = request.parser_context["view"]._claim
     return None if claim is None else claim.form_id
 

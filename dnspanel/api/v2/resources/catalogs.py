@@ -136,7 +136,7 @@ class ConfirmationSerializer(Shape):
 
 
 class Catalogs(V2View):
-    """View that lists consumed catalogs and adds another one."""
+    """View that lists consumed catalogs and adds one."""
 
     unconditional = True
 

@@ -233,8 +233,8 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
 def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
     """Return the pointer to the requested change that breaks a rule.
 
-    The violating RRset can also be a neighbor of a changed RRset. Without a requested change to it, return the pointer
-    to the closest enclosing zone, or "" if no requested zone encloses it.
+    The violating RRset can also be a neighbor of a changed RRset. If no change to the violating RRset was requested,
+    return the pointer to the closest enclosing zone, or "" if no requested zone encloses it.
     """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):

@@ -183,9 +183,9 @@ def acting(request: Request, reason: str = "") -> Acting:
 def condition_on(
     request: Request, zone: Zone, tag: Callable[[SigningState], str | None], theirs: Callable[[SigningState], Any]
 ) -> Callable[[], None]:
-    """Return a function that raises Problem (412) unless the request's condition holds.
+    """Return a function that locks the zone, and raises Problem (412) unless the request's condition holds.
 
-    The caller must run the function inside the write's transaction. It locks the zone.
+    The caller must run the function inside the write's transaction.
     """
     condition = condition_in(request)
 
@@ -290,7 +290,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
 
 
 def _refuse(plans: Sequence[SigningPlan]) -> None:
-    """Raise the problem of the first rejected zone, if any, with a pointer to every rejected zone."""
+    """If zones are rejected, raise the first one's problem, with a pointer to every rejected zone."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:
         return

@@ -70,7 +70,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    """View to list the caller's policy runs and to start one."""
+    """View to list the policy runs that are visible to the caller, and to start one."""
 
     unconditional = True
 
@@ -122,8 +122,8 @@ class OnePolicyRun(V2View):
     def get(self, request: Request, run_id: int) -> HttpResponse:
         """Read a run of DNSSEC policies.
 
-        Returns the run's state, its progress and the number of zones for each action (`act`). A token sees only the
-        runs that it started.
+        Returns the run's state, its progress and the number of zones for each action (`act`). A token sees the same
+        runs as in `listPolicyRuns`.
         """
         run = policy_runs.run_for(self.actor, run_id)
         return answer(policy_run_json(run), headers={"ETag": tag_of(what_stays(run))})
