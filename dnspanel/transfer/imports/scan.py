@@ -144,7 +144,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """After all pieces were scanned, mark duplicate zones, and let people choose an action for each zone."""
+    """Mark duplicate zones when all pieces are scanned, and let people choose an action for each zone."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})

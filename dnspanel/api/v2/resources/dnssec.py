@@ -290,7 +290,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
 
 
 def _refuse(plans: Sequence[SigningPlan]) -> None:
-    """If zones are rejected, raise the first one's problem, with a pointer to every rejected zone."""
+    """Raise the problem of the first rejected zone, if any, with a pointer to every rejected zone."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:
         return
