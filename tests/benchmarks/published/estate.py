@@ -261,7 +261,7 @@ def _text_of_loads(loads: Loads) -> Iterator[str]:
         (shown(name), seconds[name], one.seconds, one.memory_mb, loads.memory_after_mb[name])
         for name, one in started.items()
     )
-    yield table(("", "Load, s", "Start, s", "Memory after the start, MiB", "Memory after all queries, MiB"), rows)
+    yield table(("Server", "Load, s", "Start, s", "Memory after the start, MiB", "Memory after all queries, MiB"), rows)
     yield (
         f"These figures do not include the agent of our node. The agent uses {loads.imported.agent_mb:.0f} MiB, and "
         f"{loads.imported.agent_core:.1%} of a core while nothing changes."

@@ -76,7 +76,7 @@ class Moved:
         )
 
 
-HEAD = ("", "Changes", "p50, ms", "p99, ms", "Bytes per node and change", "Longest lock, ms")
+HEAD = ("Servers", "Changes", "p50, ms", "p99, ms", "Bytes per node and change", "Longest lock, ms")
 COLUMNS = (
     "The columns: *Changes* is the number of measured changes. *p50* (the median) and *p99* (99% of the changes are "
     "faster) are the time from a change until all three nodes answer with it. *Bytes per node and change* is the "

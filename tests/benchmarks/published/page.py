@@ -25,15 +25,15 @@ PACKAGES = (
 HEAD = """\
 # The published tests, repeated
 
-This page compares our node with other name servers, in performance tests that other people published for other servers
-or for an older PowerDNS. In each test, our node and its competitors serve the same zones on the same machine and take
-turns.
+This page compares our node with other name servers. *Our node* is PowerDNS with LMDB files that dnspanel's agent
+writes. Other people published the tests, for other servers or for an older PowerDNS. In each test, our node and its
+competitors serve the same zones on the same machine and take turns.
 
-To run the tests, use `./dev bench published`. With `--record`, this command writes this page, and a page for each test
-with tables, charts and configurations.
+To repeat the tests, run `./dev bench published`. With `--record`, this command writes this page, and a page for each
+test with tables, charts and configurations.
 
-Figures are medians of several rounds. If a server shares its cores with the program that sends the queries, compare
-processor time per answer, not answers per second. Processor time and memory of a server include its database.
+Each figure is the median of several rounds. If a server shares its cores with the program that sends the queries,
+compare processor time per answer, not answers per second. Processor time and memory of a server include its database.
 """
 NOTHING = "\nNo results yet.\n"
 
@@ -62,13 +62,13 @@ def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
     yield from (
         "## In short",
         "",
-        "A ratio above 1 means that our node is better. `stale` is the number of our stale answers.",
-        "[Benchmarks](benchmarks.md#published) explains each figure.",
+        "All figures except `stale` are ratios: above 1, our node is better. `stale` is the number of our node's stale",
+        "answers. [Benchmarks](benchmarks.md#published) explains each figure.",
         "",
     )
     figures = {name: value for one in recorded for name, value in one.result.figures.items()}
     yield table(
-        ("Figure", "", "Better"),
+        ("Figure", "Value", "Better"),
         ((f"`{name}`", "" if value is None else value, _better(name, value)) for name, value in figures.items()),
     )
     yield ""

@@ -28,7 +28,7 @@ def answers_table(found: Found) -> str:
     """Return a table with the medians of each server's rounds, and its unanswered queries in all rounds."""
     medians = {name: figures_of(rounds) for name, rounds in found.items()}
     rows = [(shown(name), one.qps, one.cpu_us, one.lost) for name, one in medians.items()]
-    return table(("", "Answers/s", "Processor time per answer, µs", "Unanswered"), rows)
+    return table(("Server", "Answers/s", "Processor time per answer, µs", "Unanswered"), rows)
 
 
 def answers_chart(name: str, title: str, found: Found) -> Chart:
