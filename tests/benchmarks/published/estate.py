@@ -102,8 +102,8 @@ def run(options: Options) -> Result:
     loads = Loads(imported, zone2sql, started, after)
     return Result(
         title=f"A provider's estate: {options.zones:,} zones, {records:,} records",
-        purpose="This test shows how long a provider's zones take to load, how much memory a server needs for the "
-        "zones, and how much processor time each answer costs.",
+        purpose="This test uses all zones of a DNS provider, the *estate*. It shows how long a server needs to load "
+        "the zones, how much memory the zones take, and how much processor time each answer costs.",
         figures=_figures(loads, found),
         charts=list(_charts(loads, found)),
         text=[*_text_of_loads(loads), *_text(found)],
@@ -275,10 +275,11 @@ def _text_of_loads(loads: Loads) -> Iterator[str]:
 
 def _text(found: Mapping[Load, Shapes]) -> Iterator[str]:
     yield (
-        "The next tables compare the answers to three kinds of queries. Caches are empty at the beginning of each "
-        "measurement. All servers run at the same time and are queried one after the other. Each server has a thread "
-        "per core, even if the server is restricted to one core. PowerDNS on MariaDB and its database then use the "
-        "same core. If a server does not reach the fixed rate, it is queried as fast as it answers."
+        "The next tables compare the answers to three kinds of queries: many times for one name, for every name "
+        "once, and for half of the names twice. Caches are empty at the beginning of each measurement. All servers "
+        "run at the same time, and dnsperf queries one server after the other. Each server has a thread per core, "
+        "even if the server is restricted to one core. PowerDNS on MariaDB and its database then use the same core. "
+        "If a server does not reach the fixed rate, dnsperf queries the server as fast as it answers."
     )
     yield COLUMNS
     for load, shapes in found.items():

@@ -78,10 +78,10 @@ class Moved:
 
 HEAD = ("Servers", "Changes", "p50, ms", "p99, ms", "Bytes per node and change", "Longest lock, ms")
 COLUMNS = (
-    "The columns: *Changes* is the number of measured changes. *p50* (the median) and *p99* (99% of the changes are "
-    "faster) are the time from a change until all three nodes answer with it. *Bytes per node and change* is the "
-    "average number of bytes that a change sends to one node. *Longest lock* is the longest time that the node's LMDB "
-    "was locked for writing. The cell is empty for servers without LMDB."
+    "*Changes* is the number of measured changes. *p50* (the median) and *p99* (99% of the changes are faster) are the "
+    "time from a change until all three nodes answer with it. *Bytes per node and change* is the average number of "
+    "bytes that one node receives for a change. *Longest lock* is the longest time that the node's LMDB was locked for "
+    "writing. The cell is empty for servers without LMDB."
 )
 
 

@@ -122,10 +122,10 @@ def purge(servers: Sequence[Server], name: str) -> None:
 def _summary(ours: int, theirs: Storm, total: int) -> str:
     straight = sum(theirs.stale[way] for way in ("plain", "edns", "do"))
     return (
-        f"Stale answers of our node: {ours:,} of {total:,}. Stale answers of {RIVAL}: {theirs.stale.total():,} of "
-        f"{total:,}, with {straight:,} to queries for the name itself and {theirs.stale.total() - straight:,} to "
-        "queries through a CNAME. A purge of a name does not remove the answers for CNAMEs that point to the name. "
-        "These answers stay in the cache for `cache-ttl`, 20 s by default."
+        f"Of the {total:,} answers of our node, {ours:,} were stale. Of the {total:,} answers of {RIVAL}, "
+        f"{theirs.stale.total():,} were stale: {straight:,} answers to queries for the name itself, and "
+        f"{theirs.stale.total() - straight:,} to queries through a CNAME. A purge of a name does not remove the "
+        "answers for CNAMEs that point to the name. These answers stay in the cache for `cache-ttl`, 20 s by default."
     )
 
 

@@ -8,8 +8,8 @@ from tests.benchmarks.serving import Figures, figures_of
 
 Found = Mapping[str, Sequence[Figures]]  # by server; one entry for each round
 COLUMNS = (
-    "The columns: *Answers/s* and *Processor time per answer* are the medians of all rounds. *Unanswered* is the "
-    "number of queries in all rounds without an answer within 2 s."
+    "*Answers/s* and *Processor time per answer* are the medians of all rounds. *Unanswered* is the number of queries "
+    "in all rounds without an answer within 2 s."
 )
 
 
