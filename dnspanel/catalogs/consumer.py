@@ -362,7 +362,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))
     free = {*turn.members, *own, *Zone.objects.filter(name__in=within, deleted_at=None).values_list("pk", flat=True)}
-    inside = gettext("The zone is inside {zone}, which isn’t a member of this catalog. Add {zone} to “Members below”.")
+    inside = gettext("The zone is inside {zone}, which isn’t a member of this catalog. Add {zone} to “Allowed zones”.")
     found = {
         name: inside.format(zone=above.name)
         for name, above in nesting.zones_above(new, without=catalogs).items()
@@ -370,7 +370,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
         and not any(names.is_within(each, above.name) and names.is_within(name, each) for each in within)
     }
     others = [name for name in new if name not in found]
-    over = gettext("The zone is above {zone}, which isn’t a member of this catalog. Add {zone} to “Members below”.")
+    over = gettext("The zone is above {zone}, which isn’t a member of this catalog. Add {zone} to “Allowed zones”.")
     below = nesting.zone_below_each(others, without=free | catalogs)
     return found | {name: over.format(zone=zone) for name, zone in below.items()}
 

@@ -94,7 +94,7 @@ def rows(target: Target, query: str) -> list[tuple[Any, ...]]:
 def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsewhere: Target, manage: Manage) -> None:
     done = manage("restore", str(archive))
     assert done.status == 0, done.err
-    assert "publishing is held" in done.out
+    assert "Publishing is on hold" in done.out
     assert rows(elsewhere, "SELECT name FROM zones_zone ORDER BY name") == [
         ("one.test.",),
         ("three.test.",),
@@ -119,7 +119,7 @@ def test_the_commands_of_the_runbook_move_a_panel(
     call_command(*back_up.replace("/tmp/", f"{tmp_path}/").split()[1:])
     done = manage(*restore.replace("/tmp/", f"{tmp_path}/").split()[1:])
     assert done.status == 0, done.err
-    assert "publishing is held" in done.out
+    assert "Publishing is on hold" in done.out
     checked = manage(*check.split()[1:])
     assert checked.status == 0, checked.err
     assert rows(elsewhere, "SELECT name FROM zones_zone") == [("moved.test.",)]

@@ -27,11 +27,11 @@ class Command(BaseCommand):
             manifest = self._restore(options["file"], replace=options["replace"])
         except (BackupError, OSError) as exc:
             raise CommandError(str(exc)) from exc
-        self.stdout.write(f"restored the backup of {manifest.made_at}: {manifest.counts['zones']} zones")
+        self.stdout.write(f"Restored the backup of {manifest.made_at}: {manifest.counts['zones']} zones")
         self.stdout.write(
-            "publishing is held: start the panel, open Nodes > Publishing is held, and choose whose content counts."
+            "Publishing is on hold. Start the panel, open Nodes > Review hold, and choose the content to keep."
         )
-        self.stdout.write("segments, snapshots and the panel's LMDB are made anew then; nothing has to be copied.")
+        self.stdout.write("The panel then creates segments, snapshots and its LMDB again. You don't have to copy them.")
 
     def _restore(self, file: str, *, replace: bool) -> Manifest:
         if file == "-":
