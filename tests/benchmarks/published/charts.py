@@ -45,7 +45,7 @@ def write_svg(directory: Path, chart: Chart) -> Path:
     drawing.uuid = chart.name
     drawing.add_xml_filter(_without_script)
     upwards = list(reversed(chart.bars))
-    drawing.x_labels = [shown(bar.label) for bar in upwards]
+    drawing.x_labels = [display_label(bar.label) for bar in upwards]
     values = [{"value": bar.value, "color": OURS if bar.label.startswith(OWN) else THEIRS} for bar in upwards]
     drawing.add(None, values, formatter=figure)
     path = directory / f"{chart.name}.svg"
@@ -53,7 +53,7 @@ def write_svg(directory: Path, chart: Chart) -> Path:
     return path
 
 
-def shown(label: str) -> str:
+def display_label(label: str) -> str:
     """Return a competitor's label as pages and charts show it."""
     return label.replace(OWN, "our node", 1) if label.startswith(OWN) else label
 

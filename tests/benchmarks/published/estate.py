@@ -18,7 +18,7 @@ from pathlib import Path
 from tests import zonegen
 from tests.benchmarks import answers, pdns_settings, rivals, serving
 from tests.benchmarks.published import name_servers
-from tests.benchmarks.published.charts import shown
+from tests.benchmarks.published.charts import display_label
 from tests.benchmarks.published.estate_import import Imported, import_estate
 from tests.benchmarks.published.options import Options
 from tests.benchmarks.published.result import Chart, Result
@@ -258,7 +258,7 @@ def _text_of_loads(loads: Loads) -> Iterator[str]:
         "counts once. Most of our node's memory is its mapped LMDB file. The kernel can reuse this memory."
     )
     rows = (
-        (shown(name), seconds[name], one.seconds, one.memory_mb, loads.memory_after_mb[name])
+        (display_label(name), seconds[name], one.seconds, one.memory_mb, loads.memory_after_mb[name])
         for name, one in started.items()
     )
     yield table(("Server", "Load, s", "Start, s", "Memory after the start, MiB", "Memory after all queries, MiB"), rows)

@@ -18,7 +18,7 @@ from pathlib import Path
 from replication.dns import names
 from tests.benchmarks import answers, serving
 from tests.benchmarks.answers import Address
-from tests.benchmarks.published.charts import shown
+from tests.benchmarks.published.charts import display_label
 from tests.benchmarks.say import say
 from tests.benchmarks.serving import Processes
 
@@ -71,7 +71,7 @@ class Moved:
         """Return the cells of this fleet's row in a table with the header HEAD."""
         lock = "" if self.lock_ms is None else self.lock_ms
         return (
-            *(shown(self.label), self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
+            *(display_label(self.label), self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
             *(round(self.bytes_per_node), lock),
         )
 

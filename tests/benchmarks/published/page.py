@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.benchmarks.published.charts import shown, write_svg
+from tests.benchmarks.published.charts import display_label, write_svg
 from tests.benchmarks.published.recorded import Recorded
 from tests.benchmarks.published.tables import table
 
@@ -132,7 +132,7 @@ def _configurations_name(one: Recorded) -> str:
 def _configurations(one: Recorded) -> str:
     """Return the configurations of a test's servers, each under the server's name."""
     return "\n".join(
-        "\n".join((f"=== {shown(name)} ===", "", *_lines(configuration), ""))
+        "\n".join((f"=== {display_label(name)} ===", "", *_lines(configuration), ""))
         for name, configuration in one.result.configurations.items()
     )
 

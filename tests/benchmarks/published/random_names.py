@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.benchmarks import pdns_settings, powerdns_tables, serving
 from tests.benchmarks.published import name_servers
-from tests.benchmarks.published.charts import shown
+from tests.benchmarks.published.charts import display_label
 from tests.benchmarks.published.options import Options
 from tests.benchmarks.published.result import Result
 from tests.benchmarks.published.tables import (
@@ -63,7 +63,9 @@ def run(options: Options) -> Result:
 
 def _unanswered(found: Found, total: int) -> str:
     """Return a sentence with the share of queries that servers did not answer."""
-    lost = [f"{shown(name)} {count:,.0f} ({count / total:.3%})" for name, count in by_lost(found).items() if count]
+    lost = [
+        f"{display_label(name)} {count:,.0f} ({count / total:.3%})" for name, count in by_lost(found).items() if count
+    ]
     return f"Unanswered of {total:,} queries: {', '.join(lost) or 'none'}."
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.benchmarks.published.charts import OWN, figure, shown
+from tests.benchmarks.published.charts import OWN, figure, display_label
 from tests.benchmarks.published.result import Bar, Chart
 from tests.benchmarks.serving import Figures, figures_of
 
@@ -27,7 +27,7 @@ def _cell(cell: object) -> str:
 def answers_table(found: Found) -> str:
     """Return a table with the medians of each server's rounds, and its unanswered queries in all rounds."""
     medians = {name: figures_of(rounds) for name, rounds in found.items()}
-    rows = [(shown(name), one.qps, one.cpu_us, one.lost) for name, one in medians.items()]
+    rows = [(display_label(name), one.qps, one.cpu_us, one.lost) for name, one in medians.items()]
     return table(("Server", "Answers/s", "Processor time per answer, µs", "Unanswered"), rows)
 
 
@@ -68,7 +68,7 @@ def who_wins(what: str, values: Mapping[str, float], *, unit: str = "", is_less_
         figures = f"{figure(values[OWN])} and {figure(values[second])}{unit}"
         return f"{what}: our node and {second} are equal ({figures})."
     name = "our node" if best == OWN else f"**{best}**"
-    lead = f"ahead of {shown(other)} with {figure(values[other])}{unit}"
+    lead = f"ahead of {display_label(other)} with {figure(values[other])}{unit}"
     return f"{what}: {name} is best with {figure(values[best])}{unit}, {lead}{_factor(values[best], values[other])}."
 
 

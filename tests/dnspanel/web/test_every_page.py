@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -88,6 +88,8 @@ class Answer:
     headers: dict[str, str]
     body: bytes
     templates: frozenset[str]
+    # The answer to htmx. A fragment that is opened as a page redirects to its page.
+    fragment: "Answer | None" = None
 
     @property
     def is_page(self) -> bool:
@@ -118,9 +120,15 @@ def answer_of(endpoint: Endpoint, path: str, client: Client) -> Answer:
         alice = User.objects.get(username="alice")
         client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
     with override_settings(PANEL_URL="https://panel.test", EMAIL_HOST="mail.test"):  # with all possible content
-        response = client.get(path, endpoint.data, headers={"Accept": "text/html"})
-        if 300 <= response.status_code < 400:  # perhaps a fragment, which redirects to its page unless htmx requests it
-            response = client.get(path, endpoint.data, headers={"HX-Request": "true"})
+        answer = recorded(endpoint, client.get(path, endpoint.data, headers={"Accept": "text/html"}))
+        if not 300 <= answer.status < 400:
+            return answer
+        return replace(
+            answer, fragment=recorded(endpoint, client.get(path, endpoint.data, headers={"HX-Request": "true"}))
+        )
+
+
+def recorded(endpoint: Endpoint, response: Any) -> Answer:
     content = b"" if response.streaming else response.content
     templates = frozenset(str(template.name) for template in response.templates)
     return Answer(endpoint, response.status_code, dict(response.items()), content, templates)
@@ -207,15 +215,12 @@ def serve(context: BrowserContext, answers: Mapping[str, Answer]) -> None:
         path = urlsplit(route.request.url).path
         file = finders.find(path.removeprefix("/static/")) if path.startswith("/static/") else None
         answer = answers.get(path)
+        # Playwright does not intercept redirected requests. The page would then say that it is offline.
+        if answer is not None and answer.fragment is not None and not route.request.is_navigation_request():
+            answer = answer.fragment
         if file:
             route.fulfill(path=file)
-        # A fragment opened as a page redirects to its page, and Playwright does not intercept redirected requests. The
-        # page would then say that it is offline.
-        elif (
-            answer is not None
-            and not 300 <= answer.status < 400
-            and answer.is_page == route.request.is_navigation_request()
-        ):
+        elif answer is not None and answer.is_page == route.request.is_navigation_request():
             route.fulfill(status=answer.status, headers=answer.headers, body=answer.body)
         else:
             route.fulfill(status=204)

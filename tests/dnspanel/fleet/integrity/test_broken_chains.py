@@ -172,7 +172,7 @@ def test_keys_in_caches_that_nothing_is_signed_by_any_more_are_told(
     report = made_report()
     assert breaks(report)[OTHER]["keep"].startswith("caches still have the nodes’ keys and signatures")
     with speaking("de"):
-        assert breaks(report)[OTHER]["keep"].startswith("Caches haben noch die Schlüssel und Signaturen der Knoten")
+        assert breaks(report)[OTHER]["keep"].startswith("Caches enthalten noch die Schlüssel und Signaturen der Knoten")
 
 
 def test_a_rollover_under_way_at_the_backup_that_went_past_its_ds_is_taken_over(made: Served, alice: User) -> None:
