@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.benchmarks.published.charts import OWN, figure, display_label
+from tests.benchmarks.published.charts import OWN, display_label, figure
 from tests.benchmarks.published.result import Bar, Chart
 from tests.benchmarks.serving import Figures, figures_of
 
