@@ -33,7 +33,7 @@ def test_a_mail_says_that_redis_and_a_node_are_gone(told_stack: Stack, mail_serv
         return "\n".join(mail.text for mail in mail_server.mails)
 
     told_stack.supervisor.stop(["redis", "push", "publish", "beat", "ns2-agent"])
-    until(lambda: "Redis does not answer" in texts(), seconds=60, what="a mail about Redis")
+    until(lambda: "Redis isn’t responding" in texts(), seconds=60, what="a mail about Redis")
     until(lambda: "ns2 is offline" in texts(), seconds=60, what="a mail about the node")
     told_stack.supervisor.start(["redis", "push", "publish", "beat", "ns2-agent"])
     until(

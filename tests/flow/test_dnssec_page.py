@@ -24,7 +24,7 @@ def test_a_zone_is_signed_in_one_click_and_unsigned(stack: Stack, chromium: Brow
         dana.page.get_by_role("button", name=f"Sign {ZONE}").click()
         expect(dana.page.locator(".signing-state")).to_contain_text("Signed with ECDSAP256SHA256")
         expect(dana.page.locator("#signing-nodes")).to_contain_text("3/3", timeout=20_000)
-        dana.page.get_by_role("button", name="Copy the DS, SHA-256").click()
+        dana.page.get_by_role("button", name="Copy DS (SHA-256)").click()
         expect(dana.page.locator("#toasts")).to_contain_text("Copied.")
         assert dana.page.evaluate("navigator.clipboard.readText()").startswith(f"{ZONE} IN DS ")
         dana.page.get_by_role("link", name="Unsign").click()
@@ -43,7 +43,7 @@ def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
         for one, name in ((rollo, "rollo"), (kay, "kay")):
             one.signs_in(name, passwords[name])
             one.goes_to(f"/zones/{SHARED}/dnssec/")
-        rollo.page.get_by_text("More: algorithm, two keys, NSEC3").click()
+        rollo.page.get_by_text("algorithm, two keys, NSEC3").click()
         rollo.page.get_by_label("Separate KSK and ZSK").check()
         rollo.page.get_by_role("button", name=f"Sign {SHARED}").click()
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(2)
@@ -52,12 +52,12 @@ def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
         kay.page.locator("#keys summary").first.click()
         rollo.page.get_by_label("Rollover type").select_option("zsk")
         rollo.page.get_by_role("button", name="Start rollover").click()
-        expect(rollo.page.locator("#rollover-state")).to_contain_text("begun")
+        expect(rollo.page.locator("#rollover-state")).to_contain_text("started")
         expect(rollo.page.locator("#keys tbody tr")).to_have_count(3)
 
         kay.page.get_by_label("Sign with this key").uncheck()
         kay.page.get_by_role("button", name="Add key").first.click()  # on an outdated page
-        expect(kay.page.locator("#keys")).to_contain_text(f"A rollover of {SHARED} is in progress")
+        expect(kay.page.locator("#keys")).to_contain_text(f"A rollover for {SHARED} is in progress")
         kay.complaints = [line for line in kay.complaints if "422" not in line]
         expect(kay.page.locator("#keys tbody tr")).to_have_count(3)
         expect(kay.page.locator("#rollover-state")).to_contain_text("by rollo")

@@ -99,7 +99,7 @@ def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(sta
     try:
         sequence = change(staged, "stages1.test.", "refused", "A", "192.0.2.12")
         until(lambda: bool(delivery(staged)["stopped_reason"]), seconds=60, what="delivery stopped")
-        assert "ns1 of canary refuses" in delivery(staged)["stopped_reason"]
+        assert "ns1 in canary rejects" in delivery(staged)["stopped_reason"]
         positions = acked(staged)
         assert positions["ring0"] >= sequence
         assert max(positions["ns2"], positions["ns3"]) < sequence
