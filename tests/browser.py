@@ -113,14 +113,16 @@ class Person:
 
     def sees_everywhere(self, nodes: int = 3) -> None:
         """Check that the progress display, without a reload, shows that every node answers with the publication."""
-        expect(self.page.locator("#progress")).to_contain_text("everywhere", timeout=10_000)
-        expect(self.page.locator("#progress .big-number")).to_contain_text(f"{nodes}/{nodes}")
+        expect(self.page.locator("#progress .progress-head")).to_contain_text("on all nodes", timeout=10_000)
+        expect(self.page.locator("#progress .big-number")).to_contain_text(f"{nodes} nodes")
 
 
 @contextlib.contextmanager
-def person(browser: Browser, stack: Stack, *, width: int = 1280, height: int = 900) -> Iterator[Person]:
+def person(
+    browser: Browser, stack: Stack, *, width: int = 1280, height: int = 900, has_touch: bool = False
+) -> Iterator[Person]:
     """Open a new browser window for a person. Fail at the end if the browser's console contains a complaint."""
-    context = browser.new_context(viewport={"width": width, "height": height})
+    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=has_touch)
     someone = Person(context.new_page(), stack.url)
     yield someone
     context.close()
