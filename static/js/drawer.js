@@ -41,10 +41,10 @@ drawer.addEventListener("submit", (event) => {
 });
 
 body.addEventListener("htmx:afterRequest", (event) => {
-  const { requestConfig, successful } = event.detail;
+  const { requestConfig, successful, xhr } = event.detail;
   if (requestConfig.verb !== "post") return;
   isSending = false;
-  if (successful) renew();
+  if (successful && !xhr.getResponseHeader("HX-Redirect")) renew();
 });
 
 drawer.addEventListener("click", (event) => {

@@ -28,7 +28,7 @@ def test_a_zone_is_signed_in_one_click_and_unsigned(stack: Stack, chromium: Brow
         expect(dana.page.locator("#toasts")).to_contain_text("Copied.")
         assert dana.page.evaluate("navigator.clipboard.readText()").startswith(f"{ZONE} IN DS ")
         dana.page.get_by_role("link", name="Unsign").click()
-        dana.page.get_by_label("Enter the zone name").fill(ZONE)
+        dana.page.get_by_label("Type the zone name to confirm").fill(ZONE)
         dana.page.get_by_role("button", name=f"Unsign {ZONE}").click()
         expect(dana.page.locator(".signing-state")).to_contain_text("Not signed.")
         dana.page.get_by_role("link", name="History").click()

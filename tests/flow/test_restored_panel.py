@@ -157,7 +157,7 @@ def sees_the_hold(panel: Panel) -> None:
     state = panel.state()
     assert "The database was restored from the" in state["held"]
     status, reply = panel.publishes(KEPT, "192.0.2.66", wait="")
-    assert (status, "Publishing on hold" in reply["error"]) == (503, True)
+    assert (status, "Publishing is on hold" in reply["error"]) == (503, True)
     made = {"name": "another.test.", "nameservers": ["ns1.example.net."]}
     status, reply = panel.call("POST", "/api/v2/zones", made)
     assert (status, reply["code"]) == (503, "publishing-held"), reply

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
@@ -155,7 +156,7 @@ def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDra
 def _ask(
     request: PanelRequest, zone: Zone | None, of: NamedDraft | None, form: PublishForm, zones: Sequence[Zone]
 ) -> HttpResponse:
-    """Request approval of the changes that the page showed, or schedule them. Then show the request."""
+    """Request approval of the changes that the page showed, or schedule them. Then open the request's page."""
     in_hand = draft_in_hand(request.user) if of is None and zone is None else None
     if in_hand is not None and in_hand.name:
         of = named_draft(request.user, in_hand.key)
@@ -173,7 +174,9 @@ def _ask(
         ),
         now=now,
     )
-    return redirect("draft-request", made.key)
+    # The drawer would show a part of the request's page without its head and script.
+    to = redirect("draft-request", made.key)
+    return HttpResponseClientRedirect(to.url) if is_in_drawer(request) else to
 
 
 def review_page(  # noqa: PLR0913  # the parts of a page

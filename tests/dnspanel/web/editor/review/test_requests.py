@@ -53,6 +53,17 @@ def send(client: Client, address: str, act: str, **data: str) -> str:
     return client.post(address, posted, follow=True).content.decode()
 
 
+def test_the_drawer_leads_to_the_page_of_a_new_request(browser: Browser, bob: User, zone: Zone, rule: None) -> None:
+    """Previously the drawer showed an empty part of that page."""
+    edits(bob, zone)
+    client = browser(bob)
+    address = reverse("zone-review", args=[zone.name])
+    page = client.get(address)
+    posted = {"seen": page.context["seen"], "form_id": page.context["form"]["form_id"].value(), "act": "ask"}
+    response = client.post(address, posted, headers={"HX-Request": "true", "HX-Target": "drawer-body"})
+    assert response["HX-Redirect"] == reverse("draft-request", args=[PublishRequest.objects.get().key])
+
+
 def act(client: Client, request: PublishRequest, what: str, **data: str) -> str:
     page = client.get(reverse("draft-request", args=[request.key]))
     if what == "approve":
