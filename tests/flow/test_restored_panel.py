@@ -170,7 +170,7 @@ def decides(browser: Browser, panel: Panel, *, card: str, typed: str, button: st
     """Make the decision about the differences on the page, in a browser."""
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
-        expect(rita.page.locator("#held")).to_contain_text("Publishing is held")
+        expect(rita.page.locator("#held")).to_contain_text("Publishing is on hold")
         rita.page.get_by_role("link", name="Review hold").click()
         main = rita.page.locator("#main")
         for zone in (CHANGED, DELETED, NEW):
@@ -208,7 +208,7 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
         with watched_new.looking():
             restore(fresh_stack, archive)
             sees_the_hold(panel)
-            decides(chromium, panel, card="#decide-take_over", typed="take over", button="Take over")
+            decides(chromium, panel, card="#decide-take_over", typed="take over", button="Import from nodes")
             in_sync_again(panel, before)
             assert {answer.rdata for answer in ask_all(fresh_stack, CHANGED, "DNSKEY")} == {dnskeys}
             answers = {zone: ask_all(fresh_stack, f"www.{zone}") for zone in (KEPT, CHANGED, NEW)}
