@@ -50,7 +50,6 @@ def edit_a_zone_as_text(hands: Pointer, zone: str) -> None:
 def schedule_a_publication(hands: Pointer, zone: str) -> None:
     """Schedule the publication of a draft that already has a change."""
     page = hands.page
-    # On the page of the review, because the drawer over the records stays empty after scheduling.
     hands.presses(page.locator("#zone-head").get_by_role("link", name="Review"))
     hands.presses(page.locator("#publish-form summary", has_text="Schedule"))
     hands.sets_time(page.get_by_label("Publish time"), f"{datetime.now(UTC) + timedelta(days=7):%Y-%m-%dT%H:%M}")

@@ -4,11 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
-from django_htmx.http import HttpResponseClientRedirect
 
 from dnspanel.counted_lines import TooManyLines
 from dnspanel.texts import gettext, ngettext
@@ -19,7 +18,7 @@ from dnspanel.web.editor.lines.quick_add import PastedLine, Reading, read_lines
 from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_many
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page
 from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
@@ -167,7 +166,7 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
         message = "; ".join(filter(None, (message, summary_of(drafted))))
     say_done(request, f"{message}.")
     to = f"{reverse('zone-detail', args=[zone.name])}?in=draft"
-    return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)
+    return open_page(request, to)
 
 
 def _columns(mapping: CsvMapping) -> list[str]:

@@ -6,7 +6,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
-from django_htmx.http import HttpResponseClientRedirect
 
 from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, ngettext
@@ -15,7 +14,7 @@ from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, T
 from dnspanel.web.editor.selected_rrsets import address_with_filter, selection_of
 from dnspanel.web.editor.table import default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page
 from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
@@ -55,13 +54,13 @@ def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     count = len(edited.afters)
     if not count:
         messages.info(request, gettext("The text contains no changes, so your draft wasn’t changed."))
-        return _go(request, address_with_filter(request.POST, zone))
+        return open_page(request, address_with_filter(request.POST, zone))
     say_done(
         request,
         ngettext("{count:,} record changed in your draft.", "{count:,} records changed in your draft.", count),
         count=count,
     )
-    return _go(request, f"{reverse('zone-detail', args=[zone.name])}?in=draft")
+    return open_page(request, f"{reverse('zone-detail', args=[zone.name])}?in=draft")
 
 
 def _open(request: PanelRequest, zone: Zone) -> HttpResponse:
@@ -119,7 +118,3 @@ def _too_long() -> str:
     return gettext("The text can have at most {longest_text:,} characters. Import longer texts as a file.").format(
         longest_text=LONGEST_TEXT
     )
-
-
-def _go(request: PanelRequest, to: str) -> HttpResponse:
-    return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)

@@ -8,10 +8,11 @@ from functools import cached_property
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from dnspanel.accounts.actors.actors import can
@@ -193,6 +194,11 @@ def fleet_pill(request: PanelRequest) -> HttpResponse:
 def is_fragment(request: PanelRequest) -> bool:
     """Return True if htmx requests only part of a page. A page restored from the history is a whole page."""
     return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def open_page(request: PanelRequest, to: str) -> HttpResponse:
+    """Redirect to a page. htmx then loads the page as a whole, and not into the part that it requested."""
+    return HttpResponseClientRedirect(to) if is_fragment(request) else redirect(to)
 
 
 def is_in_drawer(request: PanelRequest) -> bool:

@@ -12,7 +12,7 @@ ZoneError
 │       │   ├── ApprovalNeeded  a rule requires approval by others, or a ticket
 │       │   └── Frozen    a freeze blocks publications at this time
 │       └── HookRefused   a publish hook refused, or did not answer
-│           └── HookUnasked  a publish hook must be queried first
+│           └── HookUnasked  a publish hook must be called first
 ├── RevisionMoved         the zone is not at the revision that the writer expects
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken

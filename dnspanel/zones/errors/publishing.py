@@ -104,7 +104,7 @@ class MassDeletion(PublishRefused):
         minutes = int(window.total_seconds()) // 60
         message = (
             gettext(
-                "This would delete {count:,} of {existing:,} zones, in addition to {lately:,} deleted in the last "
+                "This would delete {count:,} of {existing:,} zones, in addition to {recent:,} deleted in the last "
                 "{minutes} minutes. Someone must confirm deleting more than {most:,} zones within {minutes} "
                 "minutes. Nothing was deleted."
             )
@@ -114,7 +114,7 @@ class MassDeletion(PublishRefused):
                 "{most:,} zones within {minutes} minutes. Nothing was deleted."
             )
         )
-        super().__init__(message.format(count=count, existing=existing, lately=lately, most=most, minutes=minutes))
+        super().__init__(message.format(count=count, existing=existing, recent=lately, most=most, minutes=minutes))
 
     @property
     def total(self) -> int:

@@ -161,7 +161,7 @@ def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed
     """Check the rules. Return the errors that the author bypasses, and the hooks' answers.
 
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, and HookRefused if a hook does. Raise HookUnasked
-    if a hook wasn't queried about exactly these changes. To bypass rules, an author needs the right GOVERN over each
+    if a hook wasn't called with exactly these changes. To bypass rules, an author needs the right GOVERN over each
     zone (otherwise RightMissing is raised) and a reason (otherwise ApprovalNeeded). Hooks can't be bypassed. For a zone
     that goes live, the rules and locks (Locked) of the closest parent zone also apply.
     """
@@ -205,7 +205,7 @@ def reasons_over(
 ) -> dict[str, str]:
     """Return {zone name: reason} for the zones that the author can't create or restore below existing zones.
 
-    The reasons are locks and rules of the closest parent zone. Hooks aren't queried. New zones have no id yet. `own`
+    The reasons are locks and rules of the closest parent zone. Hooks aren't called. New zones have no id yet. `own`
     contains the ids of other zones in the same action, which don't block it.
     """
     coming = {zone.name: zone for zone in zones_coming}

@@ -1,8 +1,8 @@
-"""Query publish hooks about exactly the changes that a transaction will publish. Verbs.
+"""Call publish hooks with exactly the changes that a transaction will publish. Verbs.
 
 `refuse` runs in that transaction. It raises HookUnasked with the questions if a hook hasn't answered about exactly
 these changes. After the rollback, `after_hooks` sends the questions and runs the transaction again. If the zones have
-changed in between, the digest differs, and the hook is queried again. Answers are kept until the action ends.
+changed in between, the digest differs, and the hook is called again. Answers are kept until the action ends.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,9 +47,9 @@ class Given:
 
 
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
-    """Decorate an action that has a durable transaction. Hooks are queried between attempts.
+    """Decorate an action that has a durable transaction. Hooks are called between attempts.
 
-    If no hook must be queried, the action runs once. It must be safe to run again after a rollback. HookRefused is
+    If no hook must be called, the action runs once. It must be safe to run again after a rollback. HookRefused is
     raised if a hook rejects the change, or if the zones change again during each of MOST_ROUNDS rounds of questions. A
     rejection by an approval rule or a freeze is recorded in the audit log after the outermost action is rolled back.
     """
@@ -83,9 +83,9 @@ def refuse(
 ) -> list[Given]:
     """Return the hooks' answers about exactly these parts.
 
-    Hooks that cover a zone in `over` are queried about the new zone below it. Raise HookRefused if a hook rejects the
+    Hooks that cover a zone in `over` are called with the new zone below it. Raise HookRefused if a hook rejects the
     change, or if it gave no answer and its settings treat this as a rejection. Raise HookUnasked if a hook wasn't
-    queried yet. A rehearsal queries no hooks, because a hook could mistake the rehearsal for the real action.
+    called yet. A rehearsal calls no hooks, because a hook could mistake the rehearsal for the real action.
     """
     publisher = Publisher(actor_form_of(acting.author), acting.channel, acting.reason)
     known, given, unanswered = _answers.get() or {}, [], []

@@ -119,7 +119,7 @@ def is_out_of_trash(publication: Publication, now: datetime) -> bool:
 
 
 def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:
-    """Return the expected outcome of `restore_zones`, without querying publish hooks. Write nothing."""
+    """Return the expected outcome of `restore_zones`, without calling publish hooks. Write nothing."""
     total = ZonesOutcome()
     for piece in _pieces(zones):
         with transaction.atomic(durable=True):

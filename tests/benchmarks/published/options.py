@@ -34,5 +34,5 @@ class Options:
 
     def command(self, part: str) -> str:
         """Return the command that repeats a test with these options, without the options that the test ignores."""
-        flags = [f"--{name.replace('_', '-')} {getattr(self, name)}" for name in READ_BY[part]]
-        return " ".join(["./dev bench published", part, *flags]).replace(".0 ", " ").removesuffix(".0")
+        flags = [f"--{name.replace('_', '-')} {getattr(self, name):.10g}" for name in READ_BY[part]]
+        return " ".join(["./dev bench published", part, *flags])

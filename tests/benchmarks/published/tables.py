@@ -57,16 +57,14 @@ def by_lost(found: Found) -> dict[str, float]:
 
 def who_wins(what: str, values: Mapping[str, float], *, unit: str = "", is_less_better: bool = False) -> str:
     """Return a sentence with the best server and its lead: over dnspanel, or dnspanel's lead over the second."""
-    best_first = sorted(values, key=lambda name: values[name], reverse=not is_less_better)
-    if values[best_first[0]] == values[best_first[-1]]:
+    if len({*values.values()}) == 1:
         return f"{what}: no difference ({figure(values[OWN])}{unit})."
-    best, second = best_first[0], next(name for name in best_first if name != OWN)
-    if values[best] == values[OWN]:
-        best = OWN
-    other = second if best == OWN else OWN
-    if _is_tie(values[second], values[OWN]):
-        figures = f"{figure(values[OWN])} and {figure(values[second])}{unit}"
-        return f"{what}: our node and {second} are equal ({figures})."
+    choose = min if is_less_better else max
+    rival = choose((name for name in values if name != OWN), key=lambda name: values[name])
+    if _is_tie(values[rival], values[OWN]):
+        return f"{what}: our node and {rival} are equal ({figure(values[OWN])} and {figure(values[rival])}{unit})."
+    best = choose((OWN, rival), key=lambda name: values[name])
+    other = rival if best == OWN else OWN
     name = "our node" if best == OWN else f"**{best}**"
     lead = f"ahead of {display_label(other)} with {figure(values[other])}{unit}"
     return f"{what}: {name} is best with {figure(values[best])}{unit}, {lead}{_factor(values[best], values[other])}."

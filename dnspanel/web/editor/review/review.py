@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
-from django_htmx.http import HttpResponseClientRedirect
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
@@ -25,7 +24,7 @@ from dnspanel.web.editor.review.named_draft_context import named_draft_context
 from dnspanel.web.editor.review.review_display import DisplayPlan, checks_of, displayed_plans, effect_of, page_of
 from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
-from dnspanel.web.frame.layout import PanelRequest, is_in_drawer
+from dnspanel.web.frame.layout import PanelRequest, is_in_drawer, open_page
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
 from dnspanel.zones.acting import Acting
@@ -174,9 +173,7 @@ def _ask(
         ),
         now=now,
     )
-    # The drawer would show a part of the request's page without its head and script.
-    to = redirect("draft-request", made.key)
-    return HttpResponseClientRedirect(to.url) if is_in_drawer(request) else to
+    return open_page(request, reverse("draft-request", args=[made.key]))
 
 
 def review_page(  # noqa: PLR0913  # the parts of a page

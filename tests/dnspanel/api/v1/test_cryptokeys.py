@@ -79,8 +79,8 @@ def test_records_of_the_panels_own_keys_are_refused_with_the_reason(
     [own] = queries.keys_of(zone)
     content = own.ds_of(2) if type_ == "CDS" else own.dnskey
     rrset = {"name": zone.name, "type": type_, "ttl": 60, "changetype": "REPLACE", "records": [{"content": content}]}
-    told = caller(bob).error("PATCH", URL, {"rrsets": [rrset]})
-    assert f"the panel generates the {type_} record for its own key {own.tag}" in told
+    error = caller(bob).error("PATCH", URL, {"rrsets": [rrset]})
+    assert f"the panel generates the {type_} record for its own key {own.tag}" in error
 
 
 @pytest.mark.parametrize("right", Right)

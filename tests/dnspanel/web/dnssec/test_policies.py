@@ -149,7 +149,7 @@ def test_a_dry_run_is_looked_at_and_carried_out(
     policy_runs.work_on_run(run.pk)
     run.refresh_from_db()
     page = client.get(f"{RUNS}{run.pk}/").content.decode()
-    assert '<span class="strong">1</span> signed' in page
+    assert '<span class="strong">1</span> now signed' in page
     assert f"/publications/{run.last_sequence}/" in page
     assert "applied" in client.get(RUNS).content.decode()
     policies.attach(policy=policy, to=Target(tag="x"), by=bob, now=NOW)
