@@ -100,4 +100,4 @@ def test_everything_that_is_deprecated_in_the_document_sends_both_headers() -> N
             marked += [(method, each["name"]) for each in operation.get("parameters", []) if each.get("deprecated")]
     assert sorted(marked) == sending
     promise = (ROOT / "docs" / "use" / "compatibility.md").read_text()
-    assert (marked == []) == ("Nothing is deprecated now." in promise)
+    assert (marked == []) == ("No operation or parameter is deprecated now." in promise)
