@@ -152,7 +152,8 @@ def queries_of(run: PolicyRun) -> int:
         policy_runs.work_on_run(run.pk)
     run.refresh_from_db()
     assert run.counts["sign"] >= 10
-    return len(capture)
+    # The master key's fingerprint is read again when it is five seconds old, in whichever run that is.
+    return sum("accounts_masterkey" not in str(query["sql"]) for query in capture)
 
 
 def test_zones_whose_first_ds_is_awaited_are_counted_and_cost_no_more(alice: User) -> None:
