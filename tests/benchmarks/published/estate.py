@@ -279,7 +279,7 @@ def _text(found: Mapping[Load, Shapes]) -> Iterator[str]:
         "once, and for half of the names twice. Caches are empty at the beginning of each measurement. All servers "
         "run at the same time, and dnsperf queries one server after the other. Each server has a thread per core, "
         "even if the server is restricted to one core. PowerDNS on MariaDB and its database then use the same core. "
-        "If a server does not reach the fixed rate, dnsperf queries the server as fast as it answers."
+        "If a server does not reach the fixed rate, dnsperf queries it as fast as it answers."
     )
     yield COLUMNS
     for load, shapes in found.items():

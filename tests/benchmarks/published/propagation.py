@@ -43,7 +43,7 @@ WHAT_IS_COMPARED = (
     "The ratios on the page of all tests (`push_vs_…`) divide the p50 of a competitor's fastest setup by the p50 of "
     "our nodes in the same rounds. The fastest setup can be one that its makers do not document. The setups differ "
     "in three ways:",
-    "**Checks.** The panel checks our change, stores the change in the history and signs the change for the nodes. "
+    "**Checks.** The panel checks our change, stores it in the history and signs it for the nodes. "
     "Then ring 0, a private test server, must answer correctly before a node gets the change. The competitors serve "
     "everything that is in the database, on all nodes at once.",
     "**Notification.** PowerDNS checks once per second whether it must send a NOTIFY. With *NOTIFY at once*, a "

@@ -77,8 +77,8 @@ storage:
 SHORTEST_POLLS = "lmdb_poll_interval: 100ms\nstorage_poll_interval: 100ms\n"
 DESCRIPTION = (
     "Lightning Stream {version} with PowerDNS {powerdns} runs as in the demonstration of its makers. The first of "
-    "three nodes gets each change. After a change, Lightning Stream writes a snapshot of the whole LMDB file, and "
-    "each node reads the snapshot. The storage is a local directory, which is at least as fast as object storage. By "
+    "three nodes gets each change. After a change, Lightning Stream writes a snapshot of the whole LMDB file, which "
+    "each node reads. The storage is a local directory, which is at least as fast as object storage. By "
     "default, Lightning Stream checks for changes and snapshots once per second. 100 ms is the shortest interval "
     "that it accepts. *As documented* means the default interval and default caches."
 )
