@@ -1,4 +1,4 @@
-"""The panel. The command-line client in `cli` runs without the panel's database."""
+"""Django panel for DNS zones. The command-line client in `cli` runs without the panel's database."""
 
 from replication import __version__
 

@@ -1,8 +1,8 @@
 """Define all of the panel's PostgreSQL advisory locks, and take and release them.
 
 A lock ends with its session or transaction. A killed process therefore leaves no locks behind, and no process has to
-wait for a lease to expire. The numbers must not change. Otherwise, old and new processes could run at the same time
-during an upgrade without excluding each other.
+wait for a lease to expire. The numbers must not change, because old and new processes, which can run at the same time
+during an upgrade, must exclude each other.
 """
 
 from collections.abc import Iterator
@@ -30,16 +30,16 @@ class Lock(IntEnum):
     PUBLISHER = 1
     SIGNING_KEY = 2
     AUTHORITY = 3
-    HOLD = 4  # the work of a hold: asking nodes, executing a decision
+    HOLD = 4  # during a hold: querying nodes, carrying out a decision
     COMPUTED_TYPES = 5  # configuring nodes for ALIAS and LUA
     AUDIT_CHAIN = 6  # adding audit entries to the hash chain
     PARENT_CHECKS = 7  # querying parents of signed zones for DS records
     ROLLOVERS = 8  # continuing DNSSEC rollovers
     SIGNALLING_NAMES = 9  # writing signalling names
     SEARCH_TEXTS = 10  # writing the texts for searches
-    UNPROVEN = 11  # asking nodes for zones with failed validation
+    UNPROVEN = 11  # querying nodes for zones that failed validation
     FRONTS = 12  # sending settings to fronts
-    COMPLAINTS = 13  # writing complaints of checks about published zones
+    COMPLAINTS = 13  # storing problems that checks found in published zones
     WORKER = 0x64700001  # import · 64 + worker
     READER = 0x64700002  # import
     PIECE = 0x64700003  # piece of an import
@@ -65,7 +65,7 @@ class Lock(IntEnum):
 
 
 class SqlLock(IntEnum):
-    """Single-number lock keys for SQL statements that take the lock themselves. This saves a round trip."""
+    """Single-number lock keys for SQL statements that take the lock themselves, which saves a round trip."""
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
@@ -132,7 +132,7 @@ def release(conn: Any, lock: Lock, key: int = 0) -> None:
 
 
 def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
-    """Return the given locks that any session holds, as pairs of lock and the key's second number."""
+    """Return (lock, id) for each key of these locks that a session holds. `id` is the key's second number."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, [list(map(int, locks))])
         return [(Lock(kind), key) for kind, key in cursor.fetchall()]

@@ -1,7 +1,7 @@
 """The Celery application. The settings assign tasks to queues; only `publish` must have a single consumer.
 
-Tasks carry ids or nothing, because PostgreSQL has the list of pending work. If the broker loses a task, no work is
-lost: the beat schedule finds the same work again.
+The only arguments of tasks are ids, because PostgreSQL has the list of pending work. If the broker loses a task, no
+work is lost: the beat schedule finds the same work again.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """System checks of the settings. Each message explains how to fix an invalid setting.
 
-The panel does not start with an error (id E…), but starts with a warning (id W…). The meaning of an id never changes.
+An error (id E…) keeps the panel from starting. A warning (id W…) doesn't. The meaning of an id never changes.
 """
 
 import os

@@ -56,7 +56,6 @@ def command_line(panel_url: str) -> bytes:
 
 
 def _files(panel_url: str) -> dict[str, bytes]:
-    """Return the contents of the client's archive, keyed by file name."""
     found = {
         "__main__.py": _MAIN.encode(),
         "dnspanel/__init__.py": _INIT.format(version=__version__).encode(),

@@ -44,7 +44,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """The zones with one kind of condition: their number, and in `first` the longest-affected ones with times."""
+    """The number of zones with one kind of condition. `first` has the zones with the oldest conditions, with times."""
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
@@ -55,9 +55,9 @@ class NamedZones:
         return tuple(f"zone:{name.partition(' ')[0]}" for name, _ in self.first)
 
     def message(self, now: datetime) -> str:
-        """Return a text with the number of zones, and the first zones with their durations.
+        """Format the number of zones, and the first zones with the durations of their conditions.
 
-        For a future condition, the text contains the time until it begins.
+        For a future condition, the duration is the time until the condition begins.
         """
         named: list[str] = [_text_of_zone(name, now - at) for name, at in self.first]
         if self.count > len(self.first):

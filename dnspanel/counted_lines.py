@@ -40,9 +40,9 @@ def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
 
 
 def limit_lines(lines: Iterable[_Line], text: str, most: int) -> list[_Line]:
-    """Return the items of a line iterator. Raise TooManyLines as soon as there are more than `most`.
+    """Return the lines as a list. Raise TooManyLines as soon as there are more than `most`.
 
-    The lines of `text` are limited too, because blank lines also take time.
+    Including blank lines, `text` can have at most ten times as many lines, because blank lines also take time.
     """
     in_all = text.strip().count("\n") + 1
     if in_all > most * _WITH_EMPTY_LINES:

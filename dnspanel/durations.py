@@ -6,7 +6,7 @@ from dnspanel.texts import gettext
 
 
 def duration_text(duration: timedelta) -> str:
-    """Return a duration as text for messages: 40 s, 3 min, 2 h, 5 days."""
+    """Format a duration for messages: 40 s, 3 min, 2 h, 5 days."""
     seconds = int(duration.total_seconds())
     if seconds < 120:
         return gettext("{count} s").format(count=seconds)

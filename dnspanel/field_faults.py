@@ -32,7 +32,7 @@ def name_taken(message: str) -> CodedMessage:
 
 
 def address_refused(exc: Exception) -> CodedMessage:
-    """Return the coded message for an address that is missing, or that the panel is not allowed to contact."""
+    """Return the coded message for an address that can't be found, or that the panel is not allowed to contact."""
     return CodedMessage(str(exc), ADDRESS_REFUSED)
 
 

@@ -1,11 +1,11 @@
 """Gunicorn worker for the web processes: a thread pool, plus two threads for health checks.
 
-If PostgreSQL or the nodes hang, all threads of a web process can be blocked at once. A health check must not wait for
-those threads. Otherwise, a supervisor kills a healthy process, or a load balancer removes a panel that is only busy.
-Separate threads therefore handle health requests, which are recognized by their first bytes.
+If PostgreSQL or the nodes hang, all threads of a web process can be blocked at once. If health checks waited for those
+threads, a supervisor would kill a healthy process, or a load balancer would remove a busy panel. Separate threads
+therefore handle health requests, which are recognized by their first bytes.
 
-If gunicorn refuses a request before the panel sees it, the worker answers in the format of the APIs (`malformed`),
-because such requests come from programs and not from browsers.
+If gunicorn refuses a request before the panel sees it, the worker answers in the format of the APIs (`malformed`). Such
+requests come from programs and not from browsers.
 """
 
 import json

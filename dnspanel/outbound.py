@@ -1,8 +1,8 @@
 """Make sure that the panel only connects to public addresses and the operator's networks when users enter a host.
 
-If users could make the panel connect to any address, an attacker could reach other services on the host, the cloud's
-metadata service, and internal networks. This module therefore resolves a name and checks each of its addresses, and the
-caller connects to one of the checked addresses. A second, different DNS answer then has no effect. Webhooks, imports,
+If users could make the panel connect anywhere, an attacker could reach other services on the host, the cloud's metadata
+service, and internal networks. This module therefore resolves a name and checks each of its addresses. The caller
+connects to one of the checked addresses, so that a second, different DNS answer has no effect. Webhooks, imports,
 comparisons and secondaries use this module.
 """
 
@@ -64,7 +64,7 @@ class OutboundError(Exception):
 
 
 class BadHost(OutboundError):
-    """The text isn't an address or a host name."""
+    """The input isn't an IP address or a host name."""
 
 
 class NotReachable(OutboundError):
@@ -99,8 +99,8 @@ def canonical_host(host: str) -> str:
 def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
     """Return the host's addresses if the panel is allowed to connect to all of them.
 
-    Raise NotAllowed if one isn't allowed, and NoAddress if the host has none. Both errors have the same message.
-    Different messages would reveal which names the panel's own name server can resolve.
+    Raise NotAllowed if one isn't allowed, and NoAddress if the host has none. Both errors have the same message,
+    because different messages would reveal which names the panel's own name server can resolve.
     """
     try:
         found = (resolve or resolve_host)(host, port)

@@ -33,7 +33,7 @@ def pem_of(certificates: Iterable[x509.Certificate]) -> str:
 
 
 def fingerprints_of(pem: str) -> frozenset[str]:
-    """Return the fingerprints of the certificates in a text from `pem_of`."""
+    """Return the fingerprints of the certificates in PEM from `pem_of`."""
     if not pem:
         return frozenset()
     return frozenset(

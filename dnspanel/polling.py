@@ -18,10 +18,10 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Call `ask` until it returns True, for at most `seconds`. Return True if it returned True.
+    """Call `ask` until it returns True, for at most `seconds` seconds. Return True if `ask` returned True in time.
 
     Return False early if `ask` returns None. Exceptions of `ask` propagate. During long pauses, the database connection
-    is closed and other processes can use it. Inside a transaction it stays open.
+    is closed, so that other processes can use it. Inside a transaction it stays open.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE
     while True:

@@ -22,7 +22,6 @@ class Rehearsal:
     notes: list[object] = field(default_factory=list)
 
     def notes_of(self, kind: type[T]) -> list[T]:
-        """Return the notes of this class, in order."""
         return [note for note in self.notes if isinstance(note, kind)]
 
 
@@ -31,7 +30,7 @@ _under_way: ContextVar[Rehearsal | None] = ContextVar("rehearsal", default=None)
 
 @contextmanager
 def rehearse() -> Iterator[Rehearsal]:
-    """Roll back everything written within the block, even by verbs with durable transactions."""
+    """Roll back everything written within the block, even by functions that use durable transactions."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]  # otherwise inner durable blocks fail
     rehearsal = Rehearsal()

@@ -62,7 +62,7 @@ REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 # The requests per minute of a token that has no limit of its own.
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 
-# Whether every token may delete any number of zones without confirmation. Otherwise only tokens that allow it may.
+# True if every token can delete any number of zones without confirmation. Otherwise only tokens with that setting can.
 TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", default=False)
 
 # The quotas of a person and of a team without quotas of their own. `quota_amounts` defines the kinds.
@@ -472,7 +472,7 @@ LOGGING = {
         "dnspanel": {"level": "INFO"},
         "replication": {"level": "INFO"},
         "django.request": {"level": "ERROR"},
-        # Each step of ours logs its own line, so "received" and "succeeded" would only cost time.
+        # Each of the panel's steps logs its own line, so "received" and "succeeded" would only cost time.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
     },

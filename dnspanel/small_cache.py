@@ -1,7 +1,7 @@
-"""Cache function results within a memory limit, for functions whose arguments are texts. Pure.
+"""Cache function results within a memory limit, for functions whose arguments are strings. Pure.
 
-`functools.lru_cache` limits the number of entries, but not their size. For example, 65,536 texts of 64 KiB are four
-gigabytes, and every editor of a zone can write such texts.
+`functools.lru_cache` limits the number of entries, but not their size. For example, 65,536 strings of 64 KiB are four
+gigabytes, and every editor of a zone can write such strings.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from functools import lru_cache, wraps
 from typing import Any, Protocol, TypeVar
 
 _Answer = TypeVar("_Answer", covariant=True)
-# The size of an entry without its texts: the key, the result, and the links between entries.
+# The size of an entry without its strings: the key, the result, and the links between entries.
 _OVERHEAD = 400
 
 
@@ -26,13 +26,13 @@ class Cached(Protocol[_Answer]):
 def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answer]], Cached[_Answer]]:
     """Cache the last results of the decorated function, except for arguments with over `longest` characters.
 
-    Arguments are texts, tuples of texts, and numbers.
+    Arguments are strings, tuples of strings, and numbers.
     """
 
     def decorate(function: Callable[..., _Answer]) -> Cached[_Answer]:
         def call_measured(*args: Any) -> _Answer:
             answer = function(*args)
-            # Only new texts are measured, because an import can request one text a hundred thousand times.
+            # Only new strings are measured, because an import can look up one string a hundred thousand times.
             if sum(map(_length, args)) > longest:
                 raise _NotKept(answer)
             return answer

@@ -1,4 +1,4 @@
-"""Translate texts for people into the language of a page's or mail's reader.
+"""Translate texts into the language of the person who reads the page or email.
 
 `gettext` and `ngettext` immediately translate into the current reader's language. `gettext_lazy` translates each time
 that its text is shown. It is for texts made when a module is imported, such as form labels. `format_lazy` inserts

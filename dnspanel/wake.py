@@ -1,4 +1,4 @@
-"""Wake workers. A message contains at most ids, and a lost message delays work only by seconds.
+"""Wake workers. Messages contain only ids, and a lost message delays work only by seconds.
 
 PostgreSQL has the list of pending work, and the beat schedule finds that work again. Therefore callers must not fail if
 the broker is down, and don't have to check whether it answers.
@@ -80,5 +80,5 @@ def _wake_now(task: "Task[..., Any]") -> None:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """Return the thread that sends messages. It is created on first use, because forked processes lose threads."""
+    """Return the thread that sends messages, which is created on first use because forked processes lose threads."""
     return ThreadPoolExecutor(1, thread_name_prefix="wake")

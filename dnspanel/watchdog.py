@@ -103,7 +103,10 @@ class _Signs:
         self._written: int | None = None  # the file's time in nanoseconds
 
     def silence(self, now: float) -> float:
-        """Return the number of seconds since the last heartbeat, or 0 while the process may still be starting."""
+        """Return the number of seconds since the last heartbeat.
+
+        While the process is starting, only the time while it was stopped counts.
+        """
         if _fields(self._pid)[:1] not in (["T"], ["t"]):
             self._ran_at = now
             if self._writes_none:

@@ -1,8 +1,8 @@
-"""Heartbeats of gunicorn: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
+"""gunicorn configuration that sends heartbeats: `gunicorn --config python:dnspanel.web_server dnspanel.wsgi …`.
 
 gunicorn itself restarts a worker that hangs. The process that starts the workers has no loop to hook into. Therefore a
-thread in that process reports that it is running, to its watchdog in a file and to the workers in shared memory. While
-the report in shared memory is recent, each worker updates the web server's row in PostgreSQL.
+thread in that process writes the current time to a file for its watchdog, and to shared memory for the workers. While
+the time in shared memory is recent, each worker updates the web server's row in PostgreSQL.
 """
 
 import mmap

@@ -31,7 +31,7 @@ def collection_paused() -> Iterator[None]:
 
 
 class Heap:
-    """This process's memory. Unused memory is returned to the system.
+    """A handle on this process's memory, which returns unused memory to the system.
 
     A cycle that survived a collection or two, such as a failed request with all its data, is found only after millions
     of new objects. The C library also keeps free memory between used memory, for each thread. Without this class, a

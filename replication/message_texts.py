@@ -47,16 +47,16 @@ _of_block: ContextVar[Translate | None] = ContextVar("the language of a block", 
 
 
 def translate_by(of_this_moment: Callable[[], Translate]) -> None:
-    """Set the function with which this process finds the translator for the current language."""
+    """Set the function that returns this process's translator for the current language."""
     global _of_this_moment
     _of_this_moment = of_this_moment
 
 
 @contextmanager
 def one_language() -> Iterator[None]:
-    """Use the current language for all texts created inside the block.
+    """Use the current language for all messages created inside the block.
 
-    The language is looked up once, because the lookup costs more than creating a text.
+    The language is looked up once, because a lookup costs more than creating a message.
     """
     token = _of_block.set(_of_this_moment())
     try:
@@ -114,7 +114,7 @@ def joined(separator: str, texts: Iterable[object]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut a text to at most `most` characters. A shortened `Text` becomes a plain string."""
+    """Cut a string to at most `most` characters. A shortened `Text` becomes a plain string."""
     return text if len(text) <= most else text[:most]
 
 

@@ -127,7 +127,7 @@ class NodeClient:
     def certificate_request(self) -> str:
         """Make the agent create a new key, and return its signing request (PEM).
 
-        Raise NodeUnreachable if the agent doesn't answer, or the error with which it rejects the request.
+        Raise NodeUnreachable if the agent doesn't answer, or the agent's rejection.
         """
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
@@ -416,7 +416,7 @@ class NodeClient:
     def _send(
         self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
     ) -> None:
-        """Send a request. A small body is sent in one piece with its head, to fit an edit into one packet."""
+        """Send a request. A small body is sent in one piece with its head, so that an edit fits into one packet."""
         head = request_head(method, target, self.host, size, headers)
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
@@ -425,7 +425,7 @@ class NodeClient:
 
 
 def request_head(method: str, target: str, host: str, size: int, headers: str = "") -> bytes:
-    """Return the head of a request, kept short. `headers` are complete lines."""
+    """Return the head of a request, as short as possible. `headers` are complete lines."""
     length = "" if method == "GET" else f"Content-Length: {size}\r\n"
     return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{length}{headers}\r\n".encode("ascii")
 

@@ -19,7 +19,7 @@ class Pace:
 
     @property
     def is_slow(self) -> bool:
-        """True if a request timed out and too few requests have been answered since."""
+        """True if a request timed out and the limit hasn't recovered since."""
         return self.most < MOST_SEGMENTS
 
     def note_failure(self, error: ReplicationError, segments: int) -> None:

@@ -1,4 +1,4 @@
-"""Declare all metrics of panel and agent in one place. The exported name is the Python name in lowercase.
+"""Declare the metrics of the agent and its store in one place. The exported name is the Python name in lowercase.
 
 Metrics are for this process only: counters of events, and maximum values of things that have a limit.
 """
@@ -7,8 +7,6 @@ import threading
 
 
 class _Metric:
-    """A number with its exported name and its description."""
-
     def __init__(self, name: str, about: str) -> None:
         self.name, self.about = name, about
         self._value = 0.0

@@ -74,7 +74,7 @@ class EvenSample(Generic[T]):
         self.extend((item,))
 
     def extend(self, items: Sequence[T]) -> None:
-        """Add each item as in `add`. The cost depends on the items that are kept, not on all items."""
+        """Add these items to the end of the stream. The cost depends on the number of kept items, not of all items."""
         if self._every == 1 and len(self.items) + len(items) <= self._limit:
             self.items += items
             self._seen += len(items)
@@ -179,7 +179,7 @@ class ComputedQuestion:
     types: tuple[int, ...]  # to query
 
     def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
-        """Return the problem with these answers (by queried type), or ""."""
+        """Return the problem with these answers (by queried type), or "" if they are correct."""
         for type in self.types:
             if type not in answers:
                 suspect = "resolver" if self.type == rdtypes.ALIAS else "code"

@@ -1,4 +1,4 @@
-"""Query every name whose rows changed, to check that PowerDNS can read the rows there.
+"""Query every name whose rows changed, to check that PowerDNS can read the name's rows.
 
 PowerDNS reads all rows of a name for a query of any type, and answers every query with SERVFAIL if it cannot read one
 row. Therefore one query per name is enough, and only the rcode of its answer matters. `verify` proves the content of
@@ -72,7 +72,6 @@ class ChangedNames:
         self._plain: verify.EvenSample[bytes] = verify.EvenSample(MOST_PLAIN)
 
     def extend(self, record_keys: Sequence[bytes]) -> None:
-        """Add these rows by their keys."""
         others = [key for key in record_keys if key[-2:] not in _PLAIN_ENDS]
         self._plain.extend([key for key in record_keys if key[-2:] in _PLAIN_ENDS] if others else record_keys)
         for key in others:
@@ -80,7 +79,6 @@ class ChangedNames:
                 self._others += _LENGTH.pack(len(key)) + key
 
     def add(self, other: "ChangedNames") -> None:
-        """Add the rows that another push changed."""
         self._others += other._others
         self._plain.extend(other._plain.items)
 

@@ -88,10 +88,10 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
 def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
 ) -> NotServed | None:
-    """Check the signatures and denials in the answers to these queries (name, type). Return the first error, or None.
+    """Check the signatures and denials in the answers to these queries (name, type).
 
-    The zone's DNSKEY RRset is checked before the queries. The error is returned as a NotServed. If no answer arrives,
-    raise NotServed instead, because a missing answer says nothing about signatures.
+    Return the first error as a NotServed, or None if all are valid. The zone's DNSKEY RRset is checked before the
+    queries. If no answer arrives, raise NotServed instead, because a missing answer says nothing about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
@@ -157,8 +157,8 @@ class _Asker:
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset doesn't exist.
 
-        A failure that only occurs with DNSSEC is also an error. This happens if PowerDNS doesn't find a link of the
-        chain. Other answers (from a wildcard, an alias, or a delegation) are not checked here.
+        A failure that only occurs with DNSSEC is also an error, because it shows that PowerDNS doesn't find a link of
+        the chain. Other answers (from a wildcard, an alias, or a delegation) are not checked.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:
@@ -181,7 +181,7 @@ class _Asker:
         return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """Query an RRset. Return it and its signatures. Raise NotServed unless all are present and valid now."""
+        """Query an RRset and return it with its signatures. Raise NotServed unless all are present and valid now."""
         answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:

@@ -70,7 +70,6 @@ class Transfers:
 
 
 def _types(message: bytes, questions: int, answers: int) -> Iterator[int]:
-    """Yield the types of the records in an answer."""
     at = _HEAD.size
     for _ in range(questions):
         at = _behind_name(message, at) + 4

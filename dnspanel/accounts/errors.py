@@ -114,7 +114,7 @@ class PersonUnknown(AccountError, NotFound):
 
 
 class LastAdministrator(AccountError):
-    """This user is the last administrator."""
+    """The change isn't allowed because this user is the last administrator."""
 
     def __init__(self, username: str) -> None:
         self.username = username

@@ -66,7 +66,7 @@ class User(AbstractUser):
     )
     role = models.CharField(max_length=16, choices=Role, default=Role.READER)
     own_role = models.ForeignKey(OwnRole, null=True, blank=True, on_delete=models.PROTECT, related_name="people")
-    # How often all sessions were ended. Earlier sessions stay invalid, even if the account is reopened.
+    # The number of times that all sessions were ended. Earlier sessions stay invalid, even if the account is reopened.
     sessions_ended = models.IntegerField(default=0)
     # The name of the time zone on this person's pages (`own_time_zone`).
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
@@ -298,7 +298,7 @@ class Token(models.Model):
     # Can delete any number of zones at once: API v1 clients can't confirm, and some delete everything they created.
     deletes_many = models.BooleanField(default=False, db_default=False)
     requests_per_minute = models.IntegerField(null=True)  # null: the setting
-    # The first token with a limit of its own among this token's makers and former rotations, and this limit. Requests
+    # The first token with its own limit among the tokens that created or preceded this one, and that limit. Requests
     # also count against it, so that making or rotating tokens cannot multiply a limit.
     allowance_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
     allowance = models.IntegerField(null=True)
@@ -370,7 +370,7 @@ class SignInProvider(models.Model):
 
 
 class ProviderLink(models.Model):
-    """A link between an account and a provider's user. `given` has the roles from before the provider's rules."""
+    """A link between an account and a provider's user. `given` has the roles from before the rules were applied."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")
@@ -413,7 +413,7 @@ class ScimDirectory(models.Model):
 
 
 class ScimPerson(models.Model):
-    """A user managed by a directory. A user has at most one, because two could send conflicting changes."""
+    """A user managed by a directory. Only one directory can manage a user, because two could conflict."""
 
     directory = models.ForeignKey(ScimDirectory, on_delete=models.CASCADE, related_name="people")
     user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="scim_person")
@@ -448,7 +448,7 @@ class SeenAssertion(models.Model):
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)  # SHA-256 of its ID
     ends_at = models.DateTimeField(db_index=True)  # the assertion is too old after this time, so the row can be deleted
-    # {"question", "claims"} until the browser returns for them with its session
+    # {"question", "claims"}, deleted when the browser returns with its session
     said: "models.JSONField[Any]" = models.JSONField(null=True)
 
     class Meta:

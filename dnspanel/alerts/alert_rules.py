@@ -1,8 +1,9 @@
 """Determine the current conditions from all subjects' inputs, without those that another condition causes. Pure.
 
 A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does. For example,
-when a late node goes offline, the node's condition only becomes worse. If a condition depends on a number, an open
-condition (`is_open`) remains until the number is clearly better. Otherwise, alerts would start and end again and again.
+if a node that is behind goes offline, the node's condition only becomes worse. If a condition depends on a number, an
+open condition (`is_open`) remains until the number is clearly better, so that alerts don't start and end again and
+again.
 """
 
 from collections.abc import Collection, Iterable
@@ -31,7 +32,7 @@ def conditions(
 
 
 def _without_consequences(found: list[Condition], inputs: FleetInputs) -> list[Condition]:
-    """Return only the conditions that are causes. Append the message about late publications to its cause's message."""
+    """Return only the conditions that are causes. Append the message about delays to its cause's message."""
     # While a publication waits before the nodes, they don't cause the delay, even if the wait is still short.
     waits = {causes.WAITS} if inputs.waiting is not None and inputs.waiting.place in BEFORE_NODES else set()
     ahead = {node.node_id for node in inputs.nodes if node.is_ahead}

@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class AlertsConfig(AppConfig):
-    """The configuration of the Django app `dnspanel.alerts`."""
-
     name = "dnspanel.alerts"
     label = "alerts"
 

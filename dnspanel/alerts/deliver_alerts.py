@@ -1,4 +1,4 @@
-"""Deliver alerts. A route's waiting messages are sent as one message, which is retried until accepted. Verbs.
+"""Deliver alerts. A route's waiting messages are sent as one message, which is retried for about a day. Verbs.
 
 Delivery is at least once, because an attempt is recorded only after sending. If a worker is killed in between, the same
 message is sent again with the same id.
@@ -116,7 +116,7 @@ def tell_at_once(
 
 
 def _due_together(route: Route, now: datetime) -> list[Message]:
-    """Return the messages to send now, oldest first. A test message is sent in a message of its own."""
+    """Return the messages to send now, oldest first. If a test message is due, return only the test message."""
     waiting = route.messages.filter(sent_at=None, failed_at=None)
     if test := waiting.filter(alert=None, due_at__lte=now).order_by("pk").first():
         return [test]
@@ -153,7 +153,7 @@ def _post(route: Route, group: Sequence[Message], now: datetime, send: Post) -> 
 
 
 def _message_id(group: Sequence[Message]) -> str:
-    """Return an id that is the same for every attempt to send these messages. It lets receivers detect duplicates."""
+    """Return an id that is the same for every attempt to send these messages, so that receivers detect duplicates."""
     # An alert that became worse is sent as another message with another id.
     named = ",".join(f"{message.pk}.{message.alert.severity if message.alert else ''}" for message in group)
     return f"alert_{hashlib.sha256(named.encode()).hexdigest()[:32]}"

@@ -26,8 +26,6 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PanelInputs:
-    """The current state of Redis and of the panel's disk."""
-
     redis_problem: RedisProblem | None = None
     disk_free_bytes: int = 0
     disk_bytes: int = 0

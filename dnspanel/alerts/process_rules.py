@@ -1,7 +1,7 @@
 """Check the panel's processes and periodic work for alert conditions. Pure.
 
-One cause gives one condition. For example, while beat or Redis is unreachable, no queue is reported as stuck and no
-work as overdue.
+A problem with a single cause is reported as a single condition. For example, while beat or Redis is unreachable, no
+queue is reported as stuck and no work as overdue.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ NEVER_STARTED_FOR = timedelta(minutes=5)
 # Workers reconnect to Redis within this time.
 REDIS_BACK_FOR = timedelta(seconds=60)
 FAILURES, FAILING_FOR = 3, timedelta(minutes=1)
-SELDOM = timedelta(hours=1)  # of work with at least this period, even a single failure is an alert
+SELDOM = timedelta(hours=1)  # for work with at least this period, a single failure is an alert
 MOST_OVERDUE_NAMED = 3
 
 # The consequences while no process of this name is running.
@@ -185,9 +185,9 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
-    """Return a condition if the queue's workers don't respond to the roll call, or None.
+    """Return a condition if the queue's workers don't respond to the roll call, or None if they respond.
 
-    Such workers hang, or all of their threads have been busy for too long.
+    Workers that don't respond hang, or all of their threads have been busy for too long.
     """
     workers = state.living(queue, now)
     since = max(

@@ -27,8 +27,6 @@ from dnspanel.webhooks.sign_events import new_secret
 
 @dataclass(frozen=True, slots=True)
 class RouteTerms:
-    """The settings of a route: recipient, kind, alerts and quiet hours."""
-
     name: str
     kind: str
     address: str

@@ -32,7 +32,7 @@ def watch_fleet() -> None:
 
 @shared_task(ignore_result=True)
 def tell_route(route_id: int) -> None:
-    """Send one route's due messages. Running it twice, late or never is harmless, because each check repeats it."""
+    """Send one route's due messages. A lost or repeated call is harmless, because each check queues the task again."""
     if not _places.acquire(blocking=False):
         return  # the next check wakes a sender again
     try:
@@ -43,7 +43,7 @@ def tell_route(route_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def forget_old_alerts() -> str:
-    """Delete old alerts."""
+    """Delete alerts that ended more than `watch.KEPT` ago."""
     return f"forgot alerts={watch.forget_old_alerts(now=timezone.now())}"
 
 

@@ -123,7 +123,7 @@ def mark_disks(reading: Reading, *, now: datetime) -> None:
 
 
 def forget_old_alerts(*, now: datetime) -> int:
-    """Delete alerts that ended more than KEPT ago, with their messages. Return the number of deleted alerts."""
+    """Delete alerts that ended more than KEPT ago, and old messages. Return the number of deleted alerts."""
     gone = Alert.objects.filter(over_at__lt=now - KEPT).delete()[1].get("alerts.Alert", 0)
     Message.objects.filter(alert=None, due_at__lt=now - KEPT).delete()
     return gone

@@ -1,4 +1,4 @@
-"""Check for alerts and send them without a broker. Alerts then work even without Redis and workers.
+"""Check for alerts and send them without a broker, so that alerts work even without Redis and workers.
 
 The watcher runs in the collector's process. Celery's beat also starts checks, which detect a dead collector. If two
 checks happen at the same time, the second does nothing.

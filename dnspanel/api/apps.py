@@ -4,7 +4,5 @@ from django.apps import AppConfig
 
 
 class ApiConfig(AppConfig):
-    """The configuration of the Django app `dnspanel.api`."""
-
     name = "dnspanel.api"
     label = "api"

@@ -24,8 +24,6 @@ _PATHS = ("/api/", "/scim/")
 
 
 class CompressedAnswersMiddleware:
-    """Middleware that compresses the APIs' JSON responses."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 

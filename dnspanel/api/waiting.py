@@ -42,9 +42,9 @@ def wait_for_nodes(
 ) -> bool | None:
     """Wait for at most `seconds`. Return True once every active node serves the publication, or else False.
 
-    With `with_secondaries`, each secondary that has the publication's zones must serve the publication too. Return None
-    if too many requests are already waiting. Return False immediately if no node is active. Raise TakenBack as soon as
-    the publication is reverted, or if it was reverted before.
+    With `with_secondaries`, each secondary that has the publication's zones must serve the publication too. If too many
+    requests are already waiting, don't wait, and return None instead of False. Return False immediately if no node is
+    active. Raise TakenBack as soon as the publication is reverted, or if it was reverted before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -59,9 +59,9 @@ def wait_until(
 ) -> bool | None:
     """Call `ask` repeatedly for at most `seconds`, and return True once it returns True.
 
-    Return False after the timeout or if `ask` returns None. Return None if too many requests are already waiting.
-
-    The caller must not be in a transaction, because a transaction would hold a connection during long pauses.
+    Return False after the timeout or if `ask` returns None. If too many requests are already waiting, call `ask` only
+    once, and return True or None. The caller must not be in a transaction, because it would hold a connection during
+    long pauses.
     """
     if seconds <= 0:
         return ask() is True
@@ -100,7 +100,7 @@ def proofs_of(publication: Publication) -> list[bool]:
 
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
-    """Return True if this or an earlier part of the write was reverted, and for each active node, if it confirmed."""
+    """Return True if this or an earlier part of the write was reverted, and each active node's confirmation."""
     with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)

@@ -10,5 +10,5 @@ REFUSAL = "; ( ) and line ends mean something in a zone file: put text into doub
 
 
 def has_zone_file_syntax(content: str) -> bool:
-    """Return True if a zone-file parser would drop part of this content or join separate parts."""
+    """Return True if a zone-file parser would drop part of the content or join separate parts."""
     return _MAYBE.search(content) is not None and any(found[1] for found in _SYNTAX.finditer(content))

@@ -1,7 +1,7 @@
 """Read one zone from an archive's dump, table by table, without restoring the dump into a database.
 
-`pg_restore` writes the rows of one table as PostgreSQL's COPY text, which is read line by line. Only this zone is in
-memory, regardless of the size of the archive.
+`pg_restore` writes the rows of one table as PostgreSQL's COPY text, which is read line by line. Only the requested zone
+is in memory, regardless of the size of the archive.
 """
 
 import json

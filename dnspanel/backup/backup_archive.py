@@ -30,8 +30,6 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The manifest of an archive."""
-
     made_at: str  # ISO 8601, UTC
     panel: str  # version of the panel
     postgresql: str  # version of the server
@@ -91,7 +89,7 @@ def write_archive(file: IO[bytes], manifest: Manifest, dump: Path, *, made_at: d
 
 
 def read_archive(file: IO[bytes], dump: Path) -> Manifest:
-    """Check the whole archive and extract its dump to `dump`. Raise BadArchive if it is damaged."""
+    """Check the archive, extract its dump to `dump` and return its manifest. Raise BadArchive if it is damaged."""
     try:
         with tarfile.open(fileobj=file, mode="r|") as tar:
             manifest = Manifest.from_json(_read_manifest(tar))

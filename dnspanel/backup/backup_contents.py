@@ -1,6 +1,6 @@
 """Read the manifest's data from a database, and check a restored database, in plain SQL over one connection.
 
-The connection isn't Django's. It is either in the snapshot that is being dumped, or connected to a restored scratch
+The connection isn't Django's. It either reads the snapshot that is being dumped, or is connected to a restored scratch
 database.
 """
 
@@ -83,10 +83,7 @@ class Finding:
 
 
 def forget_left_out() -> str:
-    """Return SQL that empties the tables in LEFT_OUT.
-
-    Archives of earlier releases contain these tables in full, or don't have some of them.
-    """
+    """Return SQL that empties the tables in LEFT_OUT, if they exist. Archives of old releases contain their rows."""
     tables = ", ".join(f"'{table}'" for table in LEFT_OUT)
     return (
         f"DO $$ DECLARE name text; BEGIN FOREACH name IN ARRAY ARRAY[{tables}] LOOP"

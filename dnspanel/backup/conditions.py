@@ -28,7 +28,7 @@ class BackupInputs:
 
 
 def read_backups(now: datetime, reading: Reading) -> BackupInputs:
-    """Read the inputs in one query."""
+    """Return the times of the last backup and of the panel's setup. This takes one query."""
     return BackupInputs(Backup.objects.aggregate(at=Max("at"))["at"], reading.of(FleetInputs).set_up_at)
 
 

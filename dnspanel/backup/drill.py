@@ -137,7 +137,7 @@ def _migrate(scratch: Target) -> None:
 
 
 def url_of(target: Target) -> str:
-    """Return the database's URL in the form of PANEL_DATABASE."""
+    """Return the database's URL in the format of PANEL_DATABASE."""
     rest = {**target.parameters}
     host, port, name = rest.pop("host", ""), rest.pop("port", ""), rest.pop("dbname")
     who = ":".join(quote(rest.pop(key), safe="") for key in ("user", "password") if key in rest)

@@ -35,7 +35,7 @@ _ZONES = 1000
 
 
 class _Loss(Enum):
-    """The action of `clear` on a secret that can't be decrypted."""
+    """The way in which `clear` handles a secret that can't be decrypted."""
 
     DELETE = "deleted"  # deletes the row
     NONE = "emptied"
@@ -74,7 +74,7 @@ LOSSES: Mapping[str, _Loss] = {
 
 @dataclass(frozen=True, slots=True)
 class LostSecrets:
-    """The rows of one table column whose secrets none of the panel's keys decrypts."""
+    """The rows of a table whose secrets in one column can't be decrypted with any of the panel's keys."""
 
     place: SecretPlace
     rows: tuple[Any, ...]  # primary keys
@@ -86,7 +86,7 @@ class LostSecrets:
 
 
 def lost_secrets() -> Iterator[LostSecrets]:
-    """Yield the table columns with secrets that none of the panel's keys decrypts."""
+    """Yield the secrets that none of the panel's keys can decrypt, grouped by table column."""
     with connection.cursor() as cursor:
         for place in secret_places():
             rows = [

@@ -25,7 +25,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """Write the archive to `path`, synced, and return its manifest.
+    """Write an archive to `path`, sync it to disk, and return its manifest.
 
     An older file at `path` is replaced only after success. Raise ProgramFailed if pg_dump fails, or OSError if the file
     can't be written.

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Backup(models.Model):
-    """An archive that was completely written. Where it was stored afterwards is not recorded."""
+    """An archive that was completely written. The place where it is stored isn't recorded."""
 
     at = models.DateTimeField(db_index=True)
     epoch = models.UUIDField()

@@ -1,7 +1,7 @@
 """Restore an archive into the panel's database, and put publishing on hold. Verbs.
 
-The database is replaced in one transaction, so a restore that fails changes nothing. The hold ends when a person has
-chosen whose content counts: the panel's or the nodes'.
+The database is replaced in one transaction, so a restore that fails changes nothing. The hold ends when someone has
+chosen the content to keep: the panel's or the nodes'.
 """
 
 import logging
@@ -149,10 +149,7 @@ def _refuse_database(target: Target, *, replace: bool) -> None:
 
 
 def _hold_sql(reason: str, now: datetime) -> str:
-    """Return SQL that sets the hold.
-
-    The SQL runs in the restore's transaction, so no process sees a database without the hold.
-    """
+    """Return SQL that sets the hold in the restore's transaction, so that no process sees a database without it."""
     quoted = [psycopg.sql.Literal(value).as_string(None) for value in (format_text(reason), now.isoformat())]
     return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"
 

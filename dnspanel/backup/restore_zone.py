@@ -110,7 +110,7 @@ def restore_zone(
 
 
 def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
-    """Return a patch that makes these RRsets the zone's whole content. It is computed while the zone is locked."""
+    """Return a patch that replaces the zone's whole content with these RRsets, computed while the zone is locked."""
     then: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in rrsets}
 
     def decide(current: zone_patches.CurrentRRsets) -> Changes:
@@ -138,7 +138,7 @@ def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, 
 
     publication = edit.create_zones(
         zones=[edit.NewZone(archived.name, _above(archived.rrsets, serial))],
-        acting=Acting(author, Channel.IMPORT, now, reason),  # with it, a policy creates no new keys for the zone
+        acting=Acting(author, Channel.IMPORT, now, reason),  # keeps policies from creating new keys for the zone
         team=Team.objects.filter(pk=archived.team_id).first() if archived.team_id is not None else None,
         in_transaction=in_transaction,
     )

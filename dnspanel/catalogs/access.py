@@ -22,10 +22,7 @@ def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
-    """Return the consumer catalog with this id. Raise CatalogUnknown if there is none that the person can see.
-
-    Raise Forbidden if the person is not allowed to see nodes.
-    """
+    """Return the consumer catalog with this id. Raise CatalogUnknown, or Forbidden if the person can't see nodes."""
     return first_or(catalogs_visible_to(person).filter(pk=pk), CatalogUnknown)
 
 

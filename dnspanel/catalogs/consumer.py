@@ -52,7 +52,7 @@ def catalogs_due(now: datetime) -> list[int]:
 def take_turn(*, catalog_id: int, now: datetime) -> bool:
     """Make the next changes that bring the members in line with the catalog. Return True if work is left.
 
-    This function can run twice or late.
+    It is harmless if this function runs twice or late.
 
     1. If the catalog is broken, change nothing and store the reason, which raises an alert.
     2. Remove members that left. If too many left at once, keep them until a person confirms the removal.
@@ -172,7 +172,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
 
 
 def _take(turn: Turn, coming: Sequence[str]) -> None:
-    """Create the listed zones that are missing, or move them here from another catalog. Store why zones are refused."""
+    """Create the listed zones that are missing, or move them from other catalogs. Store the reasons of refusals."""
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
     turn.members = _members_here(turn)
@@ -276,7 +276,7 @@ def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: T
 
 
 def _reasons_in(exc: ZoneError, names: Sequence[str]) -> dict[str, str]:
-    """Return the reasons why zones are refused, by name. If the error doesn't name any zones, all are refused."""
+    """Return the reasons for refused zones, by name. If the error doesn't name any zones, it applies to all `names`."""
     match exc:
         case NamesRefused():
             return {name: str(each) for name, each in exc.refusals.items()}
@@ -356,8 +356,9 @@ def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) ->
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return {name: reason} for the names whose closest enclosing zone, or any zone below, isn't a member.
 
-    Otherwise the catalog's author could answer for names inside unrelated zones here, such as `_acme-challenge`. A name
-    in the catalog's `within` allows members below it. Catalog zones don't count, because no node serves them.
+    These names are refused, because the catalog's author could otherwise answer for names inside unrelated zones here,
+    such as `_acme-challenge`. A name in the catalog's `within` allows members below it. Catalog zones don't count,
+    because no node serves them.
     """
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))
@@ -376,10 +377,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
 
 
 def _note_refused(turn: Turn, refused: Mapping[str, tuple[State, str]]) -> None:
-    """Store refused members with the reason and the time.
-
-    A member that is already stored with the same reason is not written again.
-    """
+    """Store refused members with the reason and the time. Members with an unchanged state and reason aren't written."""
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
         new: list[Listing] = []

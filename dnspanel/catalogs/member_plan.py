@@ -65,8 +65,5 @@ def most_leaving(members: int, most_lost: int) -> int:
 
 
 def rule_of(groups: Collection[str], rules: Collection[tuple[int, str]]) -> int | None:
-    """Return the id of the first rule (id, group) whose group is one of these groups.
-
-    Return None if no rule matches; the catalog's own terms then apply.
-    """
+    """Return the id of the first rule (id, group) whose group is in `groups`, or None if no rule matches."""
     return next((pk for pk, group in rules if group in groups), None)

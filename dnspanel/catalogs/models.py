@@ -1,7 +1,4 @@
-"""Models for consumer catalogs with their rules and members, and for producer catalogs with their members.
-
-They only store and constrain data. Other modules write the data.
-"""
+"""Models for consumer catalogs with their rules and members, and for producer catalogs with their members."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -25,7 +22,7 @@ class Catalog(models.Model):
     tags = ArrayField(models.TextField(), default=list)
     within = ArrayField(models.TextField(), default=list)  # names below which members are allowed; empty: any
     most_members = models.IntegerField(default=1_000)
-    most_lost = models.SmallIntegerField(default=20)  # percentage of members that may leave at once
+    most_lost = models.SmallIntegerField(default=20)  # percentage of members that can leave at once
     created_at = models.DateTimeField()
     followed = models.IntegerField(default=0)  # the revision of the catalog zone that the members follow
     due_at = models.DateTimeField(null=True)  # time of the next check if the catalog does not change
@@ -90,10 +87,7 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A producer catalog, with the tags that define its groups, and counters of the changes to its members.
-
-    The module `producer` writes this table.
-    """
+    """A producer catalog, its groups' tags, and counters of changes to its members. `producer` writes this table."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="producer")
     # Tags that are groups of the catalog: a member is in the group of its first matching tag, as with secondaries.
@@ -107,7 +101,7 @@ class Produced(models.Model):
     """A member of a producer catalog, with the label of its record in the catalog. `producer` writes this table.
 
     A trigger (migration 0003) marks a zone as changed if its tags change, or if it is deleted or restored. The trigger
-    also changes the label of a deleted zone. If the zone is restored, consumers of the catalog then start from scratch.
+    also changes the label of a deleted zone, so that consumers start from scratch if the zone is restored.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="produced")

@@ -1,4 +1,4 @@
-"""Data of producer catalogs for pages and the API: the state of each, and its members page by page."""
+"""Read the state and the members of producer catalogs, for pages and the API."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class ProducerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The number of zones at one step of the move between two catalogs, and when the last of them reached this step."""
+    """The number of zones at one step of the move between two catalogs, and the time when the last zone reached it."""
 
     catalog: int
     entered: int
@@ -96,7 +96,7 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
 
 
 def _ways(ids: Sequence[int]) -> list[_Way]:
-    """Return how many zones move from or to these catalogs, for each pair of catalogs and each step."""
+    """Return the number of zones that move from or to these catalogs, for each pair of catalogs and each step."""
     found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=LeaveStep.SAID)).order_by()
     pairs = found.values("catalog", "entered", "way")
     return [_Way(**row) for row in pairs.annotate(zones=Count("pk"), told_at=Max(Coalesce("told_at", Now())))]

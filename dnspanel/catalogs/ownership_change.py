@@ -10,9 +10,9 @@ The panel then publishes the new record again with another TTL, which has no mea
 UNTIL_NOTIFIED after the old catalog's change for notified consumers, and UNTIL_READ after the change for all others.
 Knot ignores even the repeated record unless it receives the whole catalog (`gateway.ixfr_out`).
 
-If a zone returns to a catalog that still lists it, and no other catalog lists it yet, its record stays unchanged.
-Otherwise the zone gets another label, after the catalog that it leaves has published the move. BIND does not accept a
-zone again under a former label.
+If a zone returns to a catalog that still lists it, and no other catalog lists it yet, its record stays unchanged. In
+all other cases, a returning zone gets another label, because BIND does not accept a zone again under a former label. It
+gets the label after the catalog that it leaves has published the move.
 """
 
 from collections.abc import Collection, Sequence

@@ -175,7 +175,7 @@ def create_catalog(
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
-    """Move the zone to this producer catalog. If no catalog has this name, remove the zone from its catalog.
+    """Move the zone to the named producer catalog. If no catalog has this name, remove the zone from its catalog.
 
     A zone is in one catalog at most. The catalog zone changes soon after. The caller checks the right to change the
     zone. Raise RightMissing if the author is not allowed to change a catalog that the zone enters or leaves. Raise
@@ -187,15 +187,15 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
 
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
-    """Move these zones to this producer catalog, out of any other catalog.
+    """Move the zones to the producer catalog, and out of any other catalog. Return the number of zones that moved.
 
-    Return the number of zones that moved. Raise the errors of `put_into`.
+    Raise the errors of `put_into`.
     """
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
 
 
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
-    """Move the chosen zones to this producer catalog. Return the number of zones that moved.
+    """Move the chosen zones to the producer catalog. Return the number of zones that moved.
 
     Raise the errors of `put_into`. Also raise CatalogRefused, with the fields of `Chosen`, for an invalid choice or a
     named zone whose settings the author is not allowed to change.
@@ -204,7 +204,7 @@ def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime
 
 
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
-    """Remove the zones with these names from this producer catalog, and return their number.
+    """Remove the zones with these names from the producer catalog, and return their number.
 
     Raise RightMissing as `put_into` does. Raise CatalogRefused if a name is not in the catalog, or if the author is not
     allowed to change the zone's settings.
@@ -250,7 +250,7 @@ def follow_members(*, now: datetime) -> int:
     for catalog in _producers().filter(due).order_by("pk"):
         try:
             changed += _follow(catalog, now)
-        except ZoneError as exc:  # a hold or a quota: the members follow once that is over
+        except ZoneError as exc:  # for example, a hold or a quota; the catalog is updated when it ends
             logger.warning("the catalog %s does not follow its members: %s", catalog.zone.name, exc)
     return changed
 
@@ -419,7 +419,7 @@ def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
 
 
 def _add(faults: dict[str, list[str]], field: str, messages: Sequence[str]) -> None:
-    """Add messages to a field's faults. Only the first few are kept."""
+    """Add messages to a field's faults, up to FIRST_NAMES in total."""
     if messages:
         there = faults.setdefault(field, [])
         there += messages[: max(0, FIRST_NAMES - len(there))]

@@ -1,4 +1,4 @@
-"""Data of consumer catalogs for pages and the API: the state of each, its members page by page, and its alerts.
+"""Read the state, the members and the problems of consumer catalogs, for pages, the API and alerts.
 
 The module also finds the name of a zone's catalog.
 """
@@ -116,8 +116,8 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 def catalogs_by_member(said: str) -> Combinable | None:
     """Return an expression for the catalog name of each zone, or None if there are no catalogs. This takes one query.
 
-    The name is the first of these: the producer catalog that lists the zone; the field `said`, unless it names a
-    producer catalog; the consumer catalog that created the zone.
+    The name is the first of these that exists: the producer catalog that lists the zone; the value of the field named
+    `said`, unless it is the name of a producer catalog; the consumer catalog that created the zone.
     """
     if not Catalog.objects.values_list("pk").union(Producer.objects.values_list("pk"))[:1]:
         return None

@@ -233,7 +233,6 @@ def terms_of(catalog: Catalog) -> CatalogTerms:
 
 
 def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, due_at: datetime | None = None) -> None:
-    """Mark the zone as a consumer catalog and store its columns."""
     Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
     Catalog.objects.create(zone=zone, created_at=now, due_at=due_at, **columns)
     audit.record(action="catalog.follow", by=by, now=now, target=zone.name, **_columns_for_audit(columns))

@@ -21,7 +21,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Process each due consumer catalog, with more turns while work and time are left. Can run twice, late or never."""
+    """Follow the due consumer catalogs while time is left. It is harmless if this runs twice, late or not at all."""
     until = time.monotonic() + TURN_SECONDS
     for catalog_id in consumer.catalogs_due(timezone.now()):
         with hold_lock(Lock.CATALOG, catalog_id) as mine:
@@ -32,7 +32,7 @@ def follow_catalogs() -> None:
 
 @shared_task(ignore_result=True)
 def follow_producers() -> None:
-    """Update the member lists of producer catalogs. Can run twice, late or never."""
+    """Update the member lists of producer catalogs. It is harmless if this task runs twice, late or not at all."""
     until = time.monotonic() + TURN_SECONDS
     with hold_lock(Lock.CATALOG, 0) as mine:
         while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:

@@ -64,7 +64,7 @@ def _with_standard_input(context: click.Context, parameter: click.Parameter, val
 
 
 def _zones(session: Session, incomplete: str) -> Sequence[str]:
-    """Return names of zones that begin with this text, or no names if the panel does not answer in time."""
+    """Return zone names that begin with `incomplete`, or no names if the panel does not answer in time."""
     found: list[str] = []
 
     def ask() -> None:

@@ -154,7 +154,7 @@ def _place_parts(pointer: str, body: Any) -> list[str]:
 
 
 def _names(detail: str, word: str) -> bool:
-    """Return True if a text contains this word as a whole word."""
+    """Return True if `detail` contains `word` as a whole word."""
     word = word.strip(_MARKS)
     return word in {each.strip(_MARKS) for each in detail.split()} or (" " in word and word in detail)
 

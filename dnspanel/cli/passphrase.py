@@ -1,4 +1,4 @@
-"""Options for files with secrets. Every user of the machine can read secrets on the command line."""
+"""Options for files with secrets, because every user of the machine can read secrets on the command line."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Wait until all nodes, and with `--all` also all secondaries, serve a publication.
 
-A timeout raises no exception: the command prints its result and the late servers, and exits with 3.
+A timeout raises no exception: the command prints its result and the servers that are behind, and exits with 3.
 """
 
 import math
@@ -74,8 +74,8 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
 def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
     """Wait until every node serves the publication, or until the timeout. Return the publication.
 
-    If `with_secondaries` is True, wait for secondaries too. After a timeout, `session.late` names the late servers.
-    Raise TakenBack as soon as the publication is taken back.
+    If `with_secondaries` is True, wait for secondaries too. After a timeout, `session.late` names the servers that are
+    behind. Raise TakenBack as soon as the publication is taken back.
     """
     until = time.monotonic() + timeout
     query = {"wait_for": "all"} if with_secondaries else {}
@@ -109,7 +109,6 @@ def _publication(session: Session, sequence: int, **query: Any) -> Mapping[str, 
 
 
 def _taken_back_problem(publication: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the problem that describes a publication that was taken back."""
     reason = publication["taken_back"]["reason"]
     detail = f"Publication {publication['sequence']} was taken back: the name servers could not answer with it."
     return {"code": "taken-back", "detail": detail, "reasons": [reason] if reason else []}

@@ -136,7 +136,6 @@ def _show_plans(answer: Mapping[str, Any]) -> None:
 
 
 def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
-    """Return a line about a zone: what happened to it, and the numbers of its changed RRsets."""
     counts = ", ".join(f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word])
     line = f"{verb} {bare(zone['zone'])} (revision {zone['revision']})"
     return f"{line}: {counts}." if counts else f"{line}."

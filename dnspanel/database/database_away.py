@@ -98,7 +98,7 @@ def sentence(exc: BaseException) -> str:
 
 
 class WritesMiddleware:
-    """Mark each request as a read or a write. After an error, users are warned if a write may have been saved."""
+    """Middleware that marks requests as reads or writes, so that users learn if a failed write may have been saved."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -119,7 +119,7 @@ class Notes:
         self._written_at, self._left_out = float("-inf"), 0
 
     def note(self, what: str, exc: BaseException) -> None:
-        """Log in one line that a request or task failed, and why.
+        """Log one line with the failed request or task, and the reason.
 
         If a line was written recently, only count the event. The next line contains the count.
         """

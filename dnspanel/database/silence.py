@@ -46,7 +46,7 @@ class StatementLost(psycopg.OperationalError):
 
 
 class Server:
-    """The state of the PostgreSQL server, shared by all threads of this process. `hangs`: it doesn't answer."""
+    """The state of the PostgreSQL server, shared by all threads. `hangs` is True if the server doesn't answer."""
 
     def __init__(
         self, parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0
@@ -131,10 +131,7 @@ def server() -> Server | None:
 
 
 def limits_of_tcp(patience: float) -> dict[str, int]:
-    """Return libpq parameters that limit the time for a new connection and for unacknowledged bytes.
-
-    They have no effect on UNIX sockets.
-    """
+    """Return libpq parameters that limit the time for connecting and for unacknowledged bytes. They only affect TCP."""
     if not patience:
         return {}
     third = max(1, round(patience / 3))

@@ -77,7 +77,7 @@ def searching() -> Iterator[None]:
 
 
 def searching_for(search: object) -> Any:
-    """Return `searching()` if there is a search text. Otherwise, return a context manager that does nothing."""
+    """Return `searching()` if `search` isn't empty. Otherwise, return a context manager that does nothing."""
     return searching() if search else nullcontext()
 
 

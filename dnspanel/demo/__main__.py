@@ -94,7 +94,7 @@ def requested_ports() -> dict[str, int]:
 
 
 def welcome(stack: Stack) -> str:
-    """Return a box with instructions for opening the panel. The nodes may not have started yet."""
+    """Return a box with instructions for opening the panel. The nodes are possibly still starting."""
     return add_frame([*stack.manage("demo_welcome").strip().splitlines(), "", "The name servers start. Stop: Ctrl-C"])
 
 
@@ -127,13 +127,13 @@ def execute(command: Sequence[str]) -> int:
 
 
 def with_stores(directory: Path, command: Sequence[str]) -> int:
-    """Run the command with its own PostgreSQL and Redis. Return its exit status."""
+    """Run the command with a private PostgreSQL and Redis in `directory`. Return the command's exit status."""
     with Stack(directory, StackShape(stores_only=True, durable=False)) as stack:
         return subprocess.run(command, env=_with_plain_values(stack.env), cwd=unprivileged.CHECKOUT).returncode
 
 
 def _with_plain_values(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with secrets as values instead of files. Tests can then replace each secret."""
+    """Return the environment with secrets as values instead of files, so that tests can replace each secret."""
     found = {**env, "HOME": os.environ.get("HOME", "/")}
     for name in [name for name in found if name.startswith("PANEL_") and name.endswith("_FILE")]:
         path = Path(found.pop(name))

@@ -84,5 +84,4 @@ def _answer(connection: socket.socket, *, run: Callable[[Sequence[str]], int], i
 
 
 def _text(output: int) -> str:
-    """Return the whole text that was written to the file."""
     return os.pread(output, os.fstat(output).st_size, 0).decode(errors="replace")

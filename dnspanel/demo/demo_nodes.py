@@ -52,7 +52,7 @@ class DemoNode:
         return self.pdns / "pdns.lmdb"
 
     def configure(self) -> None:
-        """Write the configurations of the agent and pdns_server. Create the API key that they share once."""
+        """Write the configurations of the agent and pdns_server. Create their common API key if it is missing."""
         for path in (self.directory.parent, self.directory, self.identity, self.directory / "state", self.pdns):
             unprivileged.make_directory(path)
         unprivileged.make_directory(self.socket_directory)

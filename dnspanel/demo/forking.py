@@ -194,7 +194,6 @@ def _fork_command_server(path: Path) -> None:
 
 
 def _run_management_command(words: Sequence[str]) -> int:
-    """Run a management command and return its exit status."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
     _show_command(["python", *words])
     sys.argv = list(words)

@@ -36,7 +36,7 @@ http {{
 
 
 def write_configuration(directory: Path, *, port: int, web_socket: Path) -> None:
-    """Write an nginx.conf into `directory`. nginx then listens on the port and passes full requests to the socket."""
+    """Write an nginx.conf that makes nginx listen on `port` and pass complete requests to `web_socket`."""
     unprivileged.make_directory(directory)
     conf = NGINX_CONF.format(directory=directory, shared=SHARED, host=LOOPBACK, port=port, web_socket=web_socket)
     unprivileged.write(directory / "nginx.conf", conf)

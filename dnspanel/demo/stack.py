@@ -190,7 +190,7 @@ class Stack:
 
     @property
     def front(self) -> DemoFront | None:
-        """The front in front of the nodes, or None if the stack never had a front."""
+        """The dnsdist in front of the nodes, or None if the stack never had one."""
         if f"{FRONT_NAME}-dns" not in self.ports:
             return None
         chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}
@@ -246,7 +246,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start everything and wait until it responds. If that fails, stop everything. Raise StackError or NotUp."""
+        """Start all processes and wait until they respond. If one fails, stop all. Raise StackError or NotUp."""
         self.start_pages()
         self.start_others()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from dnspanel.demo.supervision import NotStarted, Supervisor, last_lines
 
 # Ten Django processes need minutes on a small machine that is busy with something else. A process that can never start
-# is found by its ends, long before.
+# is detected much earlier, because it ends repeatedly.
 LONGEST_START = 900.0
 # A process can end because of a race. supervisord then restarts it.
 ENDS_ALLOWED = 2

@@ -151,10 +151,7 @@ class Supervisor:
         return {info["name"]: (int(info["start"]), int(info["pid"])) for info in self._call("getAllProcessInfo")}
 
     def kill(self, name: str, sig: int = signal.SIGKILL) -> int:
-        """Send a signal to a process and return its id. Raise ProcessLookupError if it isn't running.
-
-        supervisord restarts a process that ends.
-        """
+        """Send a signal to a process and return its id. Raise ProcessLookupError if it isn't running."""
         pid = self.pid(name)
         if pid is None:
             raise ProcessLookupError(name)
@@ -162,10 +159,7 @@ class Supervisor:
         return pid
 
     def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
-        """Wait until a new process has replaced the process with the id `than`. Return the new id.
-
-        Raise TimeoutError after `seconds` seconds.
-        """
+        """Wait until the process has an id other than `than`. Return the new id, or raise TimeoutError."""
         deadline = time.monotonic() + seconds
         while (pid := self.pid(name)) in (None, than):
             if time.monotonic() > deadline:
@@ -196,7 +190,6 @@ class Supervisor:
         raise NotStarted(log=self.log)
 
     def _render_config(self) -> str:
-        """Return the text of supervisord.conf."""
         config = configparser.RawConfigParser()
         config["unix_http_server"] = {"file": str(self._socket), "chmod": "0700"}
         config["rpcinterface:supervisor"] = {

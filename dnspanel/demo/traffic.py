@@ -30,7 +30,7 @@ SHARE_OF_MISSING_NAMES = 0.08
 
 
 def rate(seconds: float, *, phase: float) -> float:
-    """Return the queries per second at this time. `phase` (0..1) shifts the wave, and differs between nodes."""
+    """Return the queries per second at the time `seconds`. `phase` (0..1) shifts the wave; each node has its own."""
     wave = math.sin(2 * math.pi * (seconds / WAVE_SECONDS + phase))
     return LOWEST + (HIGHEST - LOWEST) * (1 + wave) / 2
 

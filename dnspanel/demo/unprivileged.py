@@ -30,7 +30,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """Return the user to run as, and create it if missing. Return None to keep the user of a non-root process."""
+    """Return the system user for the stack, and create it if missing. Return None if this process isn't root."""
     if os.geteuid() != 0:
         return None
     try:

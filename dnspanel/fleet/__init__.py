@@ -1,1 +1,1 @@
-"""Nodes: enrollment, pushes, rollout, verification, telemetry, alert conditions, and DNS checks from the panel."""
+"""Manage nodes: enrollment, pushes, rollout, verification, telemetry, alert conditions and DNS checks."""

@@ -46,7 +46,7 @@ REPAIR_EVERY_SECONDS = 15.0
 # How often the collector records contact in PostgreSQL and reads the list of nodes.
 RECORD_SECONDS = 4.0
 MAX_THREADS = 32
-# A node's clock may be this far off before its samples are moved to the panel's time.
+# A node's clock can be this far off before its samples are moved to the panel's time.
 CLOCK_TOLERANCE = 2.0
 
 logger = logging.getLogger(__name__)
@@ -61,13 +61,13 @@ class Poller:
     client: NodeClient
     # The agent's time of the newest stored sample; None until Redis was queried.
     seen: int | None = None
-    kept: bool = False  # whether this process has put samples into the stream
+    kept: bool = False  # True if this process has added samples to the stream
     running: "Future[None] | None" = None
     problem: str = ""  # why the last poll did not reach the agent
     problem_recorded: str | None = None
-    polled: bool = False  # whether a poll has ended, well or not
+    polled: bool = False  # True if a poll has ended, successfully or not
     heard: bool = False
-    status: Status | None = None  # its last status, and when
+    status: Status | None = None  # the agent's last status, and its time
     status_at: datetime | None = None
     diverged: tuple[tuple[int, str, str], ...] = ()
     repair_woken_at: float = float("-inf")
@@ -159,7 +159,7 @@ class Poller:
 
 
 class Collector:
-    """The loop that polls all active nodes concurrently. A slow or dead node delays only its own poll."""
+    """The loop that polls all active and drained nodes concurrently. A slow or dead node delays only its own poll."""
 
     def __init__(self) -> None:
         self._pollers: dict[int, Poller] = {}
@@ -244,7 +244,7 @@ class Collector:
             beat(process=COLLECTOR, now=timezone.now())
 
     def _record_problems(self) -> None:
-        """Record in PostgreSQL why the panel can't reach an agent, each time the reason changes."""
+        """Store the reason why the panel can't reach an agent in PostgreSQL, each time the reason changes."""
         for poller in self._pollers.values():
             if poller.polled and (problem := poller.problem) != poller.problem_recorded:
                 acks.record_contact_problem(node_id=poller.node_id, problem=problem)
@@ -277,7 +277,7 @@ class Collector:
 
 
 def _clock_offset(status: Status, now: float) -> int:
-    """Return by how many seconds the node's clock is ahead, or 0 if the offset is within CLOCK_TOLERANCE."""
+    """Return the number of seconds that the node's clock is ahead, or 0 if the offset is within CLOCK_TOLERANCE."""
     offset = status.clock - now
     return round(offset) if abs(offset) > CLOCK_TOLERANCE else 0
 
@@ -287,7 +287,7 @@ def _shift_sample(sample: Sample, seconds: int) -> Sample:
 
 
 def _tell_machines(poller: Poller, node: Node) -> None:
-    """Record in PostgreSQL which machines responded as this node. A known machine needs no statement."""
+    """Store the machines that responded as this node in PostgreSQL. A known machine needs no statement."""
     seen, second = poller.seen_machines, poller.second
     poller.seen_machines, poller.second = {}, False
     for machine, address in seen.items():

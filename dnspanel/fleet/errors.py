@@ -18,7 +18,7 @@ from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
-    """Base class of errors about nodes. Each message tells the user how to correct the cause."""
+    """Base class of errors about nodes. Each message explains how to correct the cause."""
 
 
 class UnknownNode(FleetError, NotFound):

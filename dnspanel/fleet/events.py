@@ -14,6 +14,6 @@ def note(*, node_id: int, kind: str, message: str, now: datetime, by: Author = N
 
 
 def forget_events(*, now: datetime) -> int:
-    """Delete events older than KEPT. Return how many were deleted."""
+    """Delete events older than KEPT, and return their number."""
     deleted, _ = NodeEvent.objects.filter(at__lt=now - KEPT).delete()
     return deleted

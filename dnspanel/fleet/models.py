@@ -1,4 +1,4 @@
-"""The tables of the fleet: nodes, fronts, groups, deliveries, checks, and the panel's own processes."""
+"""Models for the fleet: nodes, fronts, groups, deliveries, checks, and the panel's own processes."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class NodeState(models.TextChoices):
-    """The stage of a node's lifecycle. The node's current health is computed in `fleet.node_health`."""
+    """A node's state in its lifecycle. The node's current health is computed in `fleet.node_health`."""
 
     AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
     ACTIVE = "active", gettext_lazy("active")
@@ -123,7 +123,7 @@ class Node(models.Model):
     is_ring0 = models.BooleanField(default=False, db_default=False)
     # A dnsdist in front of nodes. It has no zones. Publications make it drop old answers from its cache.
     is_front = models.BooleanField(default=False, db_default=False)
-    # Why, by whom and since when the node is drained, and when it takes pushes again automatically.
+    # The reason, the start and the automatic end of the node's drain, and the user who drained the node.
     drain_reason = models.TextField(blank=True, default="", db_default="")
     drained_at = models.DateTimeField(null=True)
     drained_until = models.DateTimeField(null=True)
@@ -314,7 +314,7 @@ class PanelProcess(models.Model):
     started_at = models.DateTimeField()
     at = models.DateTimeField()  # when it was last at work
     version = models.CharField(max_length=64, default="")
-    # Of a worker: how many tasks it takes at a time, how many it has, the oldest of them and since when.
+    # For a worker: the number of tasks that it can run at once and that it runs, and the oldest task with its start.
     places = models.PositiveIntegerField(default=0)
     busy = models.PositiveIntegerField(default=0)
     task = models.TextField(default="")
@@ -347,7 +347,7 @@ class AheadReport(models.Model):
     """The publications that a node has but the panel lacks, found during a hold, and a person's decision about them."""
 
     asked_at = models.DateTimeField()
-    epoch = models.UUIDField()  # the panel's when it was made
+    epoch = models.UUIDField()  # the panel's epoch when the report was made
     # The node that is furthest ahead; null: there was no node to ask.
     node = models.ForeignKey(Node, null=True, on_delete=models.SET_NULL, related_name="+")
     node_name = models.CharField(max_length=63, blank=True, default="")
@@ -435,7 +435,7 @@ class ParentCheck(models.Model):
     parent = models.TextField(blank=True, default="")
     # {"servers": {"name address": [DS, …]}, "ttl": seconds or null}, of the last check with a result.
     found: "models.JSONField[Any]" = models.JSONField(default=dict)
-    # Why the last check had no result, and since when none had one; empty if it had one.
+    # The reason why the last check had no result (empty if it had one), and the time of the first such check in a row.
     silent = MessageField(blank=True, default="")
     silent_since = models.DateTimeField(null=True)
 

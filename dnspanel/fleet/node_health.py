@@ -13,7 +13,7 @@ from dnspanel.texts import gettext, gettext_noop
 OFFLINE_AFTER = timedelta(seconds=15)
 # If the collector itself has been silent for this long, the silence of nodes means nothing.
 CONTACT_KNOWN_FOR = timedelta(seconds=10)
-# A push takes a fraction of this. Without this tolerance, every publication would make the whole fleet blink.
+# A push takes a fraction of this. Without this tolerance, every publication would briefly change all nodes' health.
 IN_FLIGHT = timedelta(seconds=1)
 LATE_AFTER = timedelta(seconds=5)
 STALE_AFTER = timedelta(minutes=5)
@@ -45,7 +45,7 @@ WELL = frozenset({Word.LIVE, Word.CATCHING_UP, Word.LIMITED})
 
 @dataclass(frozen=True, slots=True)
 class HealthInputs:
-    """The data for computing a node's health. `behind_since` is the time of the first publication that it lacks.
+    """The data for computing a node's health. `behind_since` is the time of the first publication that the node lacks.
 
     The node receives publications up to the sequence `limit` (None: up to the head). `waits` explains the limit.
     """
@@ -66,7 +66,7 @@ class HealthInputs:
     drain_reason: str = ""
     certificate_expires_at: datetime | None = None
     contact_problem: str = ""  # why its agent was not reached the last time
-    snapshot: str = ""  # how far a snapshot on its way to it is, in words
+    snapshot: str = ""  # the progress of a snapshot transfer to the node, in words
 
 
 @dataclass(frozen=True, slots=True)

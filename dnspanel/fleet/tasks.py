@@ -46,12 +46,12 @@ from replication.wire.protocol import Ack
 
 # How often the progress of a node far behind is recorded: an edit during an import is confirmed with this delay.
 PROGRESS_SECONDS = 0.25
-# A node whose files are beyond its ack is asked for the next ack after this time.
+# If a node's files are newer than its ack, the next ack is requested after this time.
 ASK_AGAIN_SECONDS = 0.25
 # A node that refuses is tried again this often, and at every new segment.
 REFUSAL_PAUSE = timedelta(seconds=10)
 
-# A node that found rows unlike the panel's searches for all of them. It is asked for the result after these seconds.
+# A node that found a differing row searches for all such rows. Its result is requested after this time.
 MENDING_DELAY = 1
 
 # Pushes to reachable nodes never wait behind unreachable ones, which occupy a thread for seconds.
@@ -80,7 +80,7 @@ def push_nodes(node_ids: list[int]) -> None:
 
 @shared_task(ignore_result=True)
 def push_late_nodes() -> None:
-    """Push to the nodes that `late_nodes` returns."""
+    """Push to the nodes that are behind (see `late_nodes`)."""
     wake_released_nodes(node_ids=late_nodes())
 
 
@@ -106,7 +106,7 @@ def set_up_fronts() -> None:
 
 
 def wake_fronts(**_: Any) -> None:
-    """Wake the task that sends fronts their settings, if there are any. Without a broker, this takes a second."""
+    """Wake the task that sends fronts their settings, if any fronts exist. Without a broker, it runs a second later."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
 
@@ -251,7 +251,10 @@ def maintain_log() -> None:
 
 
 def late_nodes() -> list[int]:
-    """Return active nodes to push, except those with a snapshot request or (unless it is ring 0) a recent refusal."""
+    """Return the ids of active nodes to push: those that are behind or beyond the head, or have refused a push.
+
+    Nodes with a requested snapshot are left out. So are nodes with a recent refusal, except ring 0.
+    """
     nodes = with_limit(Node.objects.filter(state=NodeState.ACTIVE, bootstrap=None)).values_list(
         "pk", "schema", "epoch", "acked", "refusal", "refused_at", "limit", "is_ring0"
     )
@@ -275,14 +278,14 @@ def late_nodes() -> list[int]:
 def wake_nodes(*, schema: int, **_: Any) -> None:
     """Wake the push of every active node with this schema that doesn't wait for other nodes.
 
-    If the broker is down, this takes two seconds and loses no change.
+    If the broker is down, the pushes start up to two seconds later.
     """
     _wake_pushes(free_nodes(schema=schema))
 
 
 @shared_task(ignore_result=True)
 def advance_delivery() -> None:
-    """Release publications to groups, in case no worker did so after an ack or at the end of a time to verify.
+    """Release publications to groups, in case no worker did so after an ack or when a group's time to verify ended.
 
     Also wake fronts every second, so that they leave out nodes that have just fallen behind.
     """
@@ -305,7 +308,7 @@ def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
 
 
 def _pushes_here() -> bool:
-    """Return True if this thread belongs to a worker that pushes."""
+    """Return True if this thread belongs to a push worker."""
     if threading.current_thread().name.startswith(_POOL):
         return True
     is_push = current_task and current_task.name in (push_node.name, push_nodes.name)
@@ -346,7 +349,7 @@ def _push_singly(node_id: int) -> None:
 
 
 def _push_queued(node_id: int) -> None:
-    connections[node_id].is_queued = False  # set before the push, which may not see requests from now on
+    connections[node_id].is_queued = False  # set before the push, because the push can miss requests from now on
     push_node(node_id)
 
 
@@ -377,7 +380,6 @@ def _push(node_id: int, connection: AgentConnection) -> None:
 
 
 def _record(node: Node, refusal: Refusal) -> None:
-    """Record the node's refusal and start the actions that it requires."""
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=timezone.now()):
         return  # its revert is on the way
     # For ring 0, everything that can be the cause is reverted by now.

@@ -147,7 +147,7 @@ def keep_top(*, node_id: int, top: Top) -> None:
 
 
 def top(node_id: int) -> Top | None:
-    """Return the node's top lists from the last minute, or None."""
+    """Return the node's top lists, or None if none were stored within the last minute."""
     found = _read_report(_top_key(node_id))
     return None if found is None else Top.from_json(found)
 
@@ -212,7 +212,10 @@ def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, Liv
 
 
 def points(node_id: int, *, after: float = 0.0, seconds: int = STREAM_LENGTH) -> list[Point]:
-    """Return the node's points after a Unix time, oldest first, with gaps marked, within the last `seconds`."""
+    """Return the node's points after a Unix time, oldest first, with gaps marked, within the last `seconds`.
+
+    If Redis is unreachable, the result is empty.
+    """
     start = max(int(after), int(timezone.now().timestamp()) - seconds)
     try:
         entries = connection(settings.REDIS_URL).xrange(stream_key(node_id), min=f"({start * 1000}-0")
@@ -309,7 +312,7 @@ def _minute(samples: Iterable[Sample], end: int) -> tuple[float | None, ...]:
 
 
 def _begins(sample: Sample) -> int:
-    """Return the second after which the sample's span starts. The span is at least one second long."""
+    """Return the time (Unix seconds) at which the sample's span starts. The span is at least one second long."""
     return sample.at - max(1, round(sample.seconds))
 
 

@@ -75,7 +75,7 @@ class NodeSample:
 
     @property
     def estimate(self) -> Estimate:
-        """The zone's queries per second on this node. If there were none, `error` is the highest likely rate."""
+        """The zone's queries per second on this node. If `times` is 0, `error` is the highest likely rate."""
         if not self.times:
             return Estimate(0.0, _RULE_OF_THREE / self.questions * self.qps)
         return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))
@@ -128,7 +128,7 @@ def keep_minute(*, node_id: int, top: Top, at: float) -> None:
 
 
 def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
-    """Return a zone's minutes in the last hour except the current minute, oldest first."""
+    """Return a zone's minutes in the last hour except the current one, oldest first. If Redis fails, return none."""
     first = int(now) // MINUTE - MINUTES_KEPT
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for minute in range(first, first + MINUTES_KEPT):
@@ -166,7 +166,7 @@ def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
 
 
 def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
-    """Return the zone's total queries per second on all these nodes, or None if there are no samples."""
+    """Return the zone's total queries per second on the sampled nodes, or None if there are no samples."""
     estimates = [sample.estimate for sample in samples]
     if not estimates:
         return None
@@ -175,7 +175,7 @@ def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
 
 
 def queried_names(samples: Iterable[NodeSample]) -> list[QueriedName]:
-    """Return a zone's most queried names on all these nodes, most queried first."""
+    """Return a zone's most queried names on all sampled nodes, most queried first."""
     rates: dict[tuple[str, str], float] = {}
     for sample in samples:
         for what, times in sample.top.names:

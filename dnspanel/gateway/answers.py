@@ -72,15 +72,13 @@ _rates = Rates()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A received message with its signature, transport and sender."""
-
     wire: bytes
     message: dns.message.Message
     signed: Signature | None
     address: str
     over_tcp: bool
     now: datetime
-    tls: OverTls | None = None  # over TCP without TLS, or UDP
+    tls: OverTls | None = None  # None: TCP without TLS, or UDP
 
     @property
     def key(self) -> str:
@@ -137,7 +135,6 @@ def _answers_to(query: Query) -> Iterator[bytes]:
 
 
 def _refusal(exc: Exception) -> Reply:
-    """Return the reply to a refused message."""
     if isinstance(exc, MessageRefused):
         return Reply(exc.rcode, reason=str(exc))
     if isinstance(exc, Unknown):
@@ -241,7 +238,10 @@ def _lookup(query: Query) -> Reply:
 
 
 def _answer_discovery(name: str, type_: int) -> Reply:
-    """Answer a SOA or NS query from the zone's apex, or with its SOA as authority. Else raise MessageRefused."""
+    """Answer an SOA or NS query from the closest zone's apex, or with the zone's SOA in the authority section.
+
+    Raise MessageRefused for other types, and if no zone that can be transferred contains the name.
+    """
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = zone_discovery.zone_around(name)

@@ -4,7 +4,5 @@ from django.apps import AppConfig
 
 
 class GatewayConfig(AppConfig):
-    """The app for the process that answers DNS UPDATE and transfers."""
-
     name = "dnspanel.gateway"
     label = "gateway"

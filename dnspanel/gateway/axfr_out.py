@@ -53,7 +53,7 @@ def a_turn() -> Iterator[None]:
 
 
 def pack_messages(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
-    """Pack records into unsigned messages. Each message repeats the question, because owner names point to it."""
+    """Pack records into messages without TSIG. Each message repeats the question, because owner names point to it."""
     question = names.to_wire(zone_name) + _QUESTION.pack(qtype, IN)
     flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
     waiting: list[bytes] = []
@@ -81,7 +81,10 @@ def soa_records(zone: Zone) -> list[bytes]:
 
 
 def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterator[bytes]:
-    """Yield all records of an AXFR, with the SOA first and last. Run this in the transaction that read the SOA."""
+    """Yield the records of an AXFR that `sees` allows, with the SOA first and last.
+
+    Run this in the transaction that read the SOA. If `sees` is None, all records are sent.
+    """
     yield soa
     with connection.chunked_cursor() as cursor:
         cursor.execute(_OTHERS, [zone.pk])
@@ -93,7 +96,7 @@ def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterat
 
 
 def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
-    """Yield a database row's served records."""
+    """Yield the served records of a database row in wire form."""
     name, type_, ttl, texts, disabled = row
     owner = owner_of(name, zone_name)
     for text in texts:

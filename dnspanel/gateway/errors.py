@@ -22,7 +22,7 @@ class MessageRefused(GatewayError):
 
 
 class TlsRefused(GatewayError):
-    """The TLS connection is refused. The text describes the client's error."""
+    """The TLS connection is refused. The message describes the client's error."""
 
 
 class TsigRefused(GatewayError):

@@ -178,7 +178,6 @@ class Gateway:
             self._keep(asyncio.create_task(self._serve_tls(connection, plain_address(host))))
 
     async def _serve_tls(self, connection: socket.socket, address: str) -> None:
-        """Perform the TLS handshake, and serve the client if it is accepted."""
         context = None
         with self._count_connection(address) as is_let_in:
             try:
@@ -317,5 +316,5 @@ def plain_address(text: str) -> str:
 
 
 def _enlarge_buffer(sock: socket.socket) -> None:
-    """Enlarge the receive buffer. It then has room for a burst of datagrams while all threads are busy."""
+    """Enlarge the receive buffer, so that it has room for a burst of datagrams while all threads are busy."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)

@@ -24,7 +24,7 @@ from replication.dns.rrset import RRset, Serial
 AXFR, IXFR, NOTHING = "AXFR", "IXFR", ""
 # The most RRsets whose difference is kept in memory. Larger changes of a zone aren't sent as a difference.
 MOST_CHANGES = 20_000
-# A difference may have this many more records than the zone has RRsets, because it is short in a small zone.
+# A difference can have this many more records than the zone has RRsets, because it is short in a small zone.
 _LEEWAY = 16
 _TIMERS_SIZE = 20  # serial, refresh, retry, expire and minimum, at the end of a SOA
 
@@ -102,7 +102,7 @@ def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[
 
 
 def serial_in(soa: bytes) -> int:
-    """Return the serial of a SOA record in wire form: the first of the five numbers at its end."""
+    """Return the serial of an SOA record in wire form: the first of the five numbers at its end."""
     return int.from_bytes(soa[-_TIMERS_SIZE : 4 - _TIMERS_SIZE], "big")
 
 
@@ -135,7 +135,7 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
 
 
 def _is_signed_otherwise(zone: Zone, number: int) -> bool:
-    """Return True if the zone's signing changed after this revision.
+    """Return True if the zone's signing changed after revision `number`.
 
     The secondary may still have the signatures, keys and denial chain of that revision. The panel doesn't store them as
     RRsets of the zone, so a difference can't delete them.

@@ -27,8 +27,6 @@ _SIGNATURES = frozenset({rdtypes.RRSIG})
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer, with its rcode and sections."""
-
     rcode: dns.rcode.Rcode = dns.rcode.NOERROR
     answer: tuple[RRset, ...] = ()
     authority: tuple[RRset, ...] = ()
@@ -64,7 +62,6 @@ class Near:
         object.__setattr__(self, "by_name", found)
 
     def at(self, name: str) -> Mapping[int, RRset]:
-        """Return the served RRsets at a name, by type."""
         return self.by_name.get(name, {})
 
     def exists(self, name: str) -> bool:
@@ -80,14 +77,14 @@ class Near:
         return replace(found, ttl=min(found.ttl, int(found.served[0].rsplit(" ", 1)[-1])))
 
 
-# Maps a name to the RRsets near it, in the zone that answers for it here, or to None without such a zone.
+# Maps a name to the RRsets near it, in the zone that answers for the name, or to None if there is no such zone.
 Read = Callable[[str], Near | None]
 # Maps names of a zone to their A and AAAA.
 Addresses = Callable[[str, Collection[str]], Iterable[RRset]]
 
 
 def names_near(name: str, zone: str) -> list[str]:
-    """Return the names in a zone that affect the zone's answer for this name."""
+    """Return the names in a zone that affect its answer for `name`: the name, its ancestors and their wildcards."""
     above = list(ancestors_within(name, zone))
     return [name, *above, *map(wildcard_below, above)]
 
@@ -154,9 +151,10 @@ def _above(near: Near, name: str) -> Iterator[str]:
 
 
 def cut_of(near: Near, name: str, type: int) -> RRset | None:
-    """Return the NS of the closest delegation at or above a name, or None. Delegations can be nested.
+    """Return the NS of the closest delegation at or above a name, or None if the name isn't delegated.
 
-    The DS at a delegation belongs to the parent, so a query for it isn't delegated (RFC 4035 section 3.1.4.1).
+    Delegations can be nested. The DS at a delegation belongs to the parent zone, so a query for it isn't delegated (RFC
+    4035 section 3.1.4.1).
     """
     for at in (name, *_above(near, name)):
         if at == near.zone:

@@ -24,8 +24,6 @@ _TRUNCATED = 0x02  # in the third byte of a message
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The content of an answer: rcode, records of each section, and flags."""
-
     rcode: dns.rcode.Rcode
     answer: tuple[dns.rrset.RRset, ...] = ()
     authority: tuple[dns.rrset.RRset, ...] = ()

@@ -75,8 +75,8 @@ def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 def patiently(attempt: Callable[[], T]) -> T:
     """Call `attempt` until it no longer raises MessageRefused, for at most PATIENCE seconds. Return its result.
 
-    Raise the last MessageRefused when the time is over, or immediately if several other threads are already waiting.
-    This keeps some threads free to answer.
+    Raise the last MessageRefused when the time is over. Raise it immediately if several other threads are already
+    waiting, so that some threads stay free to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
@@ -158,7 +158,6 @@ def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -
 
 
 def _signatures_of(zone: Zone) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield each owner name in a presigned zone with its RRSIG records."""
     rows = RRset.objects.filter(zone=zone, type=rdtypes.RRSIG).values_list("name", "rdata")
     yield from rows.iterator(chunk_size=_ROWS_AT_ONCE)
 

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 def messages(
     actor: Actor, message: dns.message.Message, *, name: str, key: str, address: str, now: datetime
 ) -> Iterator[bytes]:
-    """Yield the unsigned messages of the transfer over TCP: the whole zone, or the part that the key can read.
+    """Yield the messages that answer an AXFR or IXFR query over TCP, without TSIG. Omit records hidden from the key.
 
     `key` is the key's name for the log. Raise Unknown if the key can't read the zone. Raise MessageRefused if the zone
     can't be transferred now.

@@ -29,7 +29,7 @@ SMALL = 2_000
 
 
 def serial_known(message: dns.message.Message) -> int | None:
-    """Return the serial in the secondary's IXFR request. Return None for AXFR and for an IXFR without a serial."""
+    """Return the serial in the client's IXFR request, or None for AXFR and for an IXFR without a serial."""
     if message.question[0].rdtype != dns.rdatatype.IXFR:
         return None
     for rrset in message.authority:
@@ -48,7 +48,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     address: str,
     now: datetime,
 ) -> Iterator[bytes]:
-    """Yield the unsigned messages of the transfer. Raise MessageRefused if the secondary can't get the zone now.
+    """Yield the messages of the transfer, without TSIG. Raise MessageRefused if the secondary can't get the zone now.
 
     Over UDP, the reply to an IXFR is only the SOA, and the client repeats the request over TCP (RFC 1995 section 2). A
     complete transfer is recorded after the transaction in which the zone was read.
@@ -94,7 +94,7 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
 
 
 def wires(transfer: ixfr_out.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
-    """Yield the unsigned messages that answer `message` with the transfer. Over UDP, they contain only the SOA."""
+    """Yield the messages that answer `message` with the transfer, without TSIG. Over UDP, they contain only the SOA."""
     records = transfer.records if over_tcp else [next(iter(transfer.records))]
     return axfr_out.pack_messages(records, name, id=message.id, qtype=int(message.question[0].rdtype))
 

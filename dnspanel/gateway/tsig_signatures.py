@@ -64,7 +64,6 @@ class Signed:
 
     @property
     def key_name(self) -> str:
-        """The name of the key."""
         return str(self.token.tsig_name)
 
 
@@ -83,7 +82,6 @@ class SignedBySecondary:
 
     @property
     def key_name(self) -> str:
-        """The name of the key."""
         return self.secondary.tsig_name
 
 
@@ -97,7 +95,6 @@ class SignedByPrimary:
 
     @property
     def key_name(self) -> str:
-        """The name of the key."""
         return self.key.name.to_text()
 
 
@@ -203,7 +200,6 @@ class Signer:
         self._context: Any = None
 
     def sign(self, wire: bytes, now: datetime) -> bytes:
-        """Return the message with its signature."""
         template = _template(self._request, now)
         tsig, self._context = _sign(
             wire, self._key, template, int(now.timestamp()), self._request.mac, self._context, multi=True

@@ -69,8 +69,6 @@ class DeleteRRset:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecord:
-    """The deletion of a record."""
-
     name: str
     type: int
     text: str
@@ -120,7 +118,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset that an update is changing: its values by their folded text (`rdata.fold`), and its disabled values."""
+    """An RRset that an update is changing: its values by their folded form (`rdata.fold`), and its disabled values."""
 
     ttl: int
     texts: dict[str, str]

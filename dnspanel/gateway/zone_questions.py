@@ -102,7 +102,7 @@ class Reading:
         )
 
     def _zone_for(self, name: str) -> Zone | None:
-        """Return the zone of a name in the answer, or None if an alias leads to a hidden or another signed zone."""
+        """Return the zone of a name in the answer, or None if an alias leads to a hidden or to another signed zone."""
         if name == self.name:
             return self.zone
         found = self._reading_of_target(name)
@@ -174,7 +174,7 @@ class Reading:
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
-    """Return the client's query, or None if the client doesn't have access to a zone that contains the name.
+    """Return the query with the zone that answers it, or None if the client has no access to a zone with this name.
 
     Access means that the client is allowed to transfer or update the zone. If it has no access to the closest zone, the
     answer comes from a parent zone that delegates the name, as on other name servers.

@@ -4,7 +4,5 @@ from django.apps import AppConfig
 
 
 class MonitoringConfig(AppConfig):
-    """The Django app of the collector and `/metrics`."""
-
     name = "dnspanel.monitoring"
     label = "monitoring"

@@ -1,4 +1,7 @@
-"""Check the services that this process needs. Each check takes at most a second and has its own connection."""
+"""Check PostgreSQL, Redis, the disk, the publisher, the panel's processes and the nodes.
+
+Checks run in threads. Callers wait less than a second for a check, even if it takes longer.
+"""
 
 import os
 import shutil
@@ -80,7 +83,7 @@ def _ask_postgresql() -> Found:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    """Return (app, name) of each migration in this code. The names come from the files, which are not imported."""
+    """Return (app, name) of each migration in this release. The names come from the files, which are not imported."""
     found = set()
     for app in apps.get_app_configs():
         names = (path.name for path in (Path(app.path) / "migrations").glob("*.py"))

@@ -65,7 +65,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 class HealthDetails(APIView):
-    """All parts' states with reasons, for clients in PANEL_METRICS_NETWORKS and for tokens that can see nodes."""
+    """The states of all parts with reasons, for clients in PANEL_METRICS_NETWORKS and tokens that can see nodes."""
 
     permission_classes = (MayScrape,)
 
@@ -86,7 +86,7 @@ def _answer_details(request: HttpRequest) -> HttpResponse:
 
 
 class HealthMiddleware:
-    """Outermost middleware. It answers the paths in `views` before all other middleware."""
+    """Outermost middleware. It answers the paths in `VIEWS` before all other middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -242,7 +242,6 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """Yield metrics of each periodic task, and of the panel's processes by process name."""
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
@@ -270,7 +269,6 @@ def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
-    """Yield metrics of the audit log's active destinations."""
     backlog = _gauge("evidence_backlog", "Acts of the audit log that a destination lacks", "destination")
     success = _gauge("evidence_success_timestamp_seconds", "When it confirmed something last", "destination")
     failing = _gauge("evidence_failing", "Whether it does not take what it is sent", "destination")

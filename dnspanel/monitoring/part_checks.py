@@ -51,7 +51,7 @@ class Check:
             return run
 
     def wait_for_answer(self) -> Found:
-        """Return the last result if it is fresh, or else the next one. If none arrives in time, return `silence`."""
+        """Return the last result if it is fresh, or else the next one, or `silence` if none arrives in time."""
         run = self.begin()
         # Count from the run's start: if a check hangs, later callers do not wait again.
         if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):
@@ -68,8 +68,6 @@ class Check:
 
 
 class _Run:
-    """One run of a check."""
-
     def __init__(self) -> None:
         self.began_at = time.monotonic()
         self.ended_at = 0.0

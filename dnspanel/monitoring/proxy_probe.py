@@ -22,8 +22,8 @@ class ProxyProbe:
     def answers(self) -> bool:
         """Return True if the proxy answers with any status, even an error page.
 
-        For a proxy on this machine, also check its watchdog. Otherwise the proxy would still seem to run after its main
-        process was stopped, because the child processes answer.
+        For a proxy on this machine, also check its watchdog, because the proxy's child processes still answer after its
+        main process was stopped.
         """
         if watchdog.signs_of(PROXY) and not watchdog.is_alive(PROXY):
             return False

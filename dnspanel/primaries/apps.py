@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class PrimariesConfig(AppConfig):
-    """The Django app for transferred zones and their primaries."""
-
     name = "dnspanel.primaries"
     label = "primaries"
 

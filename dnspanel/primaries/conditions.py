@@ -19,7 +19,7 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """The zones with late transfers, the reason of the first one, and the number of zones that no node serves."""
+    """The zones whose transfers are failing, the first zone's error, and the number of zones that no node serves."""
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -27,7 +27,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Return the zones with late transfers, the reason of the first one, and the number that no node serves."""
+    """Read the zones whose transfers are failing, the first zone's error, and the number that no node serves."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()
@@ -37,7 +37,7 @@ def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
 
 
 def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield one condition for all zones whose transfers are late, or nothing if none is late."""
+    """Yield one condition for all zones whose transfers are failing, or nothing if none is failing."""
     if not inputs.late.count:
         return
     message = gettext("{zones}: transfers from the primaries are failing.").format(zones=inputs.late.message(now))

@@ -49,7 +49,7 @@ TERMS = (
 class TransferredZone(PrimaryTerms):
     """A zone's primaries, the results of its last transfer, and the time of its next refresh.
 
-    A zone that was taken over keeps its primaries, so that it can be given back to them. It is not refreshed.
+    A zone that was taken over keeps its primaries, so that it can be given back to them, but isn't refreshed.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="transferred")
@@ -65,7 +65,7 @@ class TransferredZone(PrimaryTerms):
     expires_at = models.DateTimeField(null=True)  # when the zone expires if no primary answers before
     # When to query a primary next; null: never.
     due_at = models.DateTimeField(null=True)
-    wants_all = models.BooleanField(default=False)  # the next transfer is of the whole zone, whatever its serial
+    wants_all = models.BooleanField(default=False)  # transfer the whole zone next time, regardless of its serial
     # The first failure since the last success, the number of failures, and the reason.
     failed_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)

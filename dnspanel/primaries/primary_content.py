@@ -33,7 +33,7 @@ _OPTIONS = Options(existing="replace", signatures="keep")
 
 
 class DoesNotFit(Exception):
-    """The changes don't apply to the zone's current content. The whole zone has to be transferred."""
+    """The changes don't apply to the zone's current content, so the whole zone has to be transferred."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """TLS settings for connections to primaries (RFC 9103), and the expected identity of each primary.
 
-Either all primaries of a zone use TLS, or none of them. Otherwise an attacker could block the primary with TLS, and the
+Either all primaries of a zone use TLS, or none of them does. If only some did, an attacker could block those, and the
 panel would transfer the zone from another primary in clear text.
 """
 
@@ -39,7 +39,7 @@ def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | N
 
 
 def own_authority(row: TransferredZone, *, now: datetime) -> str:
-    """Return the CA certificate (PEM) of the panel's client certificate, or "" if the panel doesn't present one."""
+    """Return the CA certificate (PEM) for verifying the panel's client certificate, or "" if none is presented."""
     return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
 
 

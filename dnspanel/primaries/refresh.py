@@ -71,12 +71,12 @@ class _Turn:
 
     @property
     def known_serial(self) -> Serial | None:
-        """The primary's serial of the panel's copy, or None if the zone must be transferred regardless of it."""
+        """The primary's serial at the last transfer, or None if there was none or a full transfer was requested."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """Refresh the zone from the first primary that works. Return "axfr", "ixfr", "" if nothing was due, or the error.
+    """Refresh the zone from the first primary that works. Return "axfr", "ixfr", "" without a transfer, or the error.
 
     If a primary fails, the zone stays unchanged and the next one is tried. If all fail, the error is also stored.
     """

@@ -304,7 +304,7 @@ def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) ->
 
 
 def row_of(zone: Zone) -> TransferredZone:
-    """Return the zone's row with its primaries. Raise NotTransferred if this panel is the primary."""
+    """Return the zone's `TransferredZone`. Raise NotTransferred if this panel is the primary."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None:
         raise NotTransferred(zone.name)
@@ -334,7 +334,7 @@ def _forget_own_operations(zone: Zone, author: Author) -> None:
 
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """Start to transfer these zones with these terms. The caller must have locked or just created the zones."""
+    """Start to transfer these zones from the primaries in `columns`. The caller must have locked the zones."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
     TransferredZone.objects.bulk_create(
@@ -346,7 +346,7 @@ def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: dat
 
 
 def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """Change the primaries of these transferred zones. The zones keep their current content."""
+    """Store new primaries for these transferred zones. The zones keep their current content."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     TransferredZone.objects.filter(pk__in=zone_ids).update(**columns, due_at=now)
 

@@ -41,7 +41,7 @@ class Primary:
 
 
 def serial_at(primary: Primary, zone: str) -> int:
-    """Return the zone's serial at the primary. Raise TransferFailed with a readable reason if the query fails."""
+    """Return the serial that the primary has for the zone. Raise TransferFailed if the query fails."""
     where = gettext("{host} port {port}").format(host=primary.host, port=primary.port)
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)

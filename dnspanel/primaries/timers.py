@@ -19,15 +19,13 @@ LEAST_GAP = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """A zone's refresh, retry and expire times."""
-
     refresh: timedelta
     retry: timedelta
     expire: timedelta
 
     @classmethod
     def of(cls, soa: RRset) -> "Timers":
-        """Return the timers of a SOA, within bounds. Primaries are queried at least twice before the zone expires."""
+        """Return the timers of an SOA, within bounds. Primaries are queried at least twice before the zone expires."""
         refresh, retry, expire = (timedelta(seconds=int(word)) for word in soa.rdata[0].split()[3:6])
         refresh = min(max(refresh, LEAST_REFRESH), MOST_REFRESH)
         retry = min(max(retry, LEAST_RETRY), MOST_RETRY, refresh)

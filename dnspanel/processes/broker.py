@@ -51,7 +51,7 @@ class QoS(_Noted):  # type: ignore[misc]
     def _let_go(self, delivery_tag: str) -> Iterator[None]:
         """Stop counting the message, even if Redis doesn't answer.
 
-        Otherwise kombu would keep counting a message that it couldn't acknowledge, and idle workers would stop taking
+        kombu would otherwise keep counting a message that it couldn't acknowledge, and idle workers would stop taking
         messages after Redis had hung for some seconds. The message is delivered again after `visibility_timeout`.
         """
         try:

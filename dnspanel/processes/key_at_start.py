@@ -14,7 +14,7 @@ def stop_with_another_key() -> None:
     """Exit this process if a master key that the database's secrets need is missing. Log the reason.
 
     Commands of manage.py use the system check E017 for this. The database connection is closed, because this process
-    may fork next.
+    can fork next.
     """
     try:
         refuse_another_key()

@@ -10,15 +10,13 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-# All processes write this one key of one byte. It expires when no process checks any more.
+# All processes write this key, which has one byte. It expires when no process checks Redis any longer.
 _KEY = "dnspanel:write-test"
 _KEY_SECONDS = 60
 ANSWERS_WITHIN = 1.0  # seconds
 
 
 class RedisProblem(StrEnum):
-    """A problem with Redis."""
-
     AWAY = "away"  # no connection, or no answer in time
     FULL = "full"  # maxmemory is reached
     REFUSES = "refuses"  # writes are refused for another reason, for example by a replica

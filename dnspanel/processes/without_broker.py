@@ -40,7 +40,7 @@ class Poller:
             for entry in app.conf.beat_schedule.values()
             if entry["task"] in app.tasks and self._is_ours(app.tasks[entry["task"]])
         ]
-        # `fleet.tasks` recognizes by this prefix that pushes may start in this process.
+        # `fleet.tasks` recognizes by this prefix that pushes can start in this process.
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="push-poll")
         self._running: dict[str, Future[None]] = {}
         self._due: dict[str, float] = {}

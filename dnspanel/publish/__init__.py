@@ -1,1 +1,1 @@
-"""Publish: encode the log as LMDB files and signed segments. This package contains no code about nodes."""
+"""Encode the change log as LMDB files and signed segments. This package doesn't depend on nodes."""

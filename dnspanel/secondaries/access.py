@@ -67,7 +67,7 @@ def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]
 
 
 def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
-    """Return the zone's state at each secondary, or no rows if the person isn't allowed to see nodes."""
+    """Return the zone's `Member` row for each secondary, or no rows if the person isn't allowed to see nodes."""
     if not can(person, Permission.FLEET):
         return Member.objects.none()
     return Member.objects.filter(zone=zone, until=None).select_related("secondary")
@@ -146,7 +146,7 @@ def secondaries_at(address: str) -> list[int]:
 
 
 def require_transport(secondary: Secondary, *, over_tls: bool, certificate: str) -> None:
-    """Raise TransferRefused if the secondary has to use TLS or its certificate, but this connection doesn't use it.
+    """Raise TransferRefused if the connection lacks the TLS or the certificate that the secondary must use.
 
     `certificate` is the fingerprint of the client's certificate, or "" if the client didn't present one.
     """

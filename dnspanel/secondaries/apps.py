@@ -4,8 +4,6 @@ from django.apps import AppConfig
 
 
 class SecondariesConfig(AppConfig):
-    """The Django app for name servers that transfer zones from this panel."""
-
     name = "dnspanel.secondaries"
     label = "secondaries"
 

@@ -25,7 +25,7 @@ GROUP BY s.id
 HAVING s.noted < %(sequence)s OR count(m.id) > 0
 ORDER BY s.name"""
 
-# Members with a serial before the step's serial, or beyond the zone's own serial, whose content may not come from here.
+# Members whose serial is before the step's, or beyond the zone's own serial, which means content from elsewhere.
 # A zone that moves to another catalog of the same server is queried as a member of the new catalog.
 _BEFORE_STEP = """
 SELECT step.zone_id, s.name, s.kind, s.noted < step.sequence, m.served_serial, step.serial, m.question_error <> ''
@@ -66,7 +66,7 @@ class Lacking:
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
-    """Return the active secondaries that don't answer with the publication yet, by name, in one query.
+    """Return the active secondaries that don't serve the publication yet, ordered by name, in one query.
 
     Zones that a secondary doesn't transfer, such as deleted ones, don't count.
     """
@@ -80,7 +80,7 @@ def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dic
     """Return the active secondaries that don't serve the given revisions of zones yet, with reasons, by zone id.
 
     Needs one query. A secondary is included until the panel has processed the publication for it, because the
-    publication may add the zone to it.
+    publication can add the zone to it.
     """
     if not steps:
         return {}

@@ -1,4 +1,4 @@
-"""Alert conditions for secondaries that are silent, late, or give wrong answers."""
+"""Alert conditions for secondaries that are silent, behind, or give wrong answers."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class SecondaryInputs:
-    """The secondaries that are late or silent, and those whose answers differ from the panel's zones."""
+    """The secondaries that are behind or silent, and those whose answers differ from the panel's zones."""
 
     late: tuple[LateSecondary, ...] = ()
     differing: tuple[DifferingSecondary, ...] = ()
@@ -30,9 +30,9 @@ def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
 
 
 def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield a condition for each late, silent or differing secondary.
+    """Yield a condition for each secondary that is behind or silent, or whose answers differ.
 
-    A secondary that is both silent and late is only reported as silent, because only its answers show its progress.
+    A secondary that is both silent and behind is only reported as silent, because only its answers show its progress.
     """
     for each in inputs.late:
         key, about = f"secondary:{each.name}", (f"secondary:{each.secondary_id}",)

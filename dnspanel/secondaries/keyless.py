@@ -34,7 +34,7 @@ AND EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class Keyless:
-    """A zone's settings for transfers without a key and for NOTIFY. Each row contains its setting's author and time."""
+    """A zone's settings for transfers without a key and for NOTIFY. Each row also has the setting's author and time."""
 
     opened: OpenZone | None
     notified: list[NoticeAddress]  # by address

@@ -80,7 +80,7 @@ def head() -> int:
 
 
 def lock_members() -> None:
-    """Lock all members until the end of the transaction. Otherwise processes that change members could deadlock."""
+    """Lock all members until the end of the transaction, so that processes that change members can't deadlock."""
     lock_until_commit(Lock.SECONDARY, 0)
 
 
@@ -238,7 +238,11 @@ def notify_all(*, secondary_id: int, now: datetime) -> None:
 
 
 def _moves_members(after: int, up_to: int) -> bool:
-    """Return True if one of these publications created, removed or restored a zone, or changed its signing."""
+    """Return True if a publication after `after`, up to and including `up_to`, can change catalog members.
+
+    It can if it changed a zone's signing, or did anything other than change records: for example, create, delete or
+    restore a zone.
+    """
     revisions = Revision.objects.filter(publication__gt=after, publication__lte=up_to)
     if revisions.exclude(kind=RevisionKind.CHANGE).exists():
         return True

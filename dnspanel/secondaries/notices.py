@@ -22,7 +22,7 @@ _SECONDS = 2.0
 # A silent address takes _SECONDS.
 MOST_ADDRESSES_AT_ONCE = 4
 
-# The publisher runs this after each publication. Django would take ten times as long to build the query.
+# The publisher runs this query after each publication. Django would take ten times as long to build the query.
 _IS_SOMEBODY_TOLD = """
 SELECT EXISTS (SELECT FROM secondaries_secondary WHERE active) OR EXISTS (SELECT FROM secondaries_noticeaddress)"""
 
@@ -31,8 +31,6 @@ Exchange = Callable[..., list[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The numbers of messages sent and answered."""
-
     sent: int = 0
     answered: int = 0
 
@@ -54,7 +52,7 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send due NOTIFY for the catalog and at most AT_ONCE zones, and record the answers. Return the zones' counts.
+    """Send due NOTIFY for the catalog and at most AT_ONCE zones, and record the answers. Return the counts for zones.
 
     1. Read the queued messages.
     2. Send them, outside any transaction.
@@ -79,7 +77,10 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
 
 def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = udp_exchange.exchange) -> Sent:
-    """Send at most AT_ONCE due NOTIFY, unsigned, to zones' addresses. Record the results like `send_due`."""
+    """Send at most AT_ONCE due NOTIFY, unsigned, to zones' addresses. Record the results like `send_due`.
+
+    At most MOST_ADDRESSES_AT_ONCE addresses are notified in one call, because a silent address takes seconds.
+    """
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
     by_address: dict[str, list[NoticeAddress]] = {}

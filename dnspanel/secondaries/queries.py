@@ -64,7 +64,7 @@ ORDER BY s.name"""
 
 
 def late_secondaries(now: datetime) -> list[LateSecondary]:
-    """Return the secondaries that are late enough for an alert, in one query."""
+    """Return the secondaries that have been behind or silent long enough for an alert, in one query."""
     return [
         LateSecondary(name, zones, first or "", *more) for name, zones, first, *more in fetch_all(_LATE, {"now": now})
     ]
@@ -94,7 +94,7 @@ def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool
 
 
 def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, int]:
-    """Return the zone's state at the secondary, and the number of seconds that the zone has been behind."""
+    """Return the member zone's state, and the number of seconds that the zone has been behind."""
     word = _word(secondary, member.behind_since, now, differs=member.differs_since is not None)
     if not secondary.active or member.behind_since is None:
         return word, 0

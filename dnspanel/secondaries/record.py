@@ -54,7 +54,10 @@ def note_key_transfer(*, zone_id: int, now: datetime) -> None:
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:
-    """Record the catalog's serial at the secondary. Members that leave this catalog can then enter another one."""
+    """Record that the secondary has fetched its catalog at this serial.
+
+    Zones that are moving to another catalog can then be added there.
+    """
     Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
     if Member.objects.filter(secondary=secondary_id, coo_since__isnull=False).exists():
         transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)
@@ -123,7 +126,7 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """Record the number of unanswered NOTIFY for the catalog. `next_at` is the time of the next attempt, or None."""
+    """Record the number of unanswered NOTIFY for the catalog, and the next attempt's time (None: no attempt)."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 

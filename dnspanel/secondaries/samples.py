@@ -34,7 +34,7 @@ from replication.dns.rrset import Key
 CHANGED, OTHERS = 4, 4
 # Larger answers are truncated over UDP, and are not compared.
 _PAYLOAD = 1232
-# Types whose answers may differ although the zones agree: SOA (the serial), signatures and denial of existence.
+# Types whose answers can differ although the zones agree: SOA (the serial), signatures and denial of existence.
 _NOT_COMPARED = COMPUTED | {
     *(rdtypes.SOA, rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM),
     *(rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY),
@@ -164,7 +164,7 @@ def _sample(zone: Zone, place: str) -> list[Key]:
 
 
 def _around(name: str, zone: str) -> list[str]:
-    """Return the names above this one up to the zone's apex, and the wildcards that can answer for this name."""
+    """Return the names above `name`, up to and including the apex, and the wildcard below each of them."""
     found: list[str] = []
     above = names.parent(name) if name != zone else None
     while above is not None:

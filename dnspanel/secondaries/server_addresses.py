@@ -10,7 +10,7 @@ TLS_PORT = 853  # RFC 9103, section 6
 
 
 def canonical_address(text: str) -> str | None:
-    """Return the IP address, with or without a port, in its stored form. Return None for any other text.
+    """Return the IP address, with or without a port, in its stored form, or None if the string isn't an address.
 
     The stored form leaves out port 53.
     """
@@ -33,7 +33,7 @@ def tls_host_and_port(address: str) -> tuple[str, int]:
 
 
 def canonical_network(text: str) -> str | None:
-    """Return the network in CIDR form, or None for an invalid text. A single address is also a network."""
+    """Return the network in CIDR form, or None if the string isn't a network. A single address is also a network."""
     try:
         return str(ip_network(text.strip()))
     except ValueError:

@@ -188,7 +188,7 @@ def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -
 
 
 def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """Queue NOTIFY for each of the secondary's zones, as after a publication."""
+    """Queue NOTIFY for each of the secondary's zones and for its catalog."""
     actor = require_set_up(by)
     with transaction.atomic():
         stored = _lock_secondary(secondary)

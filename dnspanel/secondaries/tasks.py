@@ -47,7 +47,7 @@ def drive_secondaries() -> None:
 
 @shared_task(ignore_result=True)
 def ask_secondary(secondary_id: int) -> None:
-    """Query the due serials at one secondary. Late, missing or repeated runs are harmless."""
+    """Query one secondary for the serials of zones that are due. Late, missing or repeated runs are harmless."""
 
     def ask() -> bool:
         return _is_full(
@@ -76,7 +76,7 @@ def notify_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
-    """Publish this week's signatures of zones that other servers transfer. The servers then transfer them again."""
+    """Publish this week's signatures of zones that other servers transfer, so that the servers transfer them again."""
     _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 
@@ -105,7 +105,7 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _is_full(sent: Sent, at_once: int) -> bool:
-    """Return True if more messages may be due: a full batch was sent, and some of its messages were answered."""
+    """Return True if more messages can be due: a full batch was sent, and some of its messages were answered."""
     return sent.sent >= at_once and sent.answered > 0
 
 

@@ -141,7 +141,7 @@ def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
 
 
 def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
-    """Parse an answer to this message. Return None if the data isn't an answer to this message."""
+    """Parse an answer to `query`. Return None if the data isn't an answer to this query."""
     try:
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
@@ -160,7 +160,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """Return an unsigned answer to the message as an unproven error, or None if it is signed or not an answer."""
+    """Return an unproven error if the data is an unsigned answer to `query`, or else None."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):

@@ -1,10 +1,10 @@
 """Check the servers that people's imports and comparisons connect to.
 
 People choose these servers, but the panel's network can contain servers that people must not reach. People's jobs
-therefore only connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on usual ports. The verbs that
-create jobs check the server, so a form can show the error next to its server field. Each connection checks the server
-again and uses the checked address. Jobs that an operator creates at the command line can reach any server, because a
-person with a shell can do that anyway.
+therefore only connect to public addresses and the networks of PANEL_SOURCE_NETWORKS, on usual ports. The functions that
+create jobs check the server, so that a form can show the error next to its server field. Each connection checks the
+server again and uses the checked address. Jobs that an operator creates at the command line can reach any server,
+because a person with a shell can do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -217,7 +217,7 @@ class ServerSource(Source, Protocol):
     """A source that reads from another operator's server."""
 
     def cut(self) -> None:
-        """Make every read from the server fail. A thread that waits for the server then ends."""
+        """Make every read from the server fail, so that a thread that waits for the server ends."""
 
 
 Item = Document | SourceFault | Kept

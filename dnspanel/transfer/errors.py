@@ -15,7 +15,7 @@ from dnspanel.texts import gettext
 
 
 class TransferError(Exception):
-    """Base class of errors in imports and exports. The text is a message for the user."""
+    """Base class of errors in imports and exports. The message is for the user."""
 
 
 class UploadRefused(TransferError):

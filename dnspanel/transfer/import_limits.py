@@ -1,4 +1,4 @@
-"""Limits on imports, and the texts that describe them in error messages."""
+"""Limits on imports, and the messages that describe them."""
 
 from types import MappingProxyType
 
@@ -32,7 +32,7 @@ MOST_READ_SECONDS = 6 * 3600.0
 
 
 def generated_title(most: int) -> str:
-    """Return the text that describes the limit on records that `$GENERATE` creates in a zone."""
+    """Return the message that describes the limit on records that `$GENERATE` creates in a zone."""
     return gettext(_GENERATED).format(most=most)
 
 
@@ -57,6 +57,6 @@ _TITLES = MappingProxyType(
 
 
 def title(limit: str) -> str:
-    """Return the text that describes the limit, in the current language."""
+    """Return the message that describes the limit, in the current language."""
     message, most = _TITLES[limit]
     return gettext(message).format(most=most)

@@ -103,10 +103,7 @@ class PieceState(models.TextChoices):
 
 
 class ImportPiece(models.Model):
-    """A part of an import, with several thousand zones.
-
-    In each step of the import, a worker claims one piece at a time.
-    """
+    """A part of an import, with up to 1,200 zones. In each step of the import, a worker claims one piece at a time."""
 
     job = models.ForeignKey(ImportJob, on_delete=models.CASCADE, related_name="pieces")
     number = models.IntegerField()  # from 1
@@ -162,7 +159,7 @@ CHANGING_ACTIONS = (Action.UNION, Action.RRSETS, Action.REPLACE)
 
 
 class ImportZone(models.Model):
-    """One zone of an import, with the offsets of its content in its piece's stage file."""
+    """One zone of an import, with the offsets of its content in its piece's spool and stage files."""
 
     # No constraint, because it would cost a query for each of many zones. The indexes below serve the key.
     job = models.ForeignKey(
@@ -236,7 +233,7 @@ class KeptItem(models.Model):
     zone = models.TextField(blank=True, db_collation="C")
     kind = models.CharField(max_length=8, choices=KeptKind)
     name = models.TextField()  # a metadata kind, flags and algorithm of a key, or owner and type of a comment
-    value = SecretField()  # UTF-8 text; encrypted with publish.vault for keys
+    value = SecretField()  # UTF-8 text; for keys encrypted with `vault.encrypt_secret
 
     class Meta:
         indexes = [models.Index(fields=["job", "zone"], name="keptitem_zone")]

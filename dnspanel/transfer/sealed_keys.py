@@ -1,6 +1,6 @@
 """Seal private DNSSEC keys with a passphrase, for storage in exported files. Pure.
 
-Each key becomes one text:
+Each key becomes one string:
 
     text = Base64 of
         offset  size  what
@@ -93,9 +93,9 @@ class Sealer:
         self._cipher = _cipher(passphrase, self._salt)
 
     def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key as a text that can be opened only with the passphrase.
+        """Return the private key as a string that can be opened only with the passphrase.
 
-        The text is bound to the zone and to this DNSKEY (rdata).
+        The string is bound to the zone and to this DNSKEY (rdata).
         """
         nonce = self._chance(_NONCE_SIZE)
         encrypted = self._cipher.encrypt(nonce, private_text.encode(), _additional(zone, dnskey))
@@ -110,7 +110,7 @@ class Opener:
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
-        """Return the private key in a text from `Sealer.seal`. Raise KeyLocked with the reason if this fails."""
+        """Return the private key in a string from `Sealer.seal`. Raise KeyLocked with the reason if this fails."""
         try:
             content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
         except (binascii.Error, ValueError) as exc:
@@ -140,6 +140,6 @@ def _cipher(passphrase: str, salt: bytes) -> AESGCM:
 def _additional(zone: str, dnskey: str) -> bytes:
     """Return the additional data that binds a key to its zone and DNSKEY.
 
-    A name in wire form ends with its root label, so two different pairs never result in equal bytes.
+    A name in wire form ends with its root label, so that two different pairs never result in equal bytes.
     """
     return names.to_wire(zone) + rdata.to_wire(rdtypes.DNSKEY, dnskey)

@@ -48,7 +48,7 @@ class SignedChains:
             self._ttls[owner] = ttl
 
     def records(self) -> Iterator[ChainRecord]:
-        """Yield the signed records of the chains. The parameters of each chain come before its records."""
+        """Yield the chains' records that have signatures. The parameters of each chain come before its records."""
         for nsec3 in self._chains:
             parameters = f"{nsec3.iterations} {nsec3.salt.hex() or '-'}"
             yield ChainRecord(APEX, rdtypes.NSEC3PARAM, self._ttl_of_parameters, f"1 0 {parameters}")

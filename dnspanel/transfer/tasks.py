@@ -1,6 +1,6 @@
 """Celery tasks for imports, exports, comparisons, templates and vanity names.
 
-They take ids, and are safe to run twice, late or never. Tasks that wait for another operator's server, or that read a
+Running a task twice, late or not at all does no harm. Tasks that wait for another operator's server, or that read a
 large file, are in the queue *sources*. The queue *bulk* has only short tasks.
 """
 
@@ -54,7 +54,7 @@ def run_template(run_id: int) -> None:
 
 
 def wake_template_worker(*, run_id: int, **_: Any) -> None:
-    """Wake a worker for this template run."""
+    """Wake a worker for the template run."""
     wake(run_template, run_id)
 
 

@@ -16,7 +16,7 @@ Changes = dict[Key, RRset | None]
 
 
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
-    """Return {(name, type): the RRset afterwards, or None if removed}. The dict is empty if the import changes nothing.
+    """Return the changed RRsets by (name, type), with None for a removed RRset. The dict is empty if nothing changes.
 
     The action UNION adds the source's values to the zone's. An RRset that exists on both sides keeps the zone's TTL and
     comment. RRSETS takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions keep the
@@ -59,7 +59,7 @@ def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> 
 
 
 def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> int:
-    """Count the zone's values that the changes remove, not counting the SOA."""
+    """Count the zone's values that the changes remove, except the SOA's."""
     lost = 0
     for key, after in changes.items():
         if key in current and key[1] != rdtypes.SOA:

@@ -4,9 +4,8 @@ The text is like an export, except that ALIAS and LUA are written as in the edit
 comment is at the end of its first line. A disabled record is `;!disabled name ttl IN TYPE rdata`. Tags and comments of
 values are `;!noted name TYPE {…}`. The import parser reads the text.
 
-The changes are the differences between the edited text and the original text (the base). RRsets that others published
-in between, or that the text does not have, therefore stay unchanged. Neither text is trusted: `draft.change_rrsets`
-checks each change.
+The edited text is compared with the original text (the base), so RRsets that others published in between, or that the
+text does not have, stay unchanged. Neither text is trusted: `draft.change_rrsets` checks each change.
 """
 
 from collections.abc import Mapping
@@ -44,7 +43,7 @@ LONGEST_TEXT = 2_000_000  # characters
 
 
 class TooLarge(Exception):
-    """The selection has too many or too long RRsets to be edited as text."""
+    """Raised if the selection has too many or too long RRsets to be edited as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class ZoneText:
 
 @dataclass(slots=True)
 class EditedText:
-    """The changes in an edited text.
+    """The changes in edited zone-file text, and its errors.
 
     If `faults` is not empty, nothing can be saved. `blocking` are broken rules that prevent publishing, and `advice`
     are possible mistakes. All have a line and column in the text, or line 0. `clashes` are RRsets that the author
@@ -76,7 +75,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the draft's selected RRsets, or all, as text. Raise TooLarge if they are too many or too long."""
+    """Return the draft's selected RRsets, or all RRsets, as text. Raise TooLarge if they are too many or too long."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -124,7 +123,7 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _read(zone: str, text: str) -> Reader:
-    """Parse a text. Unsupported data becomes a fault, so no part of a person's text is lost silently."""
+    """Parse edited text. Unsupported data becomes a fault, so that no part of the text is lost silently."""
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
     reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
     content = reader.content

@@ -30,7 +30,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP status that an operation can return."""
+    """An HTTP status that an operation can return, with its description."""
 
     status: str
     text: str

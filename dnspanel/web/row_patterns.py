@@ -22,7 +22,7 @@ _PLACEHOLDER = secrets.token_hex(12)
 
 
 class NotOfPattern(Exception):
-    """A pattern would be wrong for other rows: the template tests a text or reads an undeclared attribute."""
+    """A pattern would be wrong for other rows: the template tests a string or reads an undeclared attribute."""
 
 
 class PatternRow:
@@ -51,7 +51,7 @@ class PatternRow:
 
 
 class _Placeholder(str):
-    """A placeholder for a text. It records a fault if the template tests or compares the text."""
+    """A placeholder for a string. It records a fault if the template tests or compares the string."""
 
     __slots__ = ("_faults",)
     _faults: list[str]

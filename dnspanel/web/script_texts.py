@@ -1,4 +1,4 @@
-"""Translations for scripts. They are part of the page; `static/js/texts.js` looks them up by the English text."""
+"""Translations for scripts, as a part of the page. `static/js/texts.js` looks them up by the English text."""
 
 from django.utils import translation
 

@@ -34,7 +34,7 @@ def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
     """Return the user's own webhooks, or all webhooks for users who manage people.
 
     A token sees only webhooks that it created or took over by rotation, unless it can see everything that its owner
-    sees. Otherwise it could change the URL of a webhook that receives events the token isn't allowed to see.
+    sees, because it could change the URL of a webhook that receives events the token isn't allowed to see.
     """
     actor = actor_of(person)
     webhooks = Webhook.objects.select_related("owner", "token")
@@ -72,7 +72,7 @@ def require_webhooks(person: Person) -> Actor:
 
 
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
-    """Return the actor whose rights a webhook has: its owner, or the token that created it (or its successor).
+    """Return the webhook's actor: its owner or, if a token created the webhook, that token or its latest successor.
 
     Raise TokenDead if the owner's account is closed or the token is no longer valid. The message can be shown to users.
     """

@@ -1,7 +1,7 @@
-"""Check that webhooks are sent only to public addresses over HTTPS, or to networks that the operator allowed.
+"""Check that webhooks go only to public addresses over HTTPS, unless the operator allows other networks or HTTP.
 
-The URL comes from a user. Therefore it is parsed only here, `dnspanel.outbound` resolves the host and checks every
-address, and the connection is made to one of the checked addresses.
+Because users choose the URL, only this module parses it. `dnspanel.outbound` resolves the host and checks every
+address. The connection is made to one of the checked addresses.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Query publish hooks over HTTP: all hooks of a publication in parallel, each with its own time limit.
 
 The query is a POST request, signed like webhooks (`sign_events`). For a day after a rotation, it is also signed with
-the old secret. A valid answer has status 200 and a JSON object of less than 4,096 bytes. It is signed in the same way
-with one of the secrets, under the query's unique `webhook-id`:
+the old secret. A valid answer has status 200 and a JSON object of less than 4,096 bytes. The answer is signed in the
+same way with one of the secrets, under the query's unique `webhook-id`:
 
     {"allow": true, "digest": "<that of the query>", "reason": "…", "ticket": "…"}
 

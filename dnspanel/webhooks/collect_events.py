@@ -37,7 +37,7 @@ _COMMIT_TIME = timedelta(minutes=10)
 
 
 def open_watch(*, now: datetime) -> None:
-    """Start collecting events from now on. Earlier events are ignored."""
+    """Start collecting events from now on, unless they are already collected. Earlier events are ignored."""
     newest = head().sequence
     defaults = {"saved": newest, "everywhere": newest, "looked_at": now}
     _, made = Watch.objects.get_or_create(id=1, defaults=defaults)
@@ -90,7 +90,7 @@ class EventInput:
 
 
 def tell(happened: Collection[EventInput], *, now: datetime) -> None:
-    """Queue these events for each webhook that subscribes to them and is allowed to see them.
+    """Queue the events in `happened` for each webhook that subscribes to them and is allowed to see them.
 
     Events that are already stored are skipped. Runs in the caller's transaction.
     """

@@ -39,7 +39,7 @@ from dnspanel.zones.models import PublishHook
 # The pauses before the second attempt, the third and so on. Together, they are about a day.
 WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
 MOST_ATTEMPTS = len(WAITS) + 1
-# The pause of the whole webhook after this number of failures in a row.
+# The pauses of the whole webhook after the first failure, the second and so on, without a success in between.
 RESTS = tuple(timedelta(seconds=s) for s in (0, 5, 30, 120, 300))
 # A webhook is switched off after failing for this time, with at least LEAST_FAILURES failures.
 PATIENCE = timedelta(days=3)
@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The outcome of an attempt. `error` is empty after a success. `final` means that a retry is pointless."""
+    """The outcome of a delivery attempt. `error` is empty after a success. `final` means that a retry is pointless."""
 
     error: str = ""
     status: int | None = None
@@ -114,9 +114,9 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
 
 
 def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
-    """End the delivery or schedule its next attempt. If the event was `sent`, also record the webhook's health.
+    """End the delivery or schedule its next attempt. If `sent` is True, also record the webhook's health.
 
-    A delivery that another process has already recorded doesn't change.
+    Do nothing if another process has already recorded an attempt of this delivery.
     """
     attempts = delivery.attempts + 1
     over = not attempt.error or attempt.final or attempts >= MOST_ATTEMPTS
@@ -236,7 +236,7 @@ def _page_of(facts: Mapping[str, Any]) -> str:
 
 
 def _message_id(deliveries: Sequence[Delivery]) -> str:
-    """Return an id that is the same in every attempt to send these events."""
+    """Return an id that is the same in every attempt to send these deliveries."""
     named = ",".join(str(delivery.pk) for delivery in deliveries)
     return f"told_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 

@@ -28,11 +28,11 @@ class WebhookUnknown(WebhookError, NotFound):
 
 
 class WebhookRefused(WebhookError, FieldsRefused):
-    """The webhook's terms are invalid. `fields` maps each field to its errors."""
+    """The webhook's settings are invalid. `fields` maps each field to its errors."""
 
 
 class AddressRefused(WebhookError):
-    """The panel doesn't send to this URL, or to an address of its host."""
+    """The panel isn't allowed to send to this URL, or to an address of the URL's host."""
 
 
 class NoAnswer(WebhookError):
@@ -40,7 +40,7 @@ class NoAnswer(WebhookError):
 
 
 class NotTold(WebhookError):
-    """The mail server didn't accept the email. The message contains the server's reply."""
+    """The email couldn't be sent, for example because the mail server rejected it. The message contains any reply."""
 
 
 class TooNarrow(Forbidden):

@@ -29,7 +29,7 @@ MOST_LISTED = 500  # of tokens, webhooks and drafts each; more are listed once t
 class Belongings:
     """A person's belongings that can be transferred.
 
-    These are valid tokens (not SCIM or rotated ones), webhooks that no token created and that don't send mail, drafts
+    These are valid tokens (not SCIM or rotated ones), webhooks that no token created and that don't send email, drafts
     with content, and publish hooks that the person placed.
     """
 
@@ -65,14 +65,14 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     by: Author,
     now: datetime,
 ) -> int:
-    """Transfer these belongings from `person` to `to`, either all or none. Return their number.
+    """Transfer the given belongings from `person` to `to`, either all or none. Return their number.
 
     A token's webhooks are transferred with the token. The token keeps its secret, so anyone who has the secret can use
     it until it is rotated. `to` must be able to govern a publish hook's zones, and can then remove the hook.
 
-    Raise TokenRefused if a token would gain rights, TokenQuotaExceeded if `to` would have too many tokens, DraftRefused
-    if `to` is a service account and drafts are transferred, and AccountRefused if `to` is closed, is `person`, or can't
-    govern a hook's zones. Also raise the errors of `refuse_to_open` for both accounts.
+    Raise TokenRefused if a token would gain rights, and TokenQuotaExceeded if `to` would have too many tokens. Raise
+    DraftRefused if drafts are transferred to a service account. Raise AccountRefused if `to` is closed, is `person`, or
+    can't govern a hook's zones. Also raise the errors of `refuse_to_open` for both accounts.
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose an account that isn’t closed.")]})

@@ -54,8 +54,8 @@ OVERLAP = timedelta(hours=24)
 class WebhookTerms:
     """A webhook's settings, such as its events, URL and format, from a form or the API.
 
-    Zones, tags and teams (ids), if any, limit the publications and requests that the webhook receives. These must
-    change one of the zones, or a zone with one of the tags or teams.
+    Zones, tags and teams (ids) are filters for publications and requests. With any filter, the webhook receives only
+    those that change one of the zones, or a zone with one of the tags or teams.
     """
 
     url: str

@@ -28,12 +28,12 @@ class Line:
 
 
 def line_of(kind: str, facts: Mapping[str, Any], *, url: str = "") -> Line:
-    """Return the sentence for an event with these facts, which come from `payload.contents`."""
+    """Return the sentence for an event with this data, which comes from `payload.contents`."""
     return Line(_MESSAGES[EventKind(kind)](facts), url)
 
 
 def lines_of(events: Sequence[tuple[str, Mapping[str, Any], str]]) -> list[Line]:
-    """Return sentences for events (kind, facts, URL). Alerts of one kind and severity become one line and a count."""
+    """Return sentences for events (kind, facts, URL). Alerts of one kind and severity become one line with a count."""
     equal: dict[object, list[tuple[str, Mapping[str, Any], str]]] = {}
     for number, (kind, facts, url) in enumerate(events):
         key = (kind, facts["kind"], facts["severity"]) if "severity" in facts else number
@@ -103,7 +103,7 @@ def _taken_back(facts: Mapping[str, Any]) -> str:
 
 
 def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
-    """Append the reason to the sentence, if the facts contain one."""
+    """Append the reason to the sentence, or a period if the data contains no reason."""
     if reason := facts["reason"].strip():
         cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
         return f"{sentence}: {cut}"

@@ -59,9 +59,9 @@ READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format
 
 
 class Webhook(models.Model):
-    """A URL or the owner's email address. It receives events that the owner is allowed to see.
+    """A receiver of events: a URL, or the owner's email address. It gets only events that the owner is allowed to see.
 
-    If a token created the webhook, the webhook receives only events that the token is also allowed to see.
+    If a token created the webhook, it gets only events that the token is also allowed to see.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
@@ -139,7 +139,7 @@ class Delivery(models.Model):
     attempted_at = models.DateTimeField(null=True)
     status = models.IntegerField(null=True)  # HTTP status; null: no answer
     answer = models.TextField(blank=True)  # the beginning of the answer's body
-    error = MessageField(blank=True)  # why the last attempt failed, as a text
+    error = MessageField(blank=True)  # why the last attempt failed
     ms = models.FloatField(null=True)
     replay_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="replays")
 

@@ -1,4 +1,4 @@
-"""The body of an event, limited to facts that the webhook's listener is allowed to see. The JSON form is stable.
+"""The body of an event, limited to data that the webhook's listener is allowed to see. The JSON form is stable.
 
     {"event": "publication.saved", "event_id": "evt_10f5…", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z",
      "panel": "https://panel.example.net", "data": {…}}
@@ -6,8 +6,8 @@
 `event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. URLs in `data` are
 relative to `panel`, as in the API. Actors, zones and nodes have the same form as in the API.
 
-The body is created from stored data for each attempt, without facts that the listener is no longer allowed to see.
-Apart from that, every attempt has the same body.
+The body is created from stored data for each attempt, without data that the listener is no longer allowed to see. Apart
+from that, every attempt has the same body.
 """
 
 import json
@@ -78,7 +78,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Return the events about subscribed zones that this listener can see. Makes at most two queries."""
+    """Return the events that this listener is allowed to see and that match its zones. Makes at most two queries."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -107,7 +107,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 
 
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
-    """Return the body's `data` with the facts that this listener can see, or None if it can't see any of them."""
+    """Return the part of the body's `data` that this listener can see, or None if it can't see any of it."""
     if event.kind == EventKind.PING:
         return {"message": gettext("Someone requested this test.")}
     if not told_of(listener, [event]):
@@ -152,7 +152,7 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
 
 
 def _request(event: Event, listener: Listener) -> dict[str, Any]:
-    """Return the facts with zone names instead of ids. Omit zones that aren't visible or subscribed to."""
+    """Return the data with zone names instead of ids. Omit zones that aren't visible or subscribed to."""
     zone_ids = event.facts["zone_ids"]
     names = sorted(_zones_heard_of(listener, zone_ids).values())
     told = {name: value for name, value in event.facts.items() if name != "zone_ids"}

@@ -1,6 +1,6 @@
 """Add, change, test and remove publish hooks, for people who can govern the hooks' zones. Verbs.
 
-A change creates a new version of the hook. Earlier answers then no longer count.
+A change creates a new version of the hook, so that earlier answers no longer count.
 """
 
 from collections.abc import Callable
@@ -83,10 +83,10 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     now: datetime,
     resolve: Resolve | None = None,
 ) -> PublishHook:
-    """Change the hook, starting with the next request to it, and return it. The secret doesn't change.
+    """Change the hook and return it. The change takes effect with the next request. The secret doesn't change.
 
-    Raise RuleUnknown if the hook doesn't exist. Raise RightMissing if the author can't govern the zones before and
-    after the change. Raise RuleRefused if the terms are invalid or the hook has changed since `hook` was read.
+    Raise RuleUnknown if the hook doesn't exist. Raise RightMissing if the author can't govern the hook's zones or the
+    new ones. Raise RuleRefused if the terms are invalid or the hook has changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():
@@ -172,7 +172,7 @@ def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
 
 
 def hooks(person: Person) -> list[PublishHook]:
-    """Return the hooks that this user is allowed to remove."""
+    """Return the publish hooks that this user is allowed to remove."""
     found = PublishHook.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [hook for hook in found if may_govern(person, scope_of(hook))]
 

@@ -74,7 +74,7 @@ def post(  # noqa: PLR0913  # the request, and its network limits
 
 
 def _connect_first(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
-    """Connect to the first address that accepts. Raise NoAnswer if none of them does."""
+    """Connect to the first address that accepts a connection. Raise NoAnswer if none of them does."""
     failure: Exception | None = None
     for address in addresses:
         connection = _connection(target, address, tls)
@@ -129,7 +129,7 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 
 @contextmanager
 def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
-    """Shut the connection down after this time. A socket timeout isn't enough, because every byte restarts it."""
+    """Shut the connection down after `seconds`. A socket timeout isn't enough, because every byte restarts it."""
 
     receiver = connection.sock  # the connection drops this reference once the answer has begun
 

@@ -29,7 +29,7 @@ class WebhookRow:
 
 
 def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) -> list[WebhookRow]:
-    """Return the newest webhooks with ids below `before`, in three queries."""
+    """Return the newest webhooks visible to the user (with ids below `before`, if given), in three queries."""
     found = webhooks_visible_to(person).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
     counts = Counter[tuple[int, str]]()

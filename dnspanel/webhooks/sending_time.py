@@ -1,4 +1,4 @@
-"""Compute when to send an event: to programs immediately, to people after a gathering time outside quiet hours."""
+"""Compute when to send an event: to programs immediately, to people after a gathering time and outside quiet hours."""
 
 from datetime import UTC, datetime, timedelta, tzinfo
 

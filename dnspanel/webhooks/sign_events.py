@@ -1,4 +1,4 @@
-"""Sign events in the format of Standard Webhooks. Receivers can verify them with its libraries.
+"""Sign events in the format of Standard Webhooks, so that receivers can verify them with its libraries.
 
 - `webhook-id` is the same for every attempt and replay of one event.
 - `webhook-timestamp` is the time of the attempt, in seconds since 1970.

@@ -33,7 +33,7 @@ def notice_events() -> None:
 
 @shared_task(ignore_result=True)
 def deliver_webhook(webhook_id: int) -> None:
-    """Send a webhook's due deliveries one after another. Running twice, late or never does no harm."""
+    """Send a webhook's due deliveries one after another. It may run twice, late or never without harm."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
@@ -50,7 +50,7 @@ def forget_old_deliveries() -> str:
 
 @shared_task(ignore_result=True)
 def ask_quiet_hooks() -> None:
-    """Send example requests to hooks that weren't queried recently. Running twice, late or never does no harm."""
+    """Send example requests to hooks that weren't queried recently. It may run twice, late or never without harm."""
     place_publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
 

@@ -74,7 +74,7 @@ def resume_denial() -> None:
 
 @shared_task(ignore_result=True)
 def publish_due() -> None:
-    """Publish requests that are due. Runs every ten seconds."""
+    """Publish the changes of publish requests that are due. Runs every ten seconds."""
     publish_requests.publish_due(now=timezone.now())
 
 

@@ -75,7 +75,7 @@ def prepare(config: AgentConfig) -> None:
 def run(config: AgentConfig) -> None:
     """Run the agent until SIGTERM or SIGINT. Starting or stopping the agent doesn't affect PowerDNS.
 
-    If the LMDB files have been replaced (`rebuild`), restart in the same process with the new files.
+    If the LMDB files have been replaced (`rebuild_node`), restart in the same process with the new files.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     leave_out_what_is_loaded()

@@ -205,7 +205,7 @@ def format_key(key: ec.EllipticCurvePrivateKey) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file for only this user. After a crash or power loss, it contains either the old text or the new text."""
+    """Write a file that only this user can read. After a crash or power loss, it has either the old or the new text."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

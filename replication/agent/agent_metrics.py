@@ -27,7 +27,7 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """An HTTP server for `GET /metrics` only. It doesn't authenticate clients."""
+    """An HTTP server for `GET /metrics` only, without authentication of clients."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -89,8 +89,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Node(Collector):
-    """A Prometheus collector with a node's metrics at one moment."""
-
     def __init__(self, status: Status, counters: Counters | None) -> None:
         self._status, self._counters = status, counters
 

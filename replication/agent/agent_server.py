@@ -74,8 +74,6 @@ class AgentServer(PanelServer):
 
 
 class _Handler(PanelHandler):
-    """The handler for one connection from the panel to a node."""
-
     server: AgentServer
 
     def _get(self, target: urllib.parse.SplitResult) -> None:

@@ -268,7 +268,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """Read the body into memory, or to disk if it is large. Raise DiskFull, or ConnectionResetError if cut."""
+        """Read the body into memory, or to disk if large. Raise DiskFull, or ConnectionResetError if it ends early."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:
@@ -303,7 +303,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._answer(status, bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send http.server's own errors in our format, without HTML or the server's name."""
+        """Send http.server's own errors in the protocol's format, without HTML or the server's name."""
         self.request_version = self.protocol_version
         self._refuse_unread(code, message or "not a request of this protocol")
 

@@ -1,4 +1,4 @@
-"""Store this node's sealing keys in a file that only this user can read. They decrypt the zones' DNSSEC keys.
+"""Store the sealing keys, which decrypt the zones' DNSSEC keys, in a file that only this node's user can read.
 
 `<state_dir>/sealing-keys.json` has the panel's last message. Root and PowerDNS can read the file, but they can also
 read the decrypted keys in the LMDB files.
@@ -45,7 +45,7 @@ class SealingKeys:
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """Replace the stored keys atomically. Raise BadBytes if the keys are invalid, or OSError if writing fails."""
+        """Replace the stored keys with those in `message`, atomically. Raise BadBytes if it is invalid, or OSError."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

@@ -8,7 +8,7 @@ from replication.errors import Busy
 
 
 def take_lock(path: Path, what: str) -> int:
-    """Take the lock and return its file descriptor.
+    """Lock the file at `path` and return its descriptor.
 
     Raise Busy if another process holds the lock. `what` names the locked object in the error.
     """

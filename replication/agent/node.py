@@ -188,7 +188,6 @@ class AgentNode:
         self._store.release_pages()
 
     def _agent_server(self, api: PdnsApi) -> AgentServer:
-        """Create the server for the panel's requests, and open its port."""
         top_lists = TopLists(
             api,
             rcodes=self.observer.recent_rcodes,
@@ -324,7 +323,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """Take and return the locks that prevent two agents from using the same files. Raise Busy if another one runs."""
+    """Take the locks that prevent two agents from using the same files. Raise Busy if another agent runs."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

@@ -28,7 +28,7 @@ def encode_string(text: bytes) -> bytes:
 
 
 def encode_name(name: str) -> bytes:
-    """Encode a name. An empty text encodes an unset name."""
+    """Encode a name. An empty string encodes an unset name."""
     return encode_string(names.to_wire(name) if name else b"")
 
 
@@ -53,7 +53,6 @@ class Reader:
         return int(version)
 
     def string(self) -> bytes:
-        """Read a byte string."""
         return self.take(self.number(_U64))
 
     def text(self) -> str:
@@ -69,14 +68,12 @@ class Reader:
         return names.from_wire(wire) if wire else ""
 
     def flag(self) -> bool:
-        """Read a bool."""
         value = self.take(1)[0]
         if value > 1:
             raise self._bad(f"a flag is {value}")
         return bool(value)
 
     def take(self, size: int) -> bytes:
-        """Read the next `size` bytes."""
         if self._at + size > len(self._body):
             raise self._bad("it ends too early")
         self._at += size

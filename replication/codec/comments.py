@@ -21,8 +21,6 @@ _TIME_TAG, _ACCOUNT_TAG, _TEXT_TAG = 0x09, 0x12, 0x1A
 
 @dataclass(frozen=True, slots=True)
 class CommentObject:
-    """One comment on one RRset."""
-
     text: str
     account: str = ""
     modified_at: int = 0

@@ -75,8 +75,6 @@ class TsigObject:
 
 @dataclass(frozen=True, slots=True)
 class Nsec3:
-    """The NSEC3 parameters of a zone."""
-
     iterations: int = 0
     salt: bytes = b""
     opt_out: bool = False

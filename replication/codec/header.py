@@ -38,7 +38,7 @@ def encode_header(time_ns: int, txn_id: int, *, deleted: bool = False) -> bytes:
 
 
 def decode_header(value: bytes) -> tuple[Header, bytes]:
-    """Decode a value's header. Return it with the body that follows the header and its extension blocks.
+    """Decode a value's header. Return the header, and the body that follows it and its extension blocks.
 
     Raise BadBytes if the header is invalid.
     """

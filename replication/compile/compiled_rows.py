@@ -38,7 +38,6 @@ class ChangedRows:
         self._keys = sorted(changes)
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """Return the body of the row with this name and type, or None if the row doesn't exist."""
         return self._changes[rel, type] if (rel, type) in self._changes else self._rows.get(rel, type)
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
@@ -51,7 +50,6 @@ class ChangedRows:
         return sorted((type, body) for type, body in found.items() if body is not None)
 
     def below(self, rel: bytes) -> Iterator[Row]:
-        """Yield rows strictly below a name, in key order."""
         prefix = b"" if rel == APEX else rel
         changed = self._changed_keys((prefix + b"\x01", 0), prefix)
         key = next(changed, None)

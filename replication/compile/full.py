@@ -101,7 +101,6 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
 
 
 def _rrsets_by_owner(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
-    """Return TTL and records of the served RRsets, by relative key and type."""
     owned: dict[bytes, dict[int, Content]] = {}
     for rel, type, ttl, wires in rrsets:
         if wires:

@@ -33,7 +33,7 @@ class Link(NamedTuple):
 class ChainMaker:
     """A builder of one zone's NSEC or NSEC3 chain from the types of its served RRsets. `nsec3` is None for NSEC.
 
-    It uses 100 to 200 bytes of memory for each name.
+    The builder uses 100 to 200 bytes of memory for each name.
     """
 
     def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:

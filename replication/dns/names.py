@@ -225,7 +225,7 @@ def from_wire(wire: bytes) -> str:
 
 
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
-    """Parse the uncompressed name at an offset. Return it and the offset after it. Raise BadName if it is invalid."""
+    """Parse the uncompressed name at an offset. Return the name and the offset after it. Raise BadName if invalid."""
     # Lengths of labels are below 64, and no escape has a capital letter.
     return from_rdata_at(wire.translate(_LOWER), at)
 

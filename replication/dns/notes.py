@@ -1,6 +1,6 @@
 """Define an RRset's notes, which aren't DNS data: tags, and a comment and a spelling for each value. Pure.
 
-Nodes never receive this data. It is defined in this package because it belongs to the RRset in storage, comparisons and
+Nodes never receive notes. They are defined in this package because they belong to the RRset in storage, comparisons and
 publications.
 """
 
@@ -39,11 +39,10 @@ class Notes:
 
     @property
     def without_spellings(self) -> "Notes":
-        """The same notes without spellings."""
         return replace(self, spellings=()) if self.spellings else self
 
     def comment_of(self, value: str) -> str:
-        """Return the comment of a value, or ""."""
+        """Return the comment of a value, or "" if it has none."""
         return next((text for noted, text in self.comments if noted == value), "")
 
     def of_values(self, values: Collection[str]) -> "Notes":

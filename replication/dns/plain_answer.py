@@ -1,7 +1,7 @@
 """Check quickly if an answer in wire form is exactly a given RRset, for simple cases only. Pure.
 
 A node queries everything that a push touched. Parsing each answer in full with dnspython costs more than the rest of
-the push. True is certain here, but False only means that the answer has to be parsed in full.
+the push. If the check returns False, the answer can still be right, and has to be parsed in full.
 """
 
 import struct

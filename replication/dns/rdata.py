@@ -85,12 +85,12 @@ def from_wire(type: int, wire: bytes) -> str:
 
 
 def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> list[bytes]:
-    """Convert an RRset's canonical texts to the wire forms for nodes.
+    """Convert an RRset's canonical values to the wire forms for nodes.
 
-    Capital letters in names are kept, with one exception: PowerDNS signs names of all types in lowercase, but
-    validators check some types unchanged. Types of that kind are sent in lowercase if PowerDNS has to sign them, and
-    texts that differ only in capitals are sent once. `comes_signed` means that the RRset was signed elsewhere, in
-    exactly this form.
+    Capital letters in names are kept, with one exception. PowerDNS signs names of all types in lowercase, but
+    validators check names of some types unchanged. If PowerDNS has to sign values of such a type, they are sent in
+    lowercase, and values that differ only in capitals are sent once. `comes_signed` means that the RRset was signed
+    elsewhere, in exactly this form.
     """
     if type not in SIGNED_IN_LOWER_CASE:
         return [to_wire(type, text) for text in texts]
@@ -110,7 +110,7 @@ def targets(type: int, text: str) -> tuple[str, ...]:
 
 
 def fold(type: int, text: str) -> str:
-    """Convert names in a canonical text to lowercase. Values that are equal in DNS have equal results."""
+    """Convert names in canonical rdata to lowercase. Values that are equal in DNS have equal results."""
     if type not in _NAMES_AT:
         return text
     lowered, words = text.lower(), _NAMES_AT[type]
@@ -122,20 +122,20 @@ def fold(type: int, text: str) -> str:
 
 
 def fold_all(type: int, texts: Iterable[str]) -> tuple[str, ...]:
-    """Fold canonical texts of one type (see `fold`)."""
+    """Convert names in several canonical values of one type to lowercase, as in `fold`."""
     if type not in _NAMES_AT:
         return tuple(texts)
     return tuple([fold(type, text) for text in texts])
 
 
 def in_both(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    """Return the canonical texts that are also in `others`, ignoring the case of names."""
+    """Return the canonical values in `texts` that are also in `others`, ignoring the case of names."""
     known = set(fold_all(type, others))
     return tuple([text for text in texts if fold(type, text) in known])
 
 
 def not_among(type: int, texts: Iterable[str], others: Iterable[str]) -> tuple[str, ...]:
-    """Return the canonical texts that are not in `others`, ignoring the case of names."""
+    """Return the canonical values in `texts` that are not in `others`, ignoring the case of names."""
     known = set(fold_all(type, others))
     return tuple([text for text in texts if fold(type, text) not in known])
 
@@ -255,7 +255,7 @@ def _encode_generic(type: int, text: str) -> bytes:
 
 @cache
 def _take_any_ech() -> None:
-    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does. Only the host's clients interpret them.
+    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does, because only clients interpret them.
 
     Otherwise dnspython rejects bytes with a wrong length prefix, and some zones that PowerDNS serves can't be imported.
     """
@@ -302,7 +302,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
 def _check_comment(line: str, comment: str | None) -> None:
     """Raise ValueError if a comment has no space before it.
 
-    `0 issue ca.test;policy=x` lacks quotes and would lose its end.
+    Without quotes, the value `0 issue ca.test;policy=x` would lose its end.
     """
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
         raise ValueError(gettext("an unquoted “;” starts a comment, so put the text in double quotes"))

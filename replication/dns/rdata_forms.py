@@ -34,7 +34,7 @@ MAX_STRING = 255
 
 
 def shorten_text(text: str) -> str:
-    """Shorten a text to at most 60 characters for a message."""
+    """Shorten a string to at most 60 characters for a message."""
     return text if len(text) <= 60 else text[:57] + "…"
 
 
@@ -144,7 +144,7 @@ def _encode_number(word: str, title: str, kind: str) -> bytes:
         raise ValueError(
             gettext("the {title} “{word}” must be a whole number").format(title=gettext(title), word=shorten_text(word))
         )
-    # RFC 2181 section 8 limits times in a SOA, like TTLs.
+    # RFC 2181 section 8 limits times in an SOA, like TTLs.
     limit = 1 << (31 if kind == "seconds" else 8 * size)
     if value >= limit:
         raise ValueError(

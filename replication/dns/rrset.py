@@ -25,7 +25,7 @@ Key = tuple[str, int]  # owner name and type, which identify an RRset in its zon
 
 @dataclass(frozen=True, slots=True)
 class RRset:
-    """A name, type and TTL, plus rdata as canonical texts, sorted by wire form, without duplicates.
+    """A name, type and TTL, plus rdata as canonical strings, sorted by wire form, without duplicates.
 
     Names in rdata keep their capital letters, which make no difference in DNS: two RRsets that differ only in capitals
     have the same `folded`. `disabled` is the part of `rdata` that is stored but not served.
@@ -60,7 +60,7 @@ class RRset:
         return replace(self, rdata=ordered, disabled=tuple(text for text in ordered if text in off), notes=notes)
 
     def without(self, texts: Iterable[str]) -> "RRset | None":
-        """Return the RRset without these canonical rdata, ignoring letter case. Return None if it becomes empty."""
+        """Return the RRset without these canonical values, ignoring letter case. Return None if it becomes empty."""
         left = rdata.not_among(self.type, self.rdata, texts)
         if not left:
             return None
@@ -94,7 +94,7 @@ class RRset:
 
 
 def json_text(rrset: RRset | None) -> str:
-    """Return the RRset's `to_json` as text, or `null` for None."""
+    """Return the RRset's `to_json` as a JSON string, or `null` for None."""
     return "null" if rrset is None else f"{{{rrset.json_members}}}"
 
 
@@ -161,7 +161,7 @@ def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
 
 
 def notes_of_values(notes: Notes, type: int, texts: Collection[str]) -> Notes:
-    """Return the notes without comments and spellings of values outside `texts`. Values are spelled as in `texts`."""
+    """Return the notes without comments and spellings of values outside `texts`. Values are written as in `texts`."""
     if notes.comments and type in rdata.WITH_NAMES:
         spelled = {rdata.fold(type, text): text for text in texts}
         notes = notes.rename_values(lambda value: spelled.get(rdata.fold(type, value), value))

@@ -20,7 +20,7 @@ def ttl_of_signature(text: str) -> int:
 
 
 class SignedTtls:
-    """The TTLs stated in a zone's signatures. `signatures` pairs each owner of RRSIGs with their texts.
+    """The TTLs stated in a zone's signatures. `signatures` has pairs of an owner and the rdata of its RRSIGs.
 
     Nearly all records of a chain have the same TTL, so only the exceptions are stored.
     """

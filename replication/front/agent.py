@@ -1,13 +1,13 @@
 """Receive the panel's pushes on an enrolled front, and acknowledge them once they are proved.
 
-1. The front receives a segment. It holds the zones that the segment changes: dnsdist queries nodes for them instead of
-   using its cache (`bypass`).
-2. The nodes behind the front receive the segment from the panel, as usual. The front acknowledges it as soon as each
-   node in rotation proves that it has the segment, and a query through dnsdist proves it too.
-3. From then on no node that lacks the segment gets into rotation.
+1. The front receives a segment and holds the zones that the segment changes: dnsdist queries nodes for these zones
+   instead of using its cache (`bypass`).
+2. The nodes behind the front receive the segment from the panel, as usual. The front acknowledges the segment as soon
+   as each node in rotation proves that it has the segment, and a query through dnsdist proves it too.
+3. After that, no node that lacks the segment gets into rotation.
 
-Therefore *in sync* has the same meaning for a front as for a node: no client gets an older answer here. A front stores
-no zones. It reads only the zones and the end position from a segment. It needs no chunks of a snapshot.
+Therefore *in sync* has the same meaning for a front as for a node: no client gets an older answer from the front. A
+front stores no zones. It reads only the zones and the end position from a segment, and needs no chunks of a snapshot.
 """
 
 import json
@@ -246,7 +246,7 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Hold all zones if nodes have had changes for some time that the panel hasn't pushed to this front."""
+        """Hold all zones if, for some time, nodes have had changes that the panel hasn't pushed to this front."""
         taken = self._taken
         is_told = served is None or (
             taken is not None and served.epoch == taken.epoch and served.sequence <= taken.sequence
@@ -260,7 +260,7 @@ class FrontAgent:
             self._bypass.hold([EVERYTHING], None)
 
     def _move(self, taken: Position, ends: Sequence[tuple[int, _Digests]], zones: set[str]) -> None:
-        """Hold the zones, require this position from nodes from now on, and store the position on disk."""
+        """Hold the zones, require the position `taken` from nodes, and store this position on disk."""
         with self._turn:
             self._bypass.hold(zones, taken)
             before = self._taken
@@ -304,7 +304,7 @@ class FrontAgent:
             return self._verified == self._taken
 
     def _explain(self) -> str:
-        """Return the reason why the front doesn't answer with everything pushed so far, or ""."""
+        """Return the reason why the front doesn't answer with everything pushed so far, or "" if it does."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
             return "nothing, because the panel hasn't sent the front's nodes yet"
@@ -322,7 +322,7 @@ class FrontAgent:
         return ""
 
     def _older(self) -> str:
-        """Return the reason why clients can get answers older than the acknowledged position, or ""."""
+        """Return the reason why clients can get answers older than the acknowledged position, or "" if they can't."""
         looked, verified = self._looked, self._verified
         late = [name for name, verdict in looked.verdicts.items() if verdict.is_older(verified)] if looked else []
         without = f"without {', '.join(late)} too few nodes would be left"

@@ -1,8 +1,8 @@
 """Make recently changed zones bypass dnsdist's cache, so that nodes are queried. Pure.
 
-A node's answer from before a change can reach dnsdist and its cache after the zone's old answers were purged there.
-Therefore a changed zone is *held*. The hold begins before any node can answer with the change. It ends when no older
-answer can still be on its way. While a zone is held, dnsdist doesn't use the cache for its queries and answers
+After a zone's old answers were purged from dnsdist's cache, a node's answer from before the change can still reach
+dnsdist. Therefore a changed zone is *held*. The hold begins before any node can answer with the change, and ends when
+no older answer can still be on its way. While a zone is held, dnsdist doesn't use the cache for its queries and answers
 (`SkipCacheAction`). At the end, old answers of the zone are purged from the cache, and only then is the cache used
 again.
 
@@ -80,6 +80,5 @@ class Bypass:
         )
 
     def release(self, zones: Iterable[str]) -> None:
-        """Stop holding these zones."""
         for zone in zones:
             self._entries.pop(zone, None)

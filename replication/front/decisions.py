@@ -95,7 +95,10 @@ class Offered:
 
 
 def explain_lines(lines: Iterable[Line], opening: str) -> str:
-    """Format configuration lines, each below its reason. Reasons start with `opening`; repeated ones are left out."""
+    """Format configuration lines, each below its reason. Consecutive lines with the same reason share it.
+
+    `opening` is put before each reason.
+    """
     text, previous = [], ""
     for line in lines:
         text.append("" if line.reason == previous else f"{opening}{line.reason}\n")
@@ -117,7 +120,7 @@ def policy(backends: Sequence[Backend]) -> Policy:
 
 
 def encrypted_protocols(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """Yield each configured protocol, without addresses if dnsdist lacks it. Yield none if no certificate is set."""
+    """Yield each configured protocol, without addresses if dnsdist lacks it. Yield nothing if no certificate is set."""
     if not config.tls_certificate:
         return
     # Browsers learn of HTTP/3 only from this header.

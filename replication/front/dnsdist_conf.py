@@ -59,7 +59,7 @@ def remove_servers(names: Iterable[str]) -> list[str]:
 
 
 def take_down_servers(names: Iterable[str]) -> list[str]:
-    """Return the Lua calls that mark these backends as down. No dnsdist thread then queries them."""
+    """Return the Lua calls that mark these backends as down, so that no dnsdist thread queries them."""
     return [_for_servers(name, "server:setDown()") for name in sorted(names)]
 
 
@@ -161,6 +161,5 @@ def _suffixes(names: Iterable[str]) -> str:
 
 
 def _quote_lua(text: str) -> str:
-    """Return the text as a quoted Lua string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

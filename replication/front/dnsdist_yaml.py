@@ -1,7 +1,7 @@
 """Render a front's `dnsdist.yml`, for dnsdist 2.0 and later, with the same settings as `dnsdist_conf`. Pure.
 
-Values are written as JSON, which is also YAML. A backend is one line. This lets a restarted front find the backends
-that were out of rotation.
+Values are written as JSON, which is also YAML. A backend is one line, so that a restarted front finds the backends that
+were out of rotation.
 """
 
 import json

@@ -184,7 +184,7 @@ class Front:
     def look(self, now: float) -> Looked:
         """Query every backend once, make dnsdist use those that are allowed to answer, and return the result.
 
-        dnsdist's state is compared with the wanted state each time. This also corrects dnsdist after restarts and
+        dnsdist's state is compared with the wanted state each time, which also corrects dnsdist after restarts and
         manual changes.
         """
         positions = self.positions()
@@ -414,9 +414,9 @@ def _key(backend: Backend) -> tuple[str, str, int]:
 
 
 def _lowest_position(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
-    """Return the lowest position of the nodes in rotation, or None.
+    """Return the lowest position of the nodes in rotation.
 
-    The result is None if no node is in rotation, one didn't answer, or their histories of the log differ.
+    Return None if no node is in rotation, one didn't answer, or their histories of the log differ.
     """
     found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
     answered = [position for position in found if position is not None]

@@ -181,7 +181,7 @@ def _as_kept(config: FrontConfig) -> FrontConfig:
 
 
 def _simple(values: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """Return the numbers and texts that have the right type, and add errors to `faults`. `state_dir` remains text."""
+    """Return the numbers and strings that have the right type, and add errors to `faults`. Paths remain strings."""
     kinds: dict[str, type] = {
         field.name: type(field.default) for field in fields(FrontConfig) if field.name not in _NOT_IN_FILE
     } | {"state_dir": str}

@@ -20,8 +20,6 @@ _INSTALL = "/install"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one front that its server uses."""
-
     observer: Observer
     status: Callable[[], Status]
     ack: Callable[[], Ack]
@@ -42,8 +40,6 @@ class FrontServer(PanelServer):
 
 
 class _Handler(PanelHandler):
-    """The handler for one connection from the panel to a front."""
-
     server: FrontServer
 
     def _get(self, target: urllib.parse.SplitResult) -> None:

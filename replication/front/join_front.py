@@ -1,4 +1,4 @@
-"""Turn a server into a front: enrollment, configuration, and the two systemd units.
+"""Turn a server into a front: enroll it, and write its configuration and two systemd units.
 
     /etc/dnspanel-front/front.toml       the front's configuration, which an operator can change
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
@@ -141,9 +141,9 @@ def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple
 
 
 def _listen_texts(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
-    """Return the listening addresses and the panel's address as two texts to compare.
+    """Return the listening addresses and the panel's address as two strings to compare.
 
-    Both texts are the same if the panel's address is a listening address, or if a wildcard address includes it.
+    Both strings are the same if the panel's address is a listening address, or if a wildcard address includes it.
     """
     known = Endpoint(settings.dns_address, settings.dns_port)
     if any(serves(parse_endpoint(text), known) for text in texts):

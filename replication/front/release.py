@@ -19,8 +19,6 @@ _FIRST_LATE_OVER_TCP = (2, 0)
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """An installed dnsdist release."""
-
     version: str  # "1.7.3"
     features: frozenset[str]  # dnsdist's names of features, without the parentheses after them
 

@@ -48,7 +48,7 @@ class Verdict:
     is_in: bool
 
     def is_older(self, floor: Position | None) -> bool:
-        """Return True if the backend is in rotation but hasn't reached `floor`.
+        """Return True if the backend is in rotation but behind `floor`.
 
         Clients can then get older answers than before.
         """
@@ -59,7 +59,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Facts about the backends other than their positions."""
+    """Information about the backends other than their positions."""
 
     floor: Position | None = None  # a late backend that lacks this is taken out at once
     out: Mapping[str, str] = field(default_factory=dict)  # by name, the panel's reason to take it out
@@ -70,7 +70,7 @@ NOTHING_KNOWN = Known()
 
 
 class Rotation:
-    """The rotation, updated each time positions are read. `now` is a monotonic time."""
+    """The rotation of a front's backends, updated each time their positions are read. Times are monotonic."""
 
     def __init__(self, names: Sequence[str], rules: Rules) -> None:
         self._names, self._rules = names, rules

@@ -55,7 +55,7 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
 
 
 def is_busy(reason: str) -> bool:
-    """Return True if dnsdist's message `reason` says that another process uses a queue.
+    """Return True if dnsdist's message `reason` means that another process uses a queue.
 
     The message contains the kernel's error text, or in dnsdist 1.9 the error number.
     """
@@ -63,7 +63,7 @@ def is_busy(reason: str) -> bool:
 
 
 def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
-    """Let dnsdist receive the interface's queries through AF_XDP. Return a text that describes the mode.
+    """Let dnsdist receive the interface's queries through AF_XDP. Return a description of the mode.
 
     The interface's driver delivers the packets if it can. Otherwise the kernel does so after receiving the packet
     ("generic"). Raise NotServed with the reason if both fail. The result of an earlier call is replaced.
@@ -131,7 +131,7 @@ def _put_key(descriptor: int, key: bytes) -> None:
 
 
 def _load(code: bytes) -> int:
-    """Load the program and return its descriptor. If the kernel rejects it, raise OSError with the end of the log."""
+    """Load the program and return its descriptor. If the kernel rejects it, raise OSError with the end of its log."""
     kept, license_ = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"")
     log = ctypes.create_string_buffer(_LOG_BYTES)
     attributes = struct.pack(

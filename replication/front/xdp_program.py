@@ -78,7 +78,7 @@ class _Code:
 
 
 def encode_program(maps: Maps) -> bytes:
-    """Encode the program's instructions (see the module).
+    """Encode the program's instructions. The module's docstring describes their effect.
 
     Register 6 contains the program's argument, 7 the frame, 8 the frame's end.
     """

@@ -200,7 +200,6 @@ class _Writer:
 
     @property
     def longest(self) -> Hold:
-        """The longest time that the file was locked."""
         return self._stopwatch.longest
 
     def release_pages_by(self, release_pages: Callable[[], None]) -> None:

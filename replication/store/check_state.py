@@ -70,7 +70,7 @@ class CheckState:
 
     @contextmanager
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
-        """Provide read transactions of the main file and the records file, both at the same position.
+        """Yield read transactions of the main file and the records file, both at the same position.
 
         Yield None if the files have no common position.
         """

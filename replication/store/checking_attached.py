@@ -24,7 +24,7 @@ TSIG_ADDED = "a TSIG key was added on the server"
 
 
 class AttachedCheck:
-    """A check of metadata and DNSSEC keys. It records its results in the shared state.
+    """A check of metadata and DNSSEC keys, which records its results in the shared state.
 
     After `walk`, `digest` is the sum over all these rows, or None if rows are wrong or changed during the walk. `row`
     is the file's position row that belongs to `digest`.

@@ -49,7 +49,7 @@ class _Unknown(NamedTuple):
 
 
 class RecordsCheck:
-    """A check of zones in the records file. It records its results in the shared state."""
+    """A check of zones in the records file, which records its results in the shared state."""
 
     def __init__(self, state: CheckState) -> None:
         self._state = state
@@ -99,7 +99,6 @@ class RecordsCheck:
         return None
 
     def zone(self, txn: Any, zone_id: int) -> Steps:
-        """Check the records of one zone."""
         total: int | None = 0
         count = 0
         with txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows:

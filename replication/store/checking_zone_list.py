@@ -26,7 +26,7 @@ from replication.wire.operations import row_digest
 
 
 class ZoneListCheck:
-    """A check of the zone list. It records its results in the shared state.
+    """A check of the zone list, which records its results in the shared state.
 
     After `walk`, `digest` is the sum over the panel's rows in the main file, or None if they changed during the walk.
     `row` is the file's position row that belongs to `digest`.

@@ -50,8 +50,6 @@ def digest_delta(
 
 
 class _Rows:
-    """One table, read in one transaction."""
-
     def __init__(self, txn: Any, database: Database, schema: Schema, dbi: Dbi) -> None:
         self._txn, self._table, self._schema, self._dbi = txn, database.tables[dbi], schema, dbi
         self._has_duplicates = schema.dbi(dbi).dupsort
@@ -65,7 +63,6 @@ class _Rows:
         return 0 if value is None else row_digest(self._dbi, op.key, self._schema.unwrap(value))
 
     def sum_below(self, prefix: bytes) -> int:
-        """Add up the digests of all rows whose keys begin with `prefix`."""
         total = 0
         with self._txn.cursor(db=self._table) as cursor:
             found = cursor.set_range(prefix)
@@ -76,5 +73,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """Return True if all rows with a prefix of this operation's key are deleted first."""
+    """Return True if a deletion by prefix in `cleared` covers this operation's key."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

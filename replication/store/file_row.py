@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """Return the records file's position, a lower one if the main file is too old, or None if `records` is None."""
+    """Return the records file's position, or a lower one if the main file is too old, or None if `records` is None."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
@@ -101,7 +101,7 @@ class Database:
         return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
-        """Return the `position` row as `txn` reads it, or the current row if `txn` is None, or None if missing."""
+        """Return the `position` row, as `txn` reads it if given. Return None if the row is missing."""
         if txn is not None:
             return decode_file_row(txn.get(ROW_KEY, db=self.own))
         with self.env.begin() as reading:

@@ -192,7 +192,7 @@ class Installation:
     def _name_of(self, change: RowChange) -> bytes:
         """Return the name in an index key.
 
-        Changes with the same name share a transaction. A new id then replaces the old one at once.
+        Changes with the same name share a transaction, so that a new id replaces the old one at once.
         """
         return change.key[:-4] if self._schema.has_header else change.key
 
@@ -203,7 +203,7 @@ class Installation:
                 raise Busy(what=self._file(dbi).path)
 
     def _finish(self) -> None:
-        """Write the position to both files. It becomes valid with the second commit."""
+        """Write the position to both files, which makes it valid with the second commit."""
         source, sequence = self._source, self._source.position.sequence
         digest_main, digest_records = (int.from_bytes(d, "big") for d in (source.digest_main, source.digest_records))
         with self._main.transaction() as txn:
@@ -299,7 +299,6 @@ class _Rows:
         return kept, not is_last and len(kept) == len(rows)
 
     def windows(self) -> Iterator[list[Row]]:
-        """Yield all rows, one window at a time."""
         behind: bytes | None = None
         while rows := self.read(behind)[0]:
             yield rows

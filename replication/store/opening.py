@@ -50,7 +50,7 @@ def open_file(
     """Open a file with all its tables.
 
     If `cluster` is given, write PowerDNS's settings first, because PowerDNS needs them before any table. Raise BadBytes
-    if the file has other settings.
+    if the file's schema or number of shards differs.
     """
     env = lmdb.open(
         path,

@@ -37,7 +37,7 @@ def newest_commit(database: Database) -> int:
 
 
 def foreign_commit(database: Database) -> int:
-    """Return the number of the newest foreign commit that no check has covered, or 0."""
+    """Return the number of the newest foreign commit that no check has covered, or 0 if all are covered."""
     with database.env.begin() as txn:
         last, foreign = _read(txn, database)
         number = int(txn.id())

@@ -1,9 +1,9 @@
 """Plan the next write transaction on a file before the transaction begins.
 
-All other writers of the file wait while a write transaction is open. Therefore only LMDB's own work is done inside it.
-The existing rows, their digests, decrypted DNSSEC keys and the bytes to write are determined before, in a read
-transaction (`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions show whether
-another process has committed between them. In that case the plan is made again, inside the write transaction.
+All other writers of the file wait while a write transaction is open, so only LMDB's own work is done inside it. The
+existing rows, their digests, decrypted DNSSEC keys and the bytes to write are determined before, in a read transaction
+(`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions show whether another
+process has committed between them. In that case the plan is made again, inside the write transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -250,7 +250,6 @@ class Waiting:
         return dbi is not Dbi.RECORDS and self._is_first_time and dbi not in ATTACHED_TABLES
 
     def _take_apart(self, dbi: Dbi) -> None:
-        """Split the waiting runs of this table into single rows."""
         self._actions = [row for action in self._actions for row in _taken_apart(action, dbi)]
         highest = self._runs.pop(dbi)
         self._singles[dbi] = max(highest, self._singles.get(dbi, b""))

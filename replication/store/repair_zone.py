@@ -250,7 +250,7 @@ class RepairWriter:
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield the keys and bodies of the zone's rows. A body is None if the value is unreadable.
 
-        Rows are read in many short transactions. This allows writing rows that come before the yielded row.
+        Rows are read in many short transactions, so that rows before the yielded row can be written.
         """
         start = self._prefix
         while True:

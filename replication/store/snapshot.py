@@ -127,7 +127,6 @@ class Manifest:
         return self.main_size if file is SnapshotFile.MAIN else self.records_size
 
     def seal(self, key: Ed25519PrivateKey) -> bytes:
-        """Encode and sign the manifest."""
         position = self.position
         header = _HEADER.pack(
             MAGIC,

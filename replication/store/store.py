@@ -132,7 +132,7 @@ class Copied:
 
 
 class Store:
-    """The two open files. One process must open them only once; threads can share the store."""
+    """The two open LMDB files of one PowerDNS. A process must open them only once; threads can share the store."""
 
     def __init__(
         self, main: Database, records: Database, schema: Schema, cluster: UUID, opener: KeyOpener | None = None
@@ -228,7 +228,7 @@ class Store:
         return position, main_digest, records_digest
 
     def use(self) -> tuple[FileUse, FileUse]:
-        """Return the fill level of the main file and of the records file."""
+        """Return the fill levels and the oldest readers of the main file and of the records file."""
         return file_use(self._main), file_use(self._records)
 
     def zone(self, zone_id: int) -> ZoneObject | None:
@@ -460,7 +460,7 @@ class Store:
             time.sleep(_COPY_PAUSE_SECONDS)
 
     def clear_dead_readers(self) -> None:
-        """Clear LMDB reader slots of killed processes. Otherwise old pages can't be reused."""
+        """Clear LMDB reader slots of killed processes, because they keep old pages from being reused."""
         self._main.env.reader_check()
         self._records.env.reader_check()
 

@@ -137,7 +137,7 @@ def rows_behind(cursor: Any, key: bytes) -> list[Row]:
 def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
     """Put rows in a key range that contains no rows.
 
-    If only a few rows follow that range, remove the following rows and append all rows. This fills pages completely.
+    If only a few rows follow that range, remove those rows and append all rows, which fills pages completely.
     """
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)

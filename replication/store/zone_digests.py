@@ -161,7 +161,7 @@ def unhashed_since(txn: Any, records: Database) -> bytes:
 
 
 def is_complete(txn: Any, records: Database) -> bool:
-    """Return True if every zone of ours has a row. A zone without a row is then foreign."""
+    """Return True if every zone of ours has a row, so that a zone without a row is foreign."""
     return txn.get(COMPLETE_KEY, db=records.own) is not None
 
 

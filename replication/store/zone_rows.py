@@ -16,7 +16,6 @@ class ZoneRows:
         self._prefix = keys.zone_prefix(zone_id)
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """Return the body of the row with this name and type, or None if the row doesn't exist."""
         with self._env.begin() as txn:
             value = txn.get(keys.record_key(self._zone_id, rel, type), db=self._table)
         return None if value is None else self._schema.unwrap(value)

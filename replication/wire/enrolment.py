@@ -48,7 +48,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JoinSettings:
-    """Settings that the panel sends to a joining server. Operators don't have to enter them on the server again."""
+    """Settings that the panel sends to a joining server, so that operators don't enter them again there."""
 
     role: Role
     dns_address: str

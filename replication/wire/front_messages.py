@@ -33,8 +33,6 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An IP address and a port."""
-
     address: str
     port: int
 
@@ -52,7 +50,7 @@ def parse_endpoint(text: object) -> Endpoint:
 
 
 def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
-    """Return True if queries to that endpoint arrive at the listening endpoint.
+    """Return True if queries to `endpoint` arrive at `listening`.
 
     The ports must be equal, and the listening address must be the same address or the wildcard address.
     """
@@ -75,7 +73,7 @@ class Told:
     """The wire form of a sentence that starts with "The node". If both fields are empty, there is no sentence."""
 
     clause: str  # the rest of the sentence in English, which is all that older releases know
-    spoken: str  # the whole sentence as `texts.format_text` stores it; empty if it is too long
+    spoken: str  # the whole sentence as `message_texts.format_text` stores it; empty if it is too long
 
     @classmethod
     def of(cls, sentence: str) -> Self:
@@ -85,7 +83,7 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """The sentence in the current language, or in English if an older release wrote it. Inverse of `of`."""
+        """The sentence in the current language, or in English if an older release wrote it."""
         if self.spoken:
             return parse_text(self.spoken)
         return f"The node {self.clause}." if self.clause else ""

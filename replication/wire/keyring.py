@@ -35,7 +35,7 @@ _SIGNED = b"dnspanel keys 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """The keys whose segments a node accepts, newest first."""
+    """The keys whose signatures on segments a node accepts, newest first."""
 
     cluster: UUID
     generation: int
@@ -43,7 +43,7 @@ class Keyring:
 
 
 def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
-    """Encode the list, signed with a key that the receiver already has. Raise ValueError if the list is invalid."""
+    """Encode the keyring, signed with a key that the receiver already has. Raise ValueError if it is invalid."""
     if not 1 <= len(keyring.keys) <= MAX_KEYS or any(len(key) != KEY_SIZE for key in keyring.keys):
         raise ValueError(f"a keyring has 1 to {MAX_KEYS} keys of {KEY_SIZE} bytes")
     header = HEADER.pack(MAGIC, VERSION, len(keyring.keys), keyring.cluster.bytes, keyring.generation)
@@ -52,7 +52,7 @@ def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
 
 
 def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
-    """Decode a list. Raise BadBytes if it is invalid, or BadSignature if none of the `known` keys signed it."""
+    """Decode a keyring. Raise BadBytes if it is invalid, or BadSignature if none of the `known` keys signed it."""
     if len(sealed) < HEADER.size:
         raise BadBytes(what="list of keys", reason="it ends inside the header")
     magic, version, count, cluster, generation = HEADER.unpack_from(sealed)

@@ -85,7 +85,7 @@ def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
 
 
 def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """Add up the digests of a table's rows, without the modulo."""
+    """Add up the digests of a table's rows, without reducing the sum modulo 2^128."""
     if dbi is Dbi.KEYDATA:
         rows = [(key, digested_body(body)) for key, body in rows]
     blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]
@@ -149,7 +149,6 @@ class Body:
 
     @classmethod
     def of(cls, packed: bytes) -> "Body":
-        """Return a Body that reads these bytes."""
         return cls(io.BytesIO(packed), 0, len(packed))
 
     def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
@@ -206,7 +205,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """Read the PUTs of one table that begin here. Return no rows if the next operation isn't a PUT."""
+        """Read the PUTs of one table that come next. Return no rows if the next operation isn't a PUT."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []

@@ -123,7 +123,7 @@ NEITHER = ComputedTypes()
 
 
 def is_resolver(text: str) -> bool:
-    """Return True if PowerDNS accepts this text as its `resolver` setting.
+    """Return True if PowerDNS accepts `text` as its `resolver` setting.
 
     The forms are 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 and [2001:db8::53]:5300.
     """
@@ -138,7 +138,7 @@ def is_resolver(text: str) -> bool:
 
 
 def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
-    """Split a text that `is_resolver` accepts into address and port. If it has no port, use `default`."""
+    """Split a resolver that `is_resolver` accepts into address and port. If it has no port, use `default`."""
     if resolver.startswith("["):
         host, _, port = resolver[1:].partition("]:")
         return host, int(port)
@@ -257,7 +257,7 @@ class Status:
     resolver_problem: str = ""  # the reason that ALIAS's resolver is unusable; empty if it answers or there is none
     # ALIAS and LUA records whose last answer was missing or bad; at most MAX_LISTED_UNANSWERED.
     unanswered: tuple[Unanswered, ...] = ()
-    front: Mapping[str, Any] | None = None  # of a front: `front.FrontReport` as JSON
+    front: Mapping[str, Any] | None = None  # of a front: `front_messages.FrontReport` as JSON
     # The local setup, which the panel compares with its own data. Older agents don't send it.
     listen: tuple[str, ...] = ()  # where it answers DNS, in the form of `join_port`
     agent_port: int = 0  # the port for the panel's connections

@@ -119,9 +119,9 @@ class SegmentHeader:
 
 @dataclass(frozen=True, slots=True)
 class PackedPuts:
-    """Encoded PUTs of records, sorted by key and deflated before the segment that contains them (see `pack_puts`).
+    """Encoded PUTs of records, sorted by key, compressed in advance and copied into the segment (see `pack_puts`).
 
-    `digest` is the sum of the rows' digests. The node takes it from the segment.
+    `digest` is the sum of the rows' digests. The segment contains it, and nodes read it from there.
     """
 
     packed: bytes
@@ -202,7 +202,7 @@ class Segment:
 def pack_puts(pieces: Iterable[bytes]) -> bytes:
     """Pack encoded operations (`record_puts`) as a part of a deflate stream. Other parts can precede and follow it.
 
-    The part ends with a full flush, because later parts must not refer to its content. It has no final block.
+    The part has no final block. It ends with a full flush, because later parts must not refer to its content.
     """
     return _deflate(pieces, _BULK_LEVEL, zlib.Z_FULL_FLUSH)
 

@@ -2,7 +2,7 @@
 
     {"keys": [{"id": 1, "secret": "Base64 of 64 bytes"}, …]}
 
-The node deletes all keys that are not in the message. Error texts here never contain any part of a message.
+The node deletes all keys that are not in the message. Error messages never contain any part of a message.
 """
 
 import base64
@@ -16,13 +16,13 @@ MAX_KEYS = 64
 
 
 def encode_sealing_keys(keys: Iterable[SealingKey]) -> bytes:
-    """Encode these keys as the message."""
+    """Encode these keys as the message for a node."""
     listed = [{"id": key.id, "secret": base64.b64encode(key.secret).decode("ascii")} for key in keys]
     return json.dumps({"keys": listed}, separators=(",", ":")).encode("ascii")
 
 
 def decode_sealing_keys(message: bytes) -> tuple[SealingKey, ...]:
-    """Decode the message. Raise BadBytes if it is invalid."""
+    """Decode the message of `encode_sealing_keys`. Raise BadBytes if it is invalid."""
     try:
         listed = json.loads(message)["keys"]
         if any(type(each["id"]) is not int for each in listed):

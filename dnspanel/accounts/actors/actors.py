@@ -93,7 +93,7 @@ def passes_rules(under: SystemRight | None) -> bool:
 
 
 def actor_of(person: Person) -> Actor | None:
-    """Return the actor for this user, or None for anonymous users and closed accounts.
+    """Return the actor for this user, or None for anonymous users and closed accounts. Return an actor unchanged.
 
     The first call for a `User` object makes a query and caches the actor on the object until the role changes.
     """
@@ -134,7 +134,7 @@ def can(person: Person, permission: Permission) -> bool:
 
 
 def user_of(author: Author) -> User | None:
-    """Return the person behind an author, or None for the panel itself."""
+    """Return the author's user, or None for the panel itself."""
     return author.user if isinstance(author, Actor) else author
 
 

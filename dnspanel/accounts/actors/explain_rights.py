@@ -37,7 +37,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The zone, or the RRset in a zone, whose rights are checked."""
+    """A zone, or an RRset in a zone, that rights are checked for."""
 
     zone_id: int
     zone_name: str
@@ -83,7 +83,7 @@ def rights_over(reason: Reason, subject: Subject) -> frozenset[Right]:
 
 
 def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
-    """Return the reasons that give this right. An empty result means that the right is missing."""
+    """Return the reasons that give this right over the zone or RRset. If the result is empty, the right is missing."""
     return tuple(reason for reason in reasons if _gives(reason.grant, right, subject))
 
 

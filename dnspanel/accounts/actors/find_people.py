@@ -1,8 +1,8 @@
 """Find accounts by a user name or email address that a user typed or another system sent.
 
 User names and addresses are compared by their canonical spelling, which is stored with the account. An account has no
-canonical spelling if another account has the same spelling or if the text has no canonical form. Such an account is
-found by its exact text only.
+canonical spelling if another account has the same one, or if its name or address has no canonical form. Such an account
+is found only by its exact name or address.
 """
 
 from django.db.models import Q
@@ -12,17 +12,17 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def has_username(text: str, prefix: str = "") -> Q:
-    """Return the query condition for accounts with this user name. `prefix` is the path to the account (`author__`)."""
+    """Return the query condition for accounts with this user name. `prefix` is a path to the account (`author__`)."""
     return _has_spelling(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
 
 
 def has_mail(text: str, prefix: str = "") -> Q:
-    """Return the query condition for accounts with this email address. `prefix` is the path to the account."""
+    """Return the query condition for accounts with this email address. `prefix` works as in `has_username`."""
     return _has_spelling(text, canonical_mail(text), f"{prefix}email", f"{prefix}mail_key")
 
 
 def account_named(typed: str) -> User | None:
-    """Return the account for the name or email address in the sign-in form, or None. Uses one query."""
+    """Return the account with this name or email address, or None. Prefer an exact user name. Uses one query."""
     found = User.objects.filter(has_username(typed) | has_mail(typed)) if typed else User.objects.none()
     return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
 

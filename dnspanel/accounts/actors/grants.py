@@ -95,7 +95,7 @@ class Grant:
 def is_part(grant: Grant, other: Grant) -> bool:
     """Return True if `other` includes everything that `grant` gives.
 
-    Fields are compared, not the selected zones. The result can be False although both grants select the same zones.
+    Only the fields are compared, so the result can be False although both grants select the same zones.
     """
     return (
         grant.rights <= other.rights

@@ -42,7 +42,7 @@ def coming_from(where: Origin) -> Iterator[None]:
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
     """Write an action to the audit log, with the current request's origin. `details` must not contain secrets.
 
-    The caller must run this in the action's transaction. Otherwise, only the action or only the entry could be stored.
+    The caller must run this in the action's transaction, so that the action and the entry are stored together.
     """
     record_each(action=action, by=by, now=now, targets={target: details})
 

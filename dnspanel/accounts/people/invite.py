@@ -56,8 +56,8 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
     """Create the account for an invitation. An invitation can be used only once.
 
-    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid. The
-    invitation can then still be used. A conditional UPDATE claims the invitation, so two simultaneous calls create only
+    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid,
+    without using up the invitation. A conditional UPDATE claims the invitation, so two simultaneous calls create only
     one account.
     """
     invitation = open_invitation(secret, now)

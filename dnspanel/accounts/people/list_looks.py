@@ -47,7 +47,6 @@ class ListLook:
 
     @property
     def css(self) -> str:
-        """The CSS classes of the table."""
         return " ".join([f"no-{column}" for column in sorted(self.hidden)] + ["is-dense"] * self.dense)
 
     @property

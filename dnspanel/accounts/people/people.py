@@ -53,8 +53,6 @@ def set_role(
 
 @dataclass(frozen=True, slots=True)
 class RoleChange:
-    """A user and the user's new role."""
-
     user: User
     role: Role
     own_role: OwnRole | None = None
@@ -147,7 +145,7 @@ def _role_names(before: User, change: RoleChange) -> dict[str, str]:
 def _who_stays(
     administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
 ) -> frozenset[int]:
-    """Return a set with the administrator whose demotion must be skipped. It is empty if another one is left."""
+    """Return a set with the administrator whose demotion must be skipped, or an empty set if another one is left."""
     after = {change.user.pk: change.role == Role.ADMINISTRATOR for change in changes}
     leaving = [pk for pk, stays in after.items() if pk in administrators and not stays]
     stay = set(administrators) - set(leaving)
@@ -164,7 +162,7 @@ def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
 def _keep_an_administrator(*, without: User) -> None:
     """Raise LastAdministrator if `without` is the only administrator with an open account.
 
-    Lock the administrators. Otherwise, two of them could remove each other at the same moment.
+    Lock the administrators, so that two of them can't remove each other at the same time.
     """
     if list(locked_administrators().values_list("pk", flat=True)) == [without.pk]:
         raise LastAdministrator(without.username)

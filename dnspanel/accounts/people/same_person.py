@@ -58,7 +58,7 @@ def humans_of(ids: Collection[int]) -> dict[int, int]:
 
 
 def accounts_of(user: User) -> list[User]:
-    """Return the other accounts of this person, sorted by user name."""
+    """Return the other accounts that belong to the same person as `user`, sorted by user name."""
     human = user.human_id
     return list(User.objects.filter(Q(pk=human) | Q(same_person_as=human)).exclude(pk=user.pk).order_by("username"))
 

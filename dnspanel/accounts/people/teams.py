@@ -54,7 +54,8 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
     """Delete a team and its grants. The team's zones then have no team. Do nothing if the team is already deleted.
 
-    Raise GrantRefused for a token with fewer rights than the team gives. Such a token must not remove these rights.
+    Raise GrantRefused for a token with fewer rights than the team gives, because it must not remove rights that it
+    lacks.
     """
     _refuse_more_than_own(by, team, Role.EDITOR)
     with transaction.atomic():
@@ -95,7 +96,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
 
 
 def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
-    """Remove the user from the team if the user is a member. Raise AboveYou for a token without the rights."""
+    """Remove the user from the team, if a member. Raise AboveYou for a token without the necessary rights."""
     refuse_at_or_above(by, user)
     with transaction.atomic():
         if Membership.objects.filter(team=team, user=user).delete()[0]:

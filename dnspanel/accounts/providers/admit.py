@@ -115,7 +115,7 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
 
 
 def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
-    """Create an account without a password. The caller applies the rules. Raise SignInRefused if not allowed."""
+    """Create an account without a password. Raise SignInRefused if the provider's settings don't allow it."""
     if not provider.makes_people:
         raise SignInRefused("unknown", gettext("No account has your email address."))
     if provider.rules and not outcome.has_matched:

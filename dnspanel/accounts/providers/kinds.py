@@ -16,8 +16,8 @@ from dnspanel.accounts.providers.saml import saml_providers as saml
 class Kind:
     """The settings of one kind of provider, and the functions to create and change a provider.
 
-    `secret` is the name of these functions' argument for the secret. `columns` maps settings to database columns with
-    another name. `attributes` has the default values for the entries of the setting `attributes`.
+    `secret` is the name of these functions' argument for the secret. `columns` maps settings to their database columns
+    if the names differ. `attributes` has the default values for the entries of the setting `attributes`.
     """
 
     terms: type[rows.CommonTerms]

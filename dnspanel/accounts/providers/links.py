@@ -24,7 +24,7 @@ def links_of(user: User) -> Sequence[ProviderLink]:
 
 
 def session_hours_of(user: User) -> int:
-    """Return the shortest session length of the user's LDAP links in hours, or 1 if there are no links."""
+    """Return the shortest session length, in hours, of the user's LDAP providers, or 1 if the user has no LDAP link."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
@@ -44,8 +44,8 @@ def make_link(
 ) -> ProviderLink:
     """Link the user at the provider to this account, inside the caller's transaction.
 
-    An LDAP server then checks the account's password, and the password stored in the panel is deleted. Raise
-    SignInRefused if the account must keep its password.
+    If the provider is an LDAP server, it then checks the account's password, and the password stored in the panel is
+    deleted. Raise SignInRefused if the account must keep its password.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)

@@ -27,9 +27,9 @@ _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 
 def comes_too_often(request: HttpRequest) -> bool:
-    """Return True if this address has exceeded the rate limit for sign-ins with providers.
+    """Count the request, and return True if its address has exceeded the rate limit for sign-ins with providers.
 
-    allauth's public function doesn't count GET requests.
+    allauth's public function isn't used, because it doesn't count GET requests.
     """
     return not ratelimit.consume(request, app="allauth.account", action="oidc", limit_get=True)
 

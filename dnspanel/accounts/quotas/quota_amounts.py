@@ -55,7 +55,7 @@ def parse_amount(kind: Kind, text: str) -> int | None:
 
 
 def format_amount(kind: Kind, amount: int | None) -> str:
-    """Format the exact amount as text that `parse_amount` accepts."""
+    """Format the exact amount in a way that `parse_amount` accepts."""
     if amount is None:
         return UNLIMITED
     if kind is Kind.BYTES and amount:
@@ -87,7 +87,7 @@ def noun_of(kind: Kind) -> str:
 
 
 def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, int | None]:
-    """Return the defaults, overridden by the quotas in a text such as `zones=1000,bytes=2G`.
+    """Return the defaults, overridden by the quotas in a string such as `zones=1000,bytes=2G`.
 
     Raise ValueError for an unknown kind or an invalid amount.
     """

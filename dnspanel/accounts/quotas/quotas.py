@@ -4,8 +4,8 @@ A quota is stored in the user's or team's row. If none is stored, the panel's se
 manage all zones. They have no limit on zones, RRsets and imports, unless their own row has a quota. Existing objects
 are never deleted; a quota only blocks new ones.
 
-Functions that add objects count the existing ones under a lock. Otherwise, two simultaneous requests could together
-exceed the quota. Counting stops at the quota, which also limits its cost.
+Functions that add objects count the existing ones under a lock, so that simultaneous requests can't exceed the quota
+together. Counting stops at the quota, which also limits its cost.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -120,7 +120,7 @@ def refuse_beyond(
     count: Callable[[Holder, int], int],
     refusal: Callable[[str], Exception],
 ) -> None:
-    """Lock the holders' quotas until the commit, and raise `refusal` if the addition would exceed one of them.
+    """Lock the holders' quotas until the commit, and raise `refusal(message)` if the addition would exceed one of them.
 
     `count` returns the holder's number of objects, and stops counting at the given maximum. Holders without a limit
     aren't counted.

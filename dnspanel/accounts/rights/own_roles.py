@@ -35,7 +35,7 @@ def role_by_id(pk: int) -> OwnRole:
 def create_role(
     *, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> OwnRole:
-    """Create a custom role. Raise RoleRefused if it is invalid, and GrantRefused if it exceeds the token's rights."""
+    """Create a custom role. Raise RoleRefused if it is invalid, and GrantRefused if it exceeds the author's rights."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         if OwnRole.objects.count() >= MOST_ROLES:

@@ -59,7 +59,7 @@ def take_back(people: Sequence[ScimPerson], *, source: Mapping[str, str], by: Au
 
 
 def _set_given(people: Sequence[ScimPerson], given: Sequence[dict[str, Any]]) -> None:
-    """Store each user's `given` in one statement. `bulk_update` would write a CASE with thousands of branches."""
+    """Store each `given` in one statement, because `bulk_update` would write a CASE with thousands of branches."""
     for person, each in zip(people, given, strict=True):
         person.given = each
     if people:

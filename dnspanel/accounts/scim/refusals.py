@@ -38,5 +38,5 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 
 
 def _line(text: str) -> str:
-    """Return the printable characters among the first _LONGEST characters of the client's text."""
+    """Return the printable characters among the first _LONGEST characters of `text`."""
     return "".join(character for character in text[:_LONGEST] if character.isprintable())

@@ -1,7 +1,7 @@
 """Track the master key that encrypts the database's secrets, by its fingerprint. Verbs.
 
-The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key refuses to start.
-Otherwise, the database could contain secrets with different keys, and no backup could fix that.
+The table `accounts_masterkey` has one row with the key's fingerprint. A process without this key refuses to start,
+because the database could otherwise contain secrets with different keys, which no backup could fix.
 """
 
 import time

@@ -31,7 +31,7 @@ ORDER BY xact_start LIMIT 1"""
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The numbers of secrets in one column: found, rewritten, and lost (none of this process's keys decrypts them)."""
+    """Counts for one column: secrets found, rows rewritten, and lost secrets, which no key of this process decrypts."""
 
     place: SecretPlace
     found: int  # secrets in the column

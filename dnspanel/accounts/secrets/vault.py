@@ -1,4 +1,4 @@
-"""Encrypt secrets with PANEL_MASTER_KEY. A copy of the database alone then doesn't reveal them."""
+"""Encrypt secrets with PANEL_MASTER_KEY, so that a copy of the database alone doesn't reveal them."""
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured

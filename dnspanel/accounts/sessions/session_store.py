@@ -1,7 +1,7 @@
 """Store sessions in Django's table, with extra columns for listing and ending sessions.
 
 Django's documentation calls this "extending database-backed session engines". A request that is in progress when its
-session ends doesn't restore the session. It finds no row to save to, and fails with status 400.
+session ends can't restore the session: its row no longer exists, so the request fails with status 400.
 """
 
 from datetime import UTC, datetime

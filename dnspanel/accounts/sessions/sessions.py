@@ -40,7 +40,7 @@ def end_session(*, user: User, public_id: str, now: datetime) -> None:
 
 
 def end_other_sessions(*, user: User, keep: str | None, now: datetime) -> int:
-    """End all of the user's sessions except the one with the key `keep`. Return the number of ended sessions."""
+    """End the user's valid sessions, at most MOST_LISTED, except the one with the key `keep`. Return their number."""
     return _end([row for row in sessions_of(user, now) if row.session_key != keep], user, by=user, now=now)
 
 

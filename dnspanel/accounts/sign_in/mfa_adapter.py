@@ -29,7 +29,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return f"dnspanel {_host()}"
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Return the relying party: PANEL_URL's host and its name. The request's Host header isn't trusted."""
+        """Return the WebAuthn relying party for PANEL_URL's host, because clients can forge the Host header."""
         return {"id": _host(), "name": self._get_site_name()}
 
 

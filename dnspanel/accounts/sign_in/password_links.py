@@ -1,7 +1,7 @@
 """Create and use one-time links that set a password, mailed on request or created by an administrator. Verbs.
 
 Links aren't stored. As in Django, a link's signature covers values that change when the link is used. It also covers
-the number of times that all sessions were ended. Otherwise, a link would work again after an account was closed and
+the number of times that all sessions were ended, so that a link doesn't work again after an account was closed and
 reopened.
 """
 
@@ -34,7 +34,7 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """Return a link that sets this user's password within a day, as the path after `/password/`.
+    """Return a link that sets this user's password and is valid for a day, as the path after `/password/`.
 
     Write an audit entry. The link becomes invalid when it is used, when the user signs in, or when the user's sessions
     are ended. If `by` is None, the user requested the link by mail. Raise the errors of `refuse_to_open`, PersonUnknown

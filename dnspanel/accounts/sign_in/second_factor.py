@@ -38,8 +38,6 @@ _NEW_SECRET = "second-factor-secret"
 
 @dataclass(frozen=True, slots=True)
 class SecondFactors:
-    """A user's second factors: an authenticator app, recovery codes and passkeys."""
-
     app: Authenticator | None = None
     codes: Authenticator | None = None
     passkeys: Sequence[Authenticator] = ()
@@ -152,7 +150,7 @@ def use_code(*, user: User, code: str, address: str, now: datetime) -> Authentic
 def _refusal(
     user: User, rows: list[Authenticator], key: str, code: str, now: datetime
 ) -> Authenticator | CodeWrong | CodeUsed | TooManyCodes:
-    """Mark a correct code as used and return its second factor. Otherwise, count, record and return the error."""
+    """Mark a correct code as used and return its second factor. Otherwise, record the attempt and return the error."""
     if not rows:
         return CodeWrong()
     counted = _wrong_codes(rows[0], now)
@@ -203,7 +201,7 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def first_codes(user: User, now: datetime) -> list[str]:
-    """Create and return recovery codes if the user has none. Otherwise, return []. They can't be shown again."""
+    """Create and return recovery codes, which can't be shown again, or return [] if the user already has some."""
     if Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).exists():
         return []
     codes = RecoveryCodes.activate(user)

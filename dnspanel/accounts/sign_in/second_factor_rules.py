@@ -119,7 +119,7 @@ def _target(role: str | None, team: str) -> str:
 
 
 def _due(user: User, teams: Collection[int], found: Collection[SecondFactorRule]) -> datetime | None:
-    """Return the earliest deadline of the rules that apply to the user, or None."""
+    """Return the earliest deadline of the rules that apply to the user, or None if no rule applies."""
     about = [rule for rule in found if rule.role == user.role_key or rule.team_id in teams]
     times = [max(rule.since, user.date_joined) + timedelta(days=rule.grace_days) for rule in about]
     return min(times, default=None)

@@ -1,4 +1,4 @@
-"""Keep a sign-in waiting after the password. The session begins only after a correct second factor."""
+"""Delay the start of a session until the user has entered the second factor that the sign-in needs."""
 
 from allauth.account.stages import LoginStageController
 from allauth.mfa.stages import AuthenticateStage
@@ -37,7 +37,7 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's sign-in that waits for a second factor, or None if there isn't one or it is stale."""
+    """Return this browser's pending second-factor sign-in, or None if none is pending or the sign-in is stale."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

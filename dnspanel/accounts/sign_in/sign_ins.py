@@ -21,11 +21,11 @@ UNKNOWN = "an unknown name"
 # The address of a sign-in counts as known to the account for this time.
 PLACES_KNOWN_FOR = timedelta(days=90)
 _MOST_SIGN_INS = 500
-_IPV6_PREFIX = 64  # one place in IPv6, where hosts change their addresses
+_IPV6_PREFIX = 64  # IPv6 hosts change their addresses within such a prefix
 
 
 def record_refusal(credentials: Mapping[str, Any]) -> None:
-    """Record that sign-ins to this account are blocked after too many attempts."""
+    """Record that sign-ins to the account in `credentials` are blocked after too many attempts."""
     audit.record(action="sign-in.locked", by=None, now=timezone.now(), target=_account_named(credentials))
 
 

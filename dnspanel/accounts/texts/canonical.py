@@ -25,7 +25,7 @@ def ascii_lower(text: str) -> str:
 def canonical_mail(text: str) -> str | None:
     """Return the address in lowercase with its domain as A-labels, or None if it has no canonical spelling.
 
-    The local part must be ASCII without quotes. This ensures that each mailbox has only one spelling.
+    The local part must be ASCII without quotes, so that each mailbox has only one spelling.
     """
     local, at, domain = text.rpartition("@")
     parts = local.split(".")

@@ -1,4 +1,4 @@
-"""Compare texts in queries, ignoring ASCII case. Accounts use `find_people` instead."""
+"""Compare strings in queries, ignoring ASCII case. Accounts use `find_people` instead."""
 
 from django.db.models import F, Q, Value
 from django.db.models.functions import Collate, Lower

@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """A configuration text. `language` selects the syntax highlighting. `note` is advice for the user."""
+    """A configuration snippet. `language` selects the syntax highlighting. `note` is advice for the user."""
 
     tool: str
     language: str  # sh, ini, yaml, hcl

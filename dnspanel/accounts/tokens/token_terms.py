@@ -164,7 +164,7 @@ def requests_per_minute(token: Token) -> int:
 def request_limits(token: Token) -> dict[int, int]:
     """Return the limits on requests per minute that apply to this token, keyed by token id.
 
-    There are two limits if this token also shares the limit of another token, which created it or was rotated to it.
+    A second limit is shared with the token that created this token, or that this token replaced.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

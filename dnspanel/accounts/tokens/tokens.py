@@ -218,7 +218,8 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
     """Transfer the user's valid tokens with these ids to `to`, along with the tokens that they replaced by rotation.
 
     SCIM and rotated tokens are skipped. Return the ids of the transferred tokens. Raise TokenRefused if a token exceeds
-    the user's current rights, or TokenQuotaExceeded if `to` would have too many tokens. Needs a transaction.
+    the user's current rights, or TokenQuotaExceeded if `to` would have too many tokens. The caller opens the
+    transaction.
     """
     if not ids:
         return []
@@ -245,8 +246,8 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
     """Revoke a token, its later rotations, and all tokens that any of them created.
 
-    This includes tokens created before a rotation. Otherwise, rotating a stolen token would preserve the tokens that
-    the thief created. Do nothing if the token is already revoked. Raise AboveYou for a token with fewer rights.
+    Tokens created before a rotation are included, because rotating a stolen token would otherwise preserve the tokens
+    that the thief created. Do nothing if the token is already revoked. Raise AboveYou for a token with fewer rights.
     """
     _refuse_above(by, token)
     with transaction.atomic():
@@ -332,7 +333,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """Return the columns for a request limit shared with the creator or predecessor, or {} if it has no limit."""
+    """Return the columns for a request limit shared with the `earlier` token, or {} if that token has no limit."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -433,7 +434,7 @@ def alive_tokens(now: datetime) -> QuerySet[Token]:
 
 
 def token_count(holder: Holder, now: datetime, most: int) -> int:
-    """Count the valid tokens of a user, or of a team's members. Stop counting at `most`."""
+    """Count the valid tokens of a user, or of the members that a team's quotas apply to. Stop counting at `most`."""
     alive = alive_tokens(now)
     if holder.team:
         people = User.objects.filter(**members_bound_by(holder.pk))

@@ -69,7 +69,7 @@ def parse_path(text: str) -> Path:
 
 
 class _Scanner:
-    """A parser that reads a text from left to right and raises ValueError with the reason if the text is invalid."""
+    """A parser that reads a string from left to right, and raises ValueError with the reason if it is invalid."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST:

@@ -51,7 +51,7 @@ class Groups(ScimView):
 
 
 class GroupsSearch(ScimView):
-    """Group search by POST, with the query in the body. This keeps the query out of URLs and access logs."""
+    """Group search by POST, with the query in the body to keep it out of URLs and access logs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the directory's groups that match the query in the body."""

@@ -55,7 +55,7 @@ class People(ScimView):
 
 
 class PeopleSearch(ScimView):
-    """User search by POST, with the query in the body. This keeps the query out of URLs and access logs."""
+    """User search by POST, with the query in the body to keep it out of URLs and access logs."""
 
     def post(self, request: Request) -> HttpResponse:
         """List the users that match the query in the body."""

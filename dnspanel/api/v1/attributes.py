@@ -2,8 +2,8 @@
 
 Only the catalog, the TSIG keys for transfers, and the serial settings have an effect here.
 
-In the panel, an RRset has one text as its comment. PowerDNS has a list of comments, each with an account and a time.
-This list is stored next to the text, and is only used while the text still matches it.
+In the panel, an RRset has a single comment. PowerDNS has a list of comments, each with an account and a time. This list
+is stored next to the comment, and is only used while the comment still matches the list.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,13 +89,13 @@ def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]
 
 
 def comment_text(comments: Sequence[Comment]) -> str:
-    """Join several comments into one text, separated by semicolons and without duplicates."""
+    """Join several comments into one string, separated by semicolons and without duplicates."""
     flat = (" ".join(comment["content"].split()) for comment in comments)
     return "; ".join(dict.fromkeys(text for text in flat if text))
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the stored comment list if it matches the RRset's text, or else the text as the only comment."""
+    """Return the stored comment list if it matches the RRset's comment, or else a list with only this comment."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []

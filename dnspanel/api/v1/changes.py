@@ -31,7 +31,7 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 
 @dataclass(frozen=True, slots=True)
 class PatchAndComments:
-    """A patch and its RRsets' full comment lists. The patch itself has only one comment text per RRset."""
+    """A patch and its RRsets' full comment lists. The patch itself has only one comment per RRset."""
 
     patch: Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
@@ -152,7 +152,7 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the EXTEND step, which adds a record and keeps the TTL. Raise Refusal (422) if it isn't one record."""
+    """Return the EXTEND step, which adds a record and keeps the TTL. Raise Refusal (422) unless one record is given."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 

@@ -90,7 +90,7 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
 
 
 def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
-    """Raise Refusal (422) if a PUT changes a zone into a produced catalog or back, or sets TSIG keys on a catalog."""
+    """Raise Refusal (422) if a PUT changes a zone into a producer catalog or back, or sets TSIG keys on a catalog."""
     if not zone.is_producer:
         raise Refusal(422, f"Zone '{zone.name}' cannot become a catalog: create a zone of kind {PRODUCER}")
     if attributes.get("kind", PRODUCER) != PRODUCER:

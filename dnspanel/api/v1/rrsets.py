@@ -195,5 +195,5 @@ _AS_IT_STANDS = frozenset(
 
 @cache
 def mnemonic(type: int) -> str:
-    """Return a record type's mnemonic. The results are cached, because a panel uses only few types."""
+    """Return a record type's mnemonic. The results are cached, because a panel uses only a few types."""
     return rdata.type_to_text(type)

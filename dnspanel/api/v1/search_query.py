@@ -96,7 +96,7 @@ class Pattern:
 
     @property
     def is_exact(self) -> bool:
-        """True if the pattern matches only one text."""
+        """True if the pattern has no wildcards and therefore matches only one string."""
         return _WILDCARD.search(self.text) is None
 
     @property
@@ -122,8 +122,6 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class FoundRecord:
-    """A matching record."""
-
     zone_name: str
     name: str
     type: int
@@ -135,8 +133,6 @@ class FoundRecord:
 
 @dataclass(frozen=True, slots=True)
 class FoundComment:
-    """A matching comment on an RRset."""
-
     zone_name: str
     name: str
     type: int

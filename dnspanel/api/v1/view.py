@@ -221,7 +221,7 @@ def _refusal_of_domain(exc: Exception) -> Refusal | None:
 
 
 def _error(request: Request, refusal: Refusal) -> HttpResponse:
-    """Return an error as JSON if the client accepts JSON or the refusal has a text, else as HTML or plain text."""
+    """Return an error as JSON if the client accepts JSON or the refusal has a message, else as HTML or plain text."""
     phrase = HTTPStatus(refusal.status).phrase
     if refusal.text or accepts_json(request):
         response = answer({"error": refusal.text or phrase}, refusal.status)

@@ -40,7 +40,7 @@ class Sender:
 
 
 def syslog_message(act: Act, sender: Sender) -> bytes:
-    """Encode the entry as one syslog message (RFC 5424) of at most LONGEST bytes, in ASCII or UTF-8."""
+    """Encode the audit log entry as one syslog message (RFC 5424) in UTF-8, of at most LONGEST bytes."""
     head = (
         f"<{_AUDIT * 8 + _severity(act)}>1 {_timestamp(act.at)} {_printable(sender.host, _LONGEST_HOSTNAME)} {APP} - "
     )
@@ -55,7 +55,7 @@ def frame_message(message: bytes) -> bytes:
 
 
 def log_record(act: Act, observed: datetime) -> dict[str, Any]:
-    """Convert the entry to an OTLP LogRecord in protobuf's JSON encoding. 64-bit numbers are strings."""
+    """Convert the audit log entry to an OTLP LogRecord in protobuf's JSON encoding. 64-bit numbers are strings."""
     number, text = _OTLP[_severity(act)]
     return {
         "timeUnixNano": _nanoseconds(act.at),
@@ -87,7 +87,7 @@ def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
 def json_line(act: Act, most: int) -> bytes:
     """Encode the entry as one line of ASCII JSON, as in an export. Shorten it if it is longer than `most` bytes.
 
-    First, replace the details by their size. If that isn't enough, cut off long targets, tokens, actions and user
+    First, replace the details with their size. If that isn't enough, cut off long targets, tokens, actions and user
     names.
     """
     line = _json(document_of(act))
@@ -105,7 +105,7 @@ def _json(value: Any) -> bytes:
 
 
 def _values(act: Act) -> Iterator[tuple[str, str | int]]:
-    """Yield the names and values of the entry's fields for searches. Skip empty values."""
+    """Yield the names and values of the entry's searchable fields. Skip empty values."""
     found: tuple[tuple[str, str | int | None], ...] = (
         ("number", act.number),
         ("hash", act.hash),

@@ -34,10 +34,7 @@ def read_destinations(now: datetime, reading: Reading) -> EvidenceInputs:
 
 
 def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield the problems of destinations. A failing destination is also behind, so only its failure is yielded.
-
-    Rejected entries are a separate condition.
-    """
+    """Yield the destinations' problems. A failing destination is also behind, but only its failure is yielded."""
     for each in inputs.destinations:
         key, about = f"evidence:{each.pk}", (f"destination:{each.pk}",)
         if each.failing_since is not None and (lasting := now - each.failing_since) >= FAILS_FOR:

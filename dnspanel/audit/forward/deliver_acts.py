@@ -27,7 +27,7 @@ from dnspanel.zones.models import AuditLink, LogHead
 from replication import __version__
 
 BATCH = 500
-# The pause of a destination after this number of failures in a row.
+# The pauses of a destination after the first, second, third, and any further failure in a row.
 RESTS = tuple(timedelta(seconds=seconds) for seconds in (5, 15, 60, 300))
 LONGEST_RETRY_AFTER = timedelta(hours=1)
 
@@ -53,7 +53,7 @@ def destinations_with_due(*, now: datetime) -> list[int]:
 
 
 def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Send = send) -> bool:
-    """Send the next batch and record the result. Return False if nothing is due or the batch failed.
+    """Send the next batch and record the result. Return True if the destination's position has moved.
 
     1. Read the entries after the destination's position, in the order of the chain.
     2. Send them, outside of any transaction.

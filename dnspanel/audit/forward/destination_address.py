@@ -39,7 +39,7 @@ class SyslogAddress:
 
 
 def parse_syslog_address(text: str) -> SyslogAddress:
-    """Parse a host and an optional port (default: syslog over TLS). Raise ValueError if the text is invalid."""
+    """Parse a host and an optional port (default: 6514). Raise ValueError if one of them is invalid or not allowed."""
     text = text.strip()
     if "/" in text:
         raise ValueError(gettext("Enter a host and a port without a scheme or a path, such as logs.example:6514."))
@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parse request headers from lines "Name: value". Raise ValueError, without the value, if a line is invalid."""
+    """Parse headers, one "Name: value" per line. Raise ValueError if a line is invalid; the message omits the value."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(
             gettext("Enter at most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS)

@@ -22,10 +22,7 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the certificates in PEM, or "" if the text has none.
-
-    Raise ValueError, with a message for the user, if the certificates are invalid.
-    """
+    """Return the text's certificates in PEM, or "". Raise ValueError with a message for the user if one is invalid."""
     found = certificates_in(
         text, beside_key=gettext("Enter only the certificate here. The private key goes in the key field.")
     )
@@ -78,9 +75,9 @@ def fits(key: bytes, chain: str) -> bool:
 
 
 def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
-    """Return a TLS context (1.2 or newer) with this client certificate, or without one if `chain` is "".
+    """Return a context for TLS 1.2 or newer, with the client certificate in `chain` unless `chain` is "".
 
-    The context trusts only these CA certificates, or the system's CAs if `ca` is "".
+    The context trusts only the certificates in `ca`, or the system's CAs if `ca` is "".
     """
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

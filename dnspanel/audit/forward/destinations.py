@@ -1,4 +1,4 @@
-"""Create, change, test, switch and delete audit log destinations, on behalf of administrators. Verbs."""
+"""Create, change, test and delete audit log destinations, and switch them on or off, as an administrator. Verbs."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -80,7 +80,7 @@ def destination_rows() -> list[DestinationRow]:
 
 
 def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
-    """Return these destinations with their progress. This takes one query in addition to the query of `found`."""
+    """Return the destinations with their numbers of missing entries. This takes one query more than `found`."""
     last = last_number()
     return [_row(each, last) for each in found]
 
@@ -120,7 +120,7 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 
 
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
-    """Change the destination, starting with the next batch.
+    """Change the destination's settings. The next batch uses the new settings.
 
     The destination keeps its position unless `terms.from_beginning` is set. Raise the errors of `create_destination`,
     DestinationRefused if someone else has changed the destination since it was read, and DestinationUnknown if it was

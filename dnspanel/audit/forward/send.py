@@ -98,7 +98,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
 
 
 def addresses_of(address: SyslogAddress) -> Sequence[str]:
-    """Return the host's addresses. Raise NotSent if the panel isn't allowed to connect to every one of them."""
+    """Return the host's addresses. Raise NotSent if the panel isn't allowed to connect to one of the addresses."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
@@ -160,7 +160,7 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
 
 
 def _count_unacknowledged(stream: socket.socket) -> int:
-    """Return how many bytes the receiver's kernel has not acknowledged. Raise OSError if the connection failed."""
+    """Return the number of bytes that the receiver's kernel hasn't acknowledged. Raise OSError after a failure."""
     _raise_error_of(stream)
     count = array.array("i", [0])
     fcntl.ioctl(stream.fileno(), termios.TIOCOUTQ, count)

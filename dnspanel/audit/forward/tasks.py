@@ -1,7 +1,7 @@
 """Celery tasks that send the audit log, run by `celery worker -Q push --pool=threads`.
 
-A task carries at most a destination's id, and sends everything that the destination lacks. Celery beat enqueues the
-tasks again. Writing an audit log entry never waits for these tasks.
+A task has at most a destination's id as its argument, and sends everything that the destination lacks. Celery beat
+enqueues the tasks again. Writing an audit log entry never waits for these tasks.
 """
 
 import threading
@@ -22,13 +22,16 @@ _places = threading.BoundedSemaphore(2)
 
 @shared_task(ignore_result=True)
 def drive_evidence() -> None:
-    """Start a task for each destination that is behind. Runs every few seconds."""
+    """Start a task for each destination that is behind and isn't paused. Runs every few seconds."""
     wake_each(deliver_evidence, deliver_acts.destinations_with_due(now=timezone.now()))
 
 
 @shared_task(ignore_result=True)
 def deliver_evidence(destination_id: int) -> None:
-    """Send a destination its missing entries, batch by batch. This task can run twice, late or never without harm."""
+    """Send a destination its missing entries, batch by batch.
+
+    It is harmless if this task runs twice, late or not at all.
+    """
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:

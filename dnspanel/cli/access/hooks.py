@@ -153,7 +153,6 @@ def _options_in_use(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zones(row: Any) -> str:
-    """Describe the zones that a publish hook checks."""
     if row["zone"]:
         return str(row["zone"])
     if row["tag"]:

@@ -51,7 +51,7 @@ def dnssec() -> None:
     """Sign zones, and manage keys, DS and rollovers."""
 
 
-# The proof that a name does not exist.
+# The options for the proof that a name does not exist.
 nsec3_options = options(
     click.option("--nsec3", is_flag=True, help="Use NSEC3 instead of NSEC."),
     click.option("--opt-out", is_flag=True, help="Use NSEC3 with opt-out, which does not cover unsigned delegations."),
@@ -277,7 +277,7 @@ def parent(session: Session, zone: str, *, ask: bool, timeout: int) -> None:
 @dnssec.command()
 @click.argument("zone")
 def nodes(session: Session, zone: str) -> None:
-    """Check what every node answers for a signed zone.
+    """Check every node's answers for a signed zone.
 
     Shows the keys, the serial, and whether the signatures are valid.
     """
@@ -338,7 +338,6 @@ def _denial(*, opt_out: bool, narrow: bool) -> dict[str, Any]:
 
 
 def _denial_text(found: Mapping[str, Any] | None) -> str:
-    """Describe NSEC or NSEC3 settings in a few words."""
     if found is None:
         return "–"
     words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]

@@ -1,4 +1,4 @@
-"""The command `dnspanel catalogs`, which manages consumed and produced catalogs."""
+"""The command `dnspanel catalogs`, which manages consumer and producer catalogs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -162,7 +162,6 @@ def watch(session: Session, interval: float, count: int | None) -> None:
 
 
 def _act(session: Session, name: str, act: str, body: Mapping[str, str] | None = None) -> None:
-    """Perform an action on a node, and show the node's new state."""
     node = session.client.send("POST", f"/nodes/{segment(name)}/{act}", body or {})
     session.show(node, {word: node[word] for word in ("name", "slug", "state", "health", "sentence")})
 

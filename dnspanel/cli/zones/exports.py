@@ -115,7 +115,7 @@ def _wait_for_export(session: Session, job: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _refuse_missing(session: Session, zones: Sequence[str]) -> NoReturn:
-    """Raise Refused for the first zone that does not exist. If all zones exist, report an incomplete export."""
+    """Raise Refused for the first zone that does not exist, or for an incomplete export if all zones exist."""
     session.way_on = ""
     for zone in zones:
         session.client.get(zone_path(zone))

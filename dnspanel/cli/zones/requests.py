@@ -160,7 +160,6 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _details(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of a request to show to people."""
     details: dict[str, Any] = {
         "key": found["key"],
         "name": found["name"],

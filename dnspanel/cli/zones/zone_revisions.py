@@ -65,7 +65,6 @@ def revert(session: Session, zone: str, revision: int, *, confirm: bool, writing
 
 
 def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return the RRsets of a revision, keyed by name and type."""
     path = zone_path(zone, "revisions", revision, "rrsets")
     return {(each["name"], each["type"]): each for each in session.client.items(path, limit=1000)}
 

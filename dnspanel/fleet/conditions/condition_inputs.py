@@ -52,7 +52,7 @@ class NodeInputs:
     state: str
     health: Health
     report: Mapping[str, Any]
-    new_since: datetime | None = None  # since when the node exists, if it was never reached
+    new_since: datetime | None = None  # time of the node's creation, if it was never reached
     clock_offset: float | None = None  # seconds; positive: ahead of the panel
     certificate_expires_at: datetime | None = None
     digest_equal: bool | None = None
@@ -181,7 +181,7 @@ def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
-    """Return how many seconds the node's clock is ahead of the panel's, or None if the node hasn't reported it."""
+    """Return the seconds that the node's clock is ahead of the panel's, or None if the node hasn't reported a time."""
     clock = report.get("clock")
     if reported_at is None or not isinstance(clock, int | float) or not clock:
         return None
@@ -205,7 +205,7 @@ def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
 
 
 def _first_after(epoch: UUID, sequence: int) -> datetime | None:
-    """Return the time of the first publication after this sequence, or None."""
+    """Return the time of the first publication after this sequence, or None if nothing was published after it."""
     later = Publication.objects.filter(epoch=epoch, sequence__gt=sequence).order_by("sequence")
     return later.values_list("at", flat=True).first()
 

@@ -69,7 +69,7 @@ def node_conditions(
 
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
-    """Return one alert for a late, stale, offline or rejecting node. These are stages of one problem."""
+    """Return one alert for a late, stale, offline or rejecting node, because these states are stages of one problem."""
     word = node.health.word
     message = gettext("{name} is {word}. {message}").format(
         name=node.name, word=gettext(str(word)), message=node.health.message
@@ -97,7 +97,7 @@ def _powerdns(node: NodeInputs) -> Condition | None:
 
 
 def _front(node: NodeInputs) -> Condition | None:
-    """Return an alert for a front with fewer nodes than its minimum. Clients may get no answer or an old one."""
+    """Return an alert for a front with fewer nodes than its minimum. Clients possibly get no or outdated answers."""
     report = front_report_in(node.report)
     if report is None or not report.is_below_minimum:
         return None

@@ -15,7 +15,7 @@ KINDS = {
 
 
 def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condition]:
-    """Yield one condition for each kind of validation problem that exists. Each covers all affected zones."""
+    """Yield one condition for each kind of validation problem that exists. Each condition covers all affected zones."""
     if inputs.misled.count:
         message = gettext("{zones}: DNSSEC validation from the DS at the parent fails.").format(
             zones=inputs.misled.message(now)

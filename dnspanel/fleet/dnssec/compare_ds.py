@@ -32,7 +32,7 @@ class SignedBy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a parent check. If `state` is None, `silent` is a sentence that explains why it is unknown."""
+    """The result of a parent check. If `state` is None, `silent` is a sentence that explains why it's unknown."""
 
     state: ParentState | None
     message: str = ""
@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Compare the zone's keys with each parent server's DS records. If any server is wrong, the state is DIFFERS."""
+    """Compare the zone's keys with each parent server's DS records. The state is DIFFERS if a server's DS is wrong."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))

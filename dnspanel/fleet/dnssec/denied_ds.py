@@ -123,14 +123,14 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """Return the proof from the closest encloser's NSEC3 and those covering the next closer name, or None."""
+    """Return the Denial that the closest encloser's NSEC3 and those over the next closer name prove, or None."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """Return the proof from the record at the name itself.
+    """Return the Denial that the record at the name itself proves.
 
     Raise Unproven if it is the child zone's record (RFC 6840 section 4.4), or if it lists a DS or CNAME.
     """

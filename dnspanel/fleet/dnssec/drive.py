@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return the revisions that every server must have, keyed by zone id: a rollover step's or a later restore's."""
+    """Return the revision that every server must have, by zone id: that of the rollover's step or a later restore."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:

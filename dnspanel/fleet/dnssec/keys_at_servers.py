@@ -39,10 +39,10 @@ _MOST_KEYS = 64
 
 @dataclass(frozen=True, slots=True)
 class SignersLook:
-    """The result of querying a multi-signer zone's name servers. `lack` describes missing keys or a failed check.
+    """The result of querying a multi-signer zone's name servers.
 
-    `lack` is a sentence, or empty if all servers have the keys. `ttl` is the longest time in seconds that caches can
-    keep DNSKEY records, or 0 if no server answered.
+    `lack` is a sentence about missing keys or a failed check, or empty if all servers have the keys. `ttl` is the
+    longest time in seconds that caches can keep DNSKEY records, or 0 if no server answered.
     """
 
     lack: str
@@ -57,7 +57,8 @@ def zones_with_other_signers(rows: Collection[Rollover]) -> frozenset[int]:
 def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
     """Query the name servers of multi-signer zones for the new keys. Return the results, keyed by rollover id.
 
-    The result omits rollovers whose servers were queried recently, and rollovers without a new key that signs records.
+    At most MOST_QUERIED rollovers are checked, starting with those that have waited longest. Rollovers whose servers
+    were queried recently, and rollovers without a new key that signs records, are omitted.
     """
     due = [
         row

@@ -21,7 +21,7 @@ from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
-# For all nodes together, and the number of nodes: a person viewing a page waits for this.
+# Time for all nodes together, and the maximum number of nodes. A person viewing a page waits for the answers.
 SECONDS = 3.0
 MOST_NODES = 64
 _AT_ONCE = 16
@@ -55,7 +55,7 @@ class _Unusable(Exception):
 
 
 def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
-    """Query every node that serves the zone, within SECONDS. Return the answers sorted by node name.
+    """Query up to MOST_NODES nodes (not ring 0) within SECONDS. Return the answers sorted by node name.
 
     Queries go to the addresses that an administrator set, without recursion. Answers are validated with the panel's
     keys for the zone and the keys of its other signers. A node's failure is returned as its answer, not raised.

@@ -72,7 +72,7 @@ class Look:
 
 
 def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Make the check of the zone's parent due now. Raise RightMissing, or NotSigned if there is no such check."""
+    """Make the check of the zone's parent due now. Raise RightMissing, or NotSigned if the parent isn't checked."""
     access.require_right(by, zone, Right.DNSSEC)
     if queries.signing_of(zone).is_signed:
         ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})
@@ -87,7 +87,7 @@ def admit(*, now: datetime) -> int:
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
-    """Claim due checks, starting with those that have waited longest. `zone_ids` limits the claims to these zones.
+    """Claim up to AT_ONCE due checks, starting with those that have waited longest. `zone_ids` limits the zones.
 
     Other workers can't claim these checks until LEASE has passed. If several workers compete for a check, the first one
     that updates its row gets it.
@@ -121,7 +121,7 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
 
 
 def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | None = None, port: int = 53) -> int:
-    """Check the parents of these zones, several in parallel, and store the results. Return how many were stored."""
+    """Check the parents of the claimed zones in parallel, and store the results. Return the number of results."""
     if not claims:
         return 0
     resolvers = resolver or resolver_of_settings()

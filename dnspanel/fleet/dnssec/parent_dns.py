@@ -29,7 +29,7 @@ _MOST_TTL = 2**31 - 1
 class ParentLook:
     """The DS records at each name server of a parent at one point in time."""
 
-    parent: str  # canonical, as the DNS says; empty if that is not known
+    parent: str  # the canonical name according to DNS; empty if unknown
     servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
     ttl: int | None  # the longest TTL with which these records, or their absence, may be cached
     silent: str = ""  # a sentence that explains why some server's records are unknown; empty if every server answered
@@ -191,7 +191,7 @@ def _with_route(servers: list[Server], port: int) -> list[Server]:
 
 
 def _ask(server: Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
-    """Return a server's DS records and their TTL, or a text that explains why its answer doesn't count."""
+    """Return a server's DS records and their TTL, or a clause that explains why the server's answer doesn't count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
         return _ds_in(answer, zone_name, parent)
@@ -213,14 +213,14 @@ def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tu
 
 
 def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
-    """Return DS records in the text form of `key_material.ds_text`."""
+    """Return the DS records in the format of `key_material.ds_text`, sorted."""
     return tuple(
         sorted(f"{item.key_tag} {int(item.algorithm)} {int(item.digest_type)} {item.digest.hex()}" for item in rrset)
     )
 
 
 def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
-    """Return how many seconds caches keep a negative answer (RFC 2308 section 5). Raise Unusable for other answers."""
+    """Return the seconds that caches keep a negative answer (RFC 2308 section 5). Raise Unusable for other answers."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
         raise Unusable(gettext("no DS records and no denial from {parent}").format(parent=parent))

@@ -34,7 +34,7 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """Return the parents' answers, keyed by rollover id. Omit parents that were queried over DNS recently.
+    """Return the parents' answers, keyed by rollover id. Omit parents that aren't due for a query over DNS.
 
     If the parent zone is on this panel, a node can answer with any state of that zone since the sequence `acked`, which
     every node has acknowledged. The answers are unknown if nodes diverge in the zone. Name servers of the parent zone
@@ -66,7 +66,6 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
 
 
 def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
-    """Return the names of the nodes that diverge in these zones, keyed by zone id."""
     rows = Divergence.objects.filter(
         zone_id__in=zone_ids,
         repaired_at=None,

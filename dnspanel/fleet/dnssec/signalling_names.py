@@ -61,7 +61,7 @@ class _Signalled:
 
 
 def reconcile(*, now: datetime) -> int:
-    """Update the signalling names in every zone that contains some. Return the number of changed zones.
+    """Update the signalling names in every zone where signalling is or was on. Return the number of changed RRsets.
 
     If a zone can't be published, the next run tries again.
     """

@@ -68,7 +68,9 @@ class _Broken(Exception):
 
 
 def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], now: datetime) -> Chain:
-    """Validate the zone down from these trust anchors (DS records of the root), and return the verdict. Never raise.
+    """Validate the zone from these trust anchors (DS records of the root) down, and return the verdict.
+
+    Network errors are never raised: the verdict is then UNKNOWN. Raise ValueError for an invalid anchor.
 
     1. The root's DNSKEY RRset must be signed by a key that matches an anchor.
     2. If a name on the way has a DS, the parent zone must sign this DS, and a matching key must sign the DNSKEY RRset.
@@ -94,7 +96,7 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
 
 
 def read_anchors(texts: Iterable[str]) -> list[DS]:
-    """Parse trust anchors. Raise ValueError for a text that isn't a DS record."""
+    """Parse trust anchors. Raise ValueError for a string that isn't a DS record."""
     found: list[DS] = []
     for text in texts:
         try:

@@ -116,7 +116,7 @@ class _Looks:
 
 
 def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
-    """Return the zones among these that would break, with `breaks` filled in. Save nothing."""
+    """Return the zones that would break, with `breaks` filled in but not saved."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)
     dnskeys = _apex_dnskeys(zones)
@@ -169,14 +169,14 @@ def _is_served(zone: AheadZone, choice: Choice) -> bool:
 
 
 def _is_moved(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if the decision is known to change how nodes sign the zone."""
+    """Return True if the decision is known to change the zone's signing on the nodes."""
     if choice == Choice.TAKE_OVER:
         return bool(zone.error or zone.signing_error)
     return bool(zone.signing is not None or zone.error or zone.signing_error)
 
 
 def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
-    """Return how the nodes sign the zone, or None if that is unknown."""
+    """Return the zone's signing state on the nodes, or None if it is unknown."""
     if zone.error or zone.signing_error:
         return None
     if zone.signing is None:

@@ -174,7 +174,7 @@ def _node_copy(node: Node) -> Read:
                 if only is None or zone.zone_id in only
             }
             after = client.status()
-            for zone_id, name, _ in after.diverged:  # its own digest is not that of its rows
+            for zone_id, name, _ in after.diverged:  # the node's digest doesn't match its rows
                 zones[zone_id] = name, b"\0"
         is_still = before.position == after.position
         return Copy(zones, after.position if is_still else None, (after.digest_main, after.digest_records))

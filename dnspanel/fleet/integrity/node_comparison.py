@@ -98,7 +98,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
 
 
 def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
-    """Extract the node's content from the agent's status."""
+    """Create a Seen from the agent's status."""
     digest = status.digest_main + status.digest_records
     position = None if status.installing else status.position
     has_read = status.checked_at > 0
@@ -108,8 +108,8 @@ def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
 def compare_nodes(*, now: datetime) -> list[int]:
     """Compare all nodes that reported recently with the panel, and record the results. Return the ids of nodes to fix.
 
-    This needs three queries, and one more for each node with a changed result. Nodes that didn't report recently, or
-    whose position has no digest in the panel, keep their earlier result.
+    This needs three queries, and up to three more for each compared node. Nodes that didn't report recently, or whose
+    position has no digest in the panel, keep their earlier result.
     """
     heard = Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH, is_front=False
@@ -135,7 +135,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
 
 
 def _seen_in_report(report: dict[str, Any]) -> Seen | None:
-    """Return the node's content according to its stored status, or None if that is missing or unreadable."""
+    """Return the Seen of a stored report, or None if the report is missing or unreadable."""
     try:
         return seen_in(Status.from_json(report)) if report else None
     except BadBytes:

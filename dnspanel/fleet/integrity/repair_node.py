@@ -42,7 +42,7 @@ from replication.wire.protocol import Status
 ROUNDS = 4
 # If a push keeps the connection longer than this, a repair stops waiting.
 CONNECTION_SECONDS = 20.0
-# How long a node may take to read all of its rows; reading two million takes some seconds.
+# The time limit for a node to read all of its rows. Reading two million rows takes some seconds.
 CHECK_SECONDS = 90.0
 _POLL_SECONDS = 0.5
 _PAUSE_SECONDS = 0.2

@@ -1,4 +1,4 @@
-"""Hold publishing while nodes have publications that are missing from the panel. A person decides. Verbs.
+"""Hold publishing until a person decides about publications that nodes have and the panel lacks. Verbs.
 
 This happens after a backup is restored, or after a failover that lost the last commits. Nodes then serve changes that
 the database doesn't contain.
@@ -47,10 +47,10 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 
 
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
-    """Hold publishing if one of these nodes (name, position) has a position unknown to the panel.
+    """Hold publishing and return True if the panel doesn't know one of the positions (node name, position).
 
-    Return True if a node has such a position. Get the positions before the call. The panel's own position is read
-    later, so that a new publication doesn't make a node look ahead.
+    The positions must be read before this call. It reads the panel's own position later, so that a new publication
+    doesn't make a node look ahead.
     """
     reported = list(positions)
     head = LogHead.objects.get() if reported else None
@@ -80,7 +80,7 @@ def report_of_hold(*, now: datetime) -> AheadReport | None:
 
 
 def newest_report() -> AheadReport | None:
-    """Return the newest report about a history that only nodes have, or None."""
+    """Return the newest report about a history that only nodes have, or None if no report was requested."""
     return AheadReport.objects.order_by("-pk").first()
 
 
@@ -153,7 +153,7 @@ def decide(  # noqa: PLR0913  # the fields of a decision
     now: datetime,
     accepts_breaks: bool = False,
 ) -> None:
-    """Record the decision, which a worker executes. Raise WrongDecision, or Forbidden if the right NODES is missing.
+    """Record the decision, which a worker executes. Raise WrongDecision if it is invalid, or Forbidden.
 
     If zones would fail validation after the choice, `accepts_breaks` and a reason are required.
     """
@@ -196,7 +196,7 @@ KINDS = {
 
 
 def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
-    """Return a report's next zones of this `kind` ("": any). Their `size` is the number of differing RRsets."""
+    """Return a report's zones of this kind ("": any) with ids above `after`. Their `size` counts differing RRsets."""
     found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
     return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
 

@@ -49,7 +49,7 @@ from replication.wire.position import Position
 from replication.wire.protocol import ServedZone, Status
 
 _ANSWER_SECONDS = 30.0
-# Zones compiled at once for their digests, unless they have more RRsets than this together.
+# Zones are compiled together for their digests until they have this many RRsets in total.
 _DIGEST_RRSETS = 20_000
 _PAGE = 2_000
 # Zones made by PowerDNS's own tools have random ids. An id so far above the panel's highest is not the panel's.
@@ -91,7 +91,7 @@ class Answered:
 
 
 def make_report(*, report: AheadReport, now: datetime) -> None:
-    """Complete the report, or record why it failed. A failed report is only repeated if a person requests it."""
+    """Complete the report, or record why it failed. `decision.step` repeats a failed report after a pause."""
     AheadZone.objects.filter(report=report).delete()
     clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
@@ -333,7 +333,7 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
 
 
 def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
-    """Record in `zone` how the node signs it if the panel signs it differently, or why this is unknown."""
+    """Record the zone's signing on the node if the panel's differs, or the reason why the node's signing is unknown."""
     assert zone.id_there is not None
     zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
     try:

@@ -1,4 +1,4 @@
-"""Recover how nodes sign zones whose keys a restored database has lost. Verbs.
+"""Recover from nodes the signing of zones whose keys a restored database has lost. Verbs.
 
 Nodes store the private parts of keys next to PowerDNS and return them sealed. If the panel has also lost the sealing
 key, it can't decrypt the keys. The zone's error then explains this, and the panel's own data is kept.
@@ -34,7 +34,7 @@ Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
 
 
 def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
-    """Return how the node signs the zone, or None if the panel signs it in the same way.
+    """Return the zone's signing on the node, or None if the panel signs the zone in the same way.
 
     `zone_id` is the zone's id in the panel, or None. Raise BadBytes if the panel can't continue this signing, and
     UnknownSealingKey if it can't decrypt the node's keys.
@@ -45,7 +45,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
 
 
 def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
-    """Decode how a node signs a zone. Raise BadBytes for damaged data, or UnknownSealingKey for unreadable keys."""
+    """Decode a zone's signing on a node. Raise BadBytes for damaged data, or UnknownSealingKey for unreadable keys."""
     secrets = {key.id: key.secret for key in all_sealing_keys()}
     metadata: dict[str, str] = {}
     rows: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Check delegations over DNS on request: do the listed servers answer, and do they list the same servers?
+"""Check over DNS, on request, that delegated servers answer and that parent and child zones list the same servers.
 
 A server is lame if a zone is delegated to it but it doesn't answer for the zone (RFC 9499 section 7): resolvers lose
 time, or can't resolve the name. Resolvers prefer the zone's own NS set when they know it (RFC 2181 section 5.4.1), so a
@@ -130,7 +130,7 @@ def _servers(
 
 
 def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str":
-    """Return the zone's name servers in this server's authoritative answer, or why there is no such answer."""
+    """Return the zone's name servers in the server's authoritative answer, or the reason if there is no such answer."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:
@@ -141,7 +141,7 @@ def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[st
 
 
 def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
-    """Return the zone's name servers in the parent's delegation, or why they are unknown.
+    """Return the zone's name servers in the parent's delegation, or the reason why they are unknown.
 
     Return None if the parent's servers also serve the zone: their answers then contain the zone's own NS records.
     """
@@ -175,7 +175,7 @@ def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
-    """Return the name servers in a server's referral, None if it serves the zone itself, or a fault (a text)."""
+    """Return the name servers in a server's referral, None if it serves the zone itself, or an error message."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:

@@ -99,7 +99,7 @@ class _Walk:
         terms = terms_of(text)
         has_all = any(term.name == "all" for term in terms)
         for term in terms:
-            if term.name == "redirect" and has_all:  # it counts for nothing then
+            if term.name == "redirect" and has_all:  # the redirect has no effect in that case
                 continue
             if term.name == "all":
                 if depth == 0 or term.text == self.end:

@@ -1,4 +1,4 @@
-"""Look up names that records point to: do the names exist, and do they have addresses?"""
+"""Look up the targets of records, to find names that don't exist or don't have addresses."""
 
 import time
 from collections.abc import Sequence

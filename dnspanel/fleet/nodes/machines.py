@@ -48,8 +48,8 @@ class Sightings:
 def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) -> None:
     """Record that this machine, at this address, presented the node's identity.
 
-    The first machine becomes the node. Pushes to both stop if another machine, or a `second` agent that seems to be on
-    the same machine, presents the identity. An agent that is too old to report its machine changes nothing.
+    The first machine is accepted as the node. Pushes to both stop if another machine, or a `second` agent that seems to
+    be on the same machine, presents the identity. An agent that is too old to report its machine changes nothing.
     """
     if not machine:
         return
@@ -71,7 +71,7 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
 
 
 def describe_conflict(node: Node) -> str:
-    """Return why pushes stop while two machines present the node's identity, or "" if there is no conflict."""
+    """Return a clause about the conflict if two machines present the node's identity, or "" if there is no conflict."""
     if not node.other_machine:
         return ""
     first, other = (
@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """Accept the other machine as this node. Raise WrongState if it is no longer the one that the user was shown."""
+    """Accept the other machine as this node. Raise WrongState if the node no longer reports this machine."""
     require_permission(by)
     with transaction.atomic():
         moved = (

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return each node's settings for computed types by id. Ring 0, and groups without a resolver, use the fleet's."""
+    """Return settings for computed types, by node id. Ring 0 and groups without a resolver use the fleet's resolver."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group belong to the last one
     resolvers = {None: last, **groups}
@@ -93,7 +93,7 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return a text for each type that some nodes can't answer, with the names of these nodes and the reasons."""
+    """Return a clause for each type that some nodes can't answer, with the names of these nodes and the reasons."""
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}
@@ -114,7 +114,7 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Return `reasons_against`, as a receiver of a signal from `zones`. That package doesn't depend on nodes."""
+    """Return `reasons_against` in response to a signal of `zones`, because that package doesn't depend on nodes."""
     return reasons_against(types)
 
 
@@ -145,6 +145,6 @@ def _is_due(node: Node, choice: ComputedTypes) -> bool:
 
 
 def _answering_nodes() -> "QuerySet[Node]":
-    """Return a query for the nodes that answer DNS queries, with ring 0 first."""
+    """Select the nodes that answer DNS queries, with ring 0 first."""
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

@@ -69,7 +69,7 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send the signing keys to nodes that accept other keys, and continue the rotation. Return how many got them."""
+    """Send the signing keys to nodes that accept other keys, and continue the rotation. Return how many were sent."""
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
@@ -91,7 +91,7 @@ def spread_keys(*, now: datetime) -> int:
 
 
 def retire_when_possible(*, now: datetime) -> int:
-    """Retire former keys as soon as no stored data is signed by them. Return how many were retired."""
+    """Retire former keys if no stored data is signed with them. Return the number of retired keys."""
     try:
         return segment_signing.retire_former(now=now, by=None)
     except KeyRefused:
@@ -113,7 +113,7 @@ def send_keys(client: NodeClient) -> KeysSent:
 
 
 def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
-    """Call `act`. If the node lacks keys for it, send the keys and call it again. Raise ReplicationError on failure."""
+    """Call `act`. If the node lacks keys, send them and call `act` again. Raise ReplicationError on failure."""
     try:
         return act()
     except (Refused, UnknownSealingKey) as refusal:

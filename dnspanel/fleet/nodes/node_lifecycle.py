@@ -42,7 +42,7 @@ from dnspanel.zones.rights import access
 from replication.wire.enrolment import JoinSettings, Role, encode_answer, request_fingerprint
 
 CODE_LIFETIME = timedelta(minutes=15)
-# How much of the authority's SHA-256 a code contains, so that the agent recognizes the right panel.
+# The number of hex digits of the authority's SHA-256 in a code. With them, the agent recognizes the right panel.
 CODE_FINGERPRINT_LENGTH = 32
 MOST_DIGITS = 19  # digits of a node's number
 MOST_PREDECESSORS = 10
@@ -143,7 +143,7 @@ def create_node(
 
 
 def make_code(*, node: Node, now: datetime, by: Author) -> str:
-    """Return a new one-time code for this node, and invalidate its older unused codes.
+    """Return a new one-time code for this node, and delete the node's older codes.
 
     Raise Forbidden if not permitted, or WrongState if the node isn't waiting for its approval.
     """
@@ -166,7 +166,7 @@ def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrol
     """Store an agent's signing request. If the agent repeats the same request, return its status.
 
     Raise CodeRefused for an invalid code, and BadRequest for an unacceptable request. One conditional UPDATE claims the
-    code. Therefore, one of two requests with the same code is refused.
+    code, so that of two different requests with the same code, one is refused.
     """
     request = checked_request(csr_pem)
     if not code.isascii():  # not a valid code, and a lone surrogate cannot be encoded
@@ -195,7 +195,7 @@ def settings_of(node: Node) -> JoinSettings:
 
 
 def request_of(node: Node) -> EnrolmentCode | None:
-    """Return the enrollment code with a signing request that waits for approval, or None."""
+    """Return the enrollment code with the node's signing request, or None if the node hasn't sent a request."""
     return node.codes.exclude(used_at=None).order_by("-used_at").first()
 
 
@@ -236,7 +236,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
-    """Decline the request. The node then needs a new code. Raise WrongState if it isn't waiting, or Forbidden."""
+    """Decline the node's request and delete its code. Raise WrongState if the node isn't waiting, or Forbidden."""
     require_permission(by)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))
@@ -250,8 +250,8 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
     """Revoke the node's certificate and rotate the sealing keys. The node still serves zones, and must enroll again.
 
-    Use this if other people might have the key, or if the certificate has expired. Raise WrongState if the node has no
-    valid certificate, or Forbidden without permission.
+    Use this if someone else could have the node's key, or if the certificate has expired. Raise WrongState if the node
+    has no valid certificate, or Forbidden without permission.
     """
     require_permission(by)
     with transaction.atomic():
@@ -364,7 +364,7 @@ def describe(
     now: datetime,
     by: Author,
 ) -> Node:
-    """Set the node's group, tags and addresses. Raise BadNode if one of them is invalid, or Forbidden."""
+    """Set the node's group, tags and public addresses. Raise BadNode if one of them is invalid, or Forbidden."""
     require_permission(by)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
@@ -382,13 +382,13 @@ def describe(
 def node_by_name(name: str) -> Node:
     """Return the node with this name or slug. Raise UnknownNode if no node matches.
 
-    If several nodes had this name, return the one that isn't retired, or else the one that was retired last.
+    If several nodes had this name, return the one that isn't retired, or else the newest one.
     """
     return first_or(nodes_named(name), lambda: UnknownNode(name))
 
 
 def node_in_fleet(name: str) -> Node | None:
-    """Return the node with this name that isn't retired, or None."""
+    """Return the node with this name, or None if it doesn't exist or is retired."""
     return Node.objects.filter(name=name).exclude(state=NodeState.RETIRED).first()
 
 
@@ -407,13 +407,13 @@ def nodes_named(name: str) -> "QuerySet[Node]":
 
 
 def predecessors_of(node: Node) -> list[Node]:
-    """Return the retired nodes that previously had this node's name, newest first."""
+    """Return the retired nodes that previously had this node's name, newest first, at most MOST_PREDECESSORS."""
     retired = Node.objects.filter(name=node.name, state=NodeState.RETIRED, pk__lt=node.pk)
     return list(retired.only("name", "state").order_by("-pk")[:MOST_PREDECESSORS])
 
 
 def _schema_for_fronts(default: int) -> int:
-    """Return any node's schema, for a front's segments. Fronts can read every schema."""
+    """Return any node's schema, because fronts can read every schema. Return `default` if there are no nodes."""
     nodes = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).order_by("is_ring0", "name")
     return nodes.values_list("schema", flat=True).first() or default
 

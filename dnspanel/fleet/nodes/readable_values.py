@@ -16,14 +16,14 @@ _FIRST_OF_SCHEMA = {4: (4, 7), 5: (4, 8), 6: (5, 0)}
 
 
 def reasons_against(kinds: Collection[int]) -> dict[int, str]:
-    """Return a text for each kind of value that some nodes can't read, with these nodes' names and PowerDNS releases.
+    """Return a clause for each kind of value that some nodes can't read, with the nodes' names and PowerDNS releases.
 
     If no node exists yet, the oldest supported release is assumed.
     """
     concerned = sorted(set(kinds) & READ_SINCE.keys())
     if not concerned:
         return {}
-    # The canary too: it gets every publication first.
+    # Includes the canary, because it gets every publication first.
     serving = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     releases = [(node.name, release_of(node)) for node in serving.order_by("-is_ring0", "name")]
     if not releases:
@@ -47,11 +47,11 @@ def _release_text(kind: int) -> str:
 
 
 def release_of(node: Node) -> tuple[int, int]:
-    """Return a node's PowerDNS release, such as (4, 9). If not reported, it is the first one with the schema."""
+    """Return a node's PowerDNS release, such as (4, 9), or the first one with the node's schema if none is reported."""
     reported = _NUMBER.match(read_report(node).powerdns)
     return (int(reported[1]), int(reported[2])) if reported else _FIRST_OF_SCHEMA.get(node.schema, (4, 7))
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Return `reasons_against`, as a receiver of a signal from `zones`. That package doesn't depend on nodes."""
+    """Return `reasons_against` in response to a signal of `zones`, because that package doesn't depend on nodes."""
     return reasons_against(types)

@@ -78,7 +78,7 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
 def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
     """Try to continue the rotation of the node's certificate. Return True once the node has presented the new one.
 
-    Raise ReplicationError if the agent can't be reached or refuses. No progress is lost then.
+    Raise ReplicationError, without losing progress, if the agent can't be reached or refuses.
     """
     authority = ensure_authority(now=now)
     context = client_ssl_context(authority)

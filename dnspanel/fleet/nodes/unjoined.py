@@ -1,7 +1,6 @@
 """Change and remove nodes that were created but never joined. Verbs.
 
-An approved node's name is in certificates, in the audit log and in the node's data. Therefore, an approved node can
-only be retired.
+An approved node can only be retired, because its name is in certificates, in the audit log and in the node's data.
 """
 
 import logging
@@ -78,6 +77,5 @@ def _lock_unjoined(node: Node) -> Node:
 
 
 def _audit_values(node: Node) -> dict[str, Any]:
-    """Return the node's values for the audit log."""
     values = {field: getattr(node, field) for field in _FIELDS}
     return values | {"group": node.group.name if node.group else ""}

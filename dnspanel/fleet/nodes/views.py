@@ -20,7 +20,7 @@ MAX_BODY = 16 * 1024
 @require_POST
 def enroll_agent(request: HttpRequest) -> JsonResponse:
     """Respond with 200 and the certificate, 202 while approval is pending, or 4xx with `error` and `message`."""
-    text = request.read(MAX_BODY + 1)  # not more, whatever Content-Length or encoding the request has
+    text = request.read(MAX_BODY + 1)  # limits the body, regardless of the request's Content-Length and encoding
     if len(text) > MAX_BODY:
         return _refusal(413, "too large", f"A request has at most {MAX_BODY} bytes.")
     try:

@@ -1,7 +1,8 @@
 """Write heartbeats of this process to a file for its watchdog, and to PostgreSQL for other readers.
 
-Two threads write them. Otherwise, the watchdog would kill the process if PostgreSQL hangs. A running thread proves only
-that the process is scheduled. `is_working` adds a check of the process itself, for example that its event loop turns.
+The file has its own thread, because the watchdog would otherwise kill the process if PostgreSQL hangs. A running thread
+proves only that the process is scheduled. `is_working` adds a check of the process itself, for example of its event
+loop.
 """
 
 import logging

@@ -22,8 +22,6 @@ ON CONFLICT (name, host, pid) DO UPDATE SET at = excluded.at, started_at = exclu
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity of a process: its name, machine, process id and start time."""
-
     name: str
     host: str
     pid: int
@@ -48,9 +46,9 @@ def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
 
 
 def replace_dead(*, identity: Identity) -> None:
-    """Delete rows of ended processes that ran on this machine under the new process's name.
+    """Delete rows of ended processes with this process's name that ran on this machine.
 
-    A process that is polled from elsewhere has the id 0 and only one row for all machines.
+    A process with the id 0 is polled by another process, and has only one row for all machines.
     """
     rows = PanelProcess.objects.filter(name=identity.name).exclude(host=identity.host, pid=identity.pid)
     if identity.pid:

@@ -87,7 +87,7 @@ def message_of(error: BaseException) -> str:
 
 
 def record_outcomes(*, outcomes: Mapping[str, Outcome]) -> None:
-    """Write the outcomes of these entries in one statement."""
+    """Write the outcomes, keyed by the entry's name, in one statement."""
     if not outcomes:
         return
     names, found = list(outcomes), list(outcomes.values())
@@ -102,7 +102,7 @@ def record_outcomes(*, outcomes: Mapping[str, Outcome]) -> None:
 
 
 def know_schedule(*, names: Collection[str], now: datetime) -> None:
-    """Align the rows with the schedule: add new entries, starting now, and delete removed ones."""
+    """Add rows for new entries of the schedule, starting now, and delete the rows of removed entries."""
     rows = [PeriodicTask(name=name, since=now) for name in names]
     PeriodicTask.objects.bulk_create(rows, ignore_conflicts=True)
     PeriodicTask.objects.exclude(name__in=names).delete()

@@ -9,7 +9,7 @@ BEAT_EVERY = timedelta(seconds=10)
 SILENT_AFTER = timedelta(seconds=30)
 # A worker with a free slot answers the roll call of its queue within this time.
 ANSWER_WITHIN = timedelta(seconds=45)
-# A task can run this long before its page and an alert name it.
+# If a task runs longer than this, its page and an alert name it.
 LONGEST_TASK = timedelta(hours=1)
 # A process that ended without reporting it is named for this long while others do its work, then forgotten.
 REMEMBERED_FOR = timedelta(hours=1)

@@ -32,7 +32,7 @@ class ProcessNow:
     task_since: datetime | None = None
 
     def is_silent(self, now: datetime, watched_since: datetime | None) -> bool:
-        """Return True if the process had no heartbeat for too long while the panel watched heartbeats."""
+        """Return True if the last heartbeat is too old. After `watched_since`, processes have STABLE_AFTER to start."""
         known_at = self.at
         if watched_since is not None:
             known_at = max(known_at, watched_since + STABLE_AFTER - SILENT_AFTER)
@@ -85,9 +85,9 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
 
 
 def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
-    """Return True if a worker of the queue is working, False if all are silent, or None if unknown. Use one query.
+    """Return True if a worker of the queue is working, False if all are silent, or None if unknown.
 
-    `beats` are the heartbeats of all processes.
+    `beats` are the heartbeats of all processes. This needs one query.
     """
     signs = list(PanelProcess.objects.filter(name=queue).values_list("at", flat=True))
     if not signs:

@@ -95,7 +95,7 @@ def _write_outcomes(now: datetime) -> None:
 
 
 def _requests() -> list[Any]:
-    """Return this worker's tasks. Retry several times, because another thread may change the set."""
+    """Return this worker's tasks. Retry several times, because another thread can change the set."""
     for _ in range(5):
         try:
             return list(state.reserved_requests | state.active_requests)

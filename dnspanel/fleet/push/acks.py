@@ -74,7 +74,7 @@ UPDATE fleet_node AS n SET contact_at = %(now)s
 FROM mine WHERE n.id = mine.id AND (n.contact_at IS NULL OR n.contact_at < %(now)s)
 """
 
-# One ack of each node is kept at any age: the newest shows since when the node is at its position.
+# The newest ack of each node is always kept, because it shows when the node reached its position.
 _FORGET_ACKS = """
 DELETE FROM fleet_ack a USING fleet_node n
 WHERE n.id = a.node_id AND a.at < %s AND (a.epoch, a.sequence) IS DISTINCT FROM (n.epoch, n.acked)"""
@@ -84,22 +84,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The result of an ack that advanced its node. `newest` is the newest sequence with segments for its schema.
+    """The result of an ack that advanced the node.
 
-    `newest` is None if this epoch has no segment for the schema.
+    `newest` is the newest sequence in a segment or snapshot for the node's schema, or None if this epoch has none.
     """
 
     newest: int | None
 
     def is_behind(self, sequence: int, limit: int | None) -> bool:
-        """Return True if a node at this sequence lacks a publication within `limit` (None: the newest sequence)."""
+        """Return True if a node at `sequence` lacks a publication up to and including `limit` (None: no limit)."""
         return self.newest is not None and sequence < (self.newest if limit is None else min(self.newest, limit))
 
 
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
-    """Record that the node acknowledged this position, and delete an earlier refusal.
+    """Record the position that the node acknowledged, and clear an earlier refusal.
 
-    Return None and ignore the ack if it is late, or if its epoch isn't the node's: the node must not move backwards.
+    Return None if the node doesn't advance, because it is already at this position or a later one, or in another epoch.
     """
     return record_acks(acks={node_id: ack}, now=now).get(node_id)
 
@@ -107,8 +107,8 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
     """Record several nodes' acks, keyed by node id. The result omits nodes whose position didn't change.
 
-    This runs for every edit. Therefore, one statement updates the nodes, inserts the acks, and determines which data
-    the nodes still lack.
+    Because this runs for every edit, one statement updates the nodes, inserts the acks, and determines which data the
+    nodes still lack.
     """
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
@@ -131,14 +131,14 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node's files have this position. Imports can continue before the node's answers are verified."""
+    """Record that the node's files are at `position`, so that imports can continue before its answers are verified."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 
 def record_snapshot_ack(
     *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
 ) -> bool:
-    """Record that the node acknowledged a snapshot and is at the snapshot's position, from any epoch and schema.
+    """Record that the node acknowledged a snapshot. The node's epoch and schema can change.
 
     One conditional UPDATE expects the position `before`. Return False if the node is now at another position.
     """
@@ -193,12 +193,12 @@ def record_reports(*, reports: Mapping[int, tuple[datetime, Mapping[str, Any]]])
 
 
 def record_contact_problem(*, node_id: int, problem: str) -> None:
-    """Record why this agent can't be reached ("" if it can be). Write only if the reason has changed."""
+    """Record why the node's agent can't be reached ("" if it can be). Write only if the reason has changed."""
     Node.objects.filter(pk=node_id).exclude(contact_problem=problem).update(contact_problem=problem)
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
-    """Record that these agents responded just now. `versions` contains only nodes with changed versions."""
+    """Record that the agents of these nodes responded at `now`. `versions` contains only the changed versions."""
     execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():
         Node.objects.filter(pk=node_id).update(versions=dict(found))

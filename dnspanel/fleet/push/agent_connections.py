@@ -95,10 +95,10 @@ class AgentConnection:
         return max(self.applied, acked)
 
     def client(self, host: str, port: int, pins: frozenset[str]) -> NodeClient:
-        """Return the client for the agent with one of these certificates. The client is reused between calls.
+        """Return the client for the agent at this address, which must present one of the certificates in `pins`.
 
-        It is replaced if the agent's address or certificate has changed, and after CLIENT_KEPT_SECONDS. This way, a new
-        certificate of the panel comes into use.
+        The client is reused between calls. It is replaced if the address or `pins` has changed, and after
+        CLIENT_KEPT_SECONDS, so that a new certificate of the panel comes into use.
         """
         agent = (host, port, pins)
         if self._client is None or self._agent != agent or time.monotonic() - self._made_at > CLIENT_KEPT_SECONDS:

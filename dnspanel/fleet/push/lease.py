@@ -47,7 +47,7 @@ class Lease:
         return cls(node_id, now) if taken else None
 
     def note(self, **fields: int | str | datetime) -> None:
-        """Write these fields of the row and renew the lease. Raise LeaseLost if the worker no longer has the lease."""
+        """Write `fields` to the lease's row and renew the lease. Raise LeaseLost if the worker has lost the lease."""
         with self._lock:
             now = timezone.now()
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)

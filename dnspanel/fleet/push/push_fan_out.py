@@ -54,8 +54,6 @@ class _Lack:
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """A node that can be pushed to together with others."""
-
     node: Any
     client: NodeClient
     lack: _Lack

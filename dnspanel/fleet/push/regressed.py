@@ -21,7 +21,7 @@ REPORT_DELAY = timedelta(seconds=10)
 
 
 def regressed_nodes() -> list[tuple[int, str]]:
-    """Return the nodes that need a snapshot because they lost data, each with its reason (a clause)."""
+    """Return (node id, reason as a clause) for each node that needs a snapshot because it lost data."""
     reporting = Node.objects.filter(
         state=NodeState.ACTIVE, bootstrap=None, epoch__isnull=False, reported_at__gt=F("acked_at") + REPORT_DELAY
     )

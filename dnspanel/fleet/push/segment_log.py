@@ -26,7 +26,7 @@ from replication.steps import NEW_NODE_BYTES, Way
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 
-# How many segments are read at once.
+# The number of segments that are read at once.
 PAGE = 256
 
 _SEGMENTS = """
@@ -71,8 +71,8 @@ class _Row(NamedTuple):
 class DatabaseChangeLog:
     """An implementation of `push.ChangeLog` that uses the rows of `Segment` and their objects.
 
-    If `limit` is given, no sequence beyond the limit is sent. Everything is read again for each step. This lets a long
-    push end at the newest head instead of the head at its start.
+    If `limit` is given, no sequence beyond the limit is sent. Everything is read again for each step, so that a long
+    push ends at the newest head instead of the head at its start.
     """
 
     def __init__(self, schema: int, *, limit: int | None = None) -> None:
@@ -149,7 +149,7 @@ def _end(row: _Row) -> Position:
 
 
 def _lead_on(rows: Sequence[_Row], sequence: int) -> bool:
-    """Return True if these segments continue from this sequence without a gap."""
+    """Return True if these segments are undamaged and continue from `sequence` without a gap."""
     if any(row.damaged for row in rows):
         return False
     return not rows or (rows[0].first <= sequence + 1 and all(a.last + 1 == b.first for a, b in pairwise(rows)))

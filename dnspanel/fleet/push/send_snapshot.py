@@ -89,7 +89,7 @@ def send_snapshot(*, lease: Lease) -> bool:
 
 
 def _pause(bootstrap: Bootstrap) -> timedelta:
-    """Return the pause before the next attempt. It is short at first, because agent and snapshot may soon be ready."""
+    """Return the pause before the next attempt. It is short at first, because the agent may be ready soon."""
     return SHORT_PAUSE if timezone.now() - bootstrap.asked_at < SHORT_FOR else PAUSE
 
 
@@ -123,7 +123,7 @@ def _least(have: Position | None, way: Way) -> int:
 
 
 def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
-    """Return the fault in ring 0's answers from a new snapshot. For other nodes, record zones without proof."""
+    """Return the fault in ring 0's answers after the snapshot, or None. For other nodes, record unproven zones."""
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
     bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Query the sequence that all active nodes have reached, to find late zones."""
+"""Query the sequence that all active nodes have reached, to find zones that are behind."""
 
 from typing import Any
 

@@ -29,10 +29,10 @@ class NodeArrival:
 
 
 def arrivals(publication: Publication, *, now: datetime, with_canary: bool = False) -> list[NodeArrival]:
-    """Return every node that takes pushes, by name, with its first ack of this publication.
+    """Return every active node, by name, with its first ack of this publication. `with_canary` includes ring 0.
 
-    A failed publication never arrives: later positions don't contain it. The publication is read again, because it can
-    fail after the caller has read it. A publication also hasn't arrived at a node in another epoch, whatever the node
+    A failed publication never arrives, because later positions don't contain it. The publication is read again, because
+    it can fail after the caller has read it. It also hasn't arrived at a node in another epoch, whatever the node
     acknowledged before. This takes four queries for any number of nodes.
     """
     if publication.failed_reason:

@@ -27,8 +27,6 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A zone, with a cell for each node of the matrix."""
-
     zone: Zone
     cells: tuple[Cell, ...]
 
@@ -51,7 +49,8 @@ class Matrix:
 def matrix(*, person: access.Person, search: str = "") -> Matrix:
     """Return zones that differ on some node, and these nodes. A search returns all matching zones and nodes with data.
 
-    Only zones that this person is allowed to read are included. Fleets of any size need few queries.
+    Only zones that this person is allowed to read are included, at most MOST_ZONES. The number of queries doesn't
+    depend on the number of nodes.
     """
     epoch = head().epoch
     active_nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name")
@@ -83,7 +82,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """Return (sequence, number) of each zone's revisions after this sequence, oldest first, keyed by zone id."""
+    """Return (sequence, number) of the zones' revisions after `sequence`, oldest first, keyed by zone id."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

@@ -9,8 +9,6 @@ from dnspanel.texts import gettext, joined, ngettext
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """The number of servers of one kind, and how many of them are in sync."""
-
     in_sync: int
     total: int
 
@@ -55,7 +53,7 @@ class NodeCounts:
 
 
 def count_nodes(servers: Iterable[tuple[Node, bool]]) -> NodeCounts:
-    """Count the active servers by kind. The flag is True if the server is in sync."""
+    """Count the active servers by kind. The flag beside each server is True if the server is in sync."""
     active = [(node, is_in_sync) for node, is_in_sync in servers if node.state == NodeState.ACTIVE]
     kinds = (
         [ok for node, ok in active if not node.is_front and not node.is_ring0],

@@ -38,7 +38,7 @@ class ParentView:
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """Return the check for a person. `knows_here` is True if they are allowed to know the parent zone on this panel."""
+    """Return the check as a person sees it. `knows_here` is True if they can know the parent zone on this panel."""
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
     return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
 

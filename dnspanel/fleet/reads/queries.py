@@ -22,7 +22,7 @@ from replication.wire.position import Position
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """The sequence and time at which the current epoch began. Both are empty for the first epoch."""
+    """The sequence and time at which the current epoch began, or 0 and None for the first epoch."""
 
     after: int = 0
     at: datetime | None = None
@@ -30,7 +30,7 @@ class _Beginning:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """A node, its health, and the epoch of the current log."""
+    """A node, its health, and the log's current epoch."""
 
     node: Node
     health: Health

@@ -17,8 +17,6 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class StagedNode:
-    """A node of a stage, with its health and the position that it serves."""
-
     node: Node
     health: Health
     acked: int
@@ -89,8 +87,6 @@ class RolloutStatus:
 
 @dataclass(frozen=True, slots=True)
 class StageArrivals:
-    """A publication's arrival at the nodes of one stage."""
-
     name: str
     is_ring0: bool
     nodes: tuple[NodeArrival, ...]

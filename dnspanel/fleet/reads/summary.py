@@ -73,7 +73,7 @@ def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus]
 
 
 def live_counts(statuses: Sequence[NodeStatus], late: Waiting | None) -> NodeCounts:
-    """Count the live servers. A healthy server doesn't count as live if it lacks a late publication."""
+    """Count the live servers. A healthy server that lacks the publication `late` doesn't count as live."""
 
     def is_live(status: NodeStatus) -> bool:
         has_it = late is None or status.lacks_since is None or status.lacks > late.sequence
@@ -124,7 +124,7 @@ def waiting_publication(
 
 
 def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
-    """Return the last sequence that has segments, for each schema in use."""
+    """Return the newest sequence in a segment or snapshot, for each schema in use or in `of_nodes` (0: none)."""
     schemas = sorted({*schemas_in_use(), *of_nodes})
     return dict(fetch_all(_ENCODED, {"epoch": epoch, "schemas": schemas}))
 

@@ -23,7 +23,7 @@ from replication.errors import NotServed
 from replication.verify_signatures import WITH_DNSSEC, complaint_of
 from replication.wire.protocol import MAX_UNPROVEN
 
-# The limit for one node. A node with more such zones is no useful check anymore: it refuses, and a person must decide.
+# The limit for one node. A node with more such zones refuses pushes, and a person must decide what to do.
 MOST = MAX_UNPROVEN
 # Queries: this many RRsets at the apex, within this time.
 MOST_TYPES = 4
@@ -48,12 +48,12 @@ def zone_of(error: NotServed) -> Zone | None:
 
 
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
-    """Stop requiring proof of this zone in the node's pushes if no publication is the cause. Return True if done.
+    """Stop requiring proof of the zone in `error` if no publication is the cause. Return True if this was done.
 
     There are two ways to show that no publication is the cause. Validation fails for data that no publication since the
     node's ack has touched, or it still fails after these publications were reverted (`is_exhausted`). Proof stays
-    required if the publications change how the zone is signed, or create or restore it, or if MOST zones are in this
-    state already.
+    required if the publications change how the zone is signed, create it or restore it. It also stays required if MOST
+    zones are in this state already.
     """
     zone = zone_of(error)
     if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:
@@ -100,7 +100,7 @@ def brought_by(node: Node, zone: Zone) -> int | None:
 
 
 def names_of(node: Node) -> list[str]:
-    """Return the zones whose signatures need no proof in a push to this node.
+    """Return the names of zones whose signatures need no proof in a push to this node.
 
     Zones whose signing changes in a pending publication are excluded.
     """
@@ -109,7 +109,7 @@ def names_of(node: Node) -> list[str]:
 
 
 def names_for_snapshot(node: Node) -> list[str]:
-    """Return at most MOST zones that need no proof in a snapshot: those in `names_of` for this node or ring 0."""
+    """Return the names of at most MOST zones that need no proof in a snapshot: `names_of` this node and ring 0."""
     names = names_of(node)
     for ring0 in Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).exclude(pk=node.pk):
         names += [name for name in names_of(ring0) if name not in names]
@@ -131,7 +131,7 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Delete entries of zones that validate on their nodes again. Check those first that have waited longest.
+    """Check the MOST_LOOKS entries that have waited longest. Delete those whose zones now validate on their nodes.
 
     Entries of zones that are no longer signed or served are deleted too.
     """
@@ -172,13 +172,13 @@ def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: da
 
 
 def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> NotServed | None:
-    """Return the fault in the node's signatures, or None. Raise NotServed if the node doesn't answer."""
+    """Return the fault in the node's signatures, or None if they are valid. Raise NotServed without an answer."""
     address = str(node.dns_address)
     return complaint_of(zone.name, questions, address, node.dns_port, now=now.timestamp(), seconds=SECONDS)
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
-    """Return (name, type) of some apex RRsets, because these are never answered from another zone."""
+    """Return (name, type) of at most MOST_TYPES apex RRsets. They are never answered from another zone."""
     rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
     return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
 

@@ -37,7 +37,7 @@ _IS_STAGED = """
         OR EXISTS (SELECT FROM fleet_release)
         OR (SELECT count(*) FROM fleet_nodegroup) > 1,
         EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)"""
-# Only one transaction at a time decides how far nodes may go.
+# Only one transaction at a time decides up to which sequence nodes are updated.
 _ALONE = f"SELECT {SqlLock.ROLLOUT.until_commit}"
 # Releases can be computed again, so no caller waits until they are on disk. A stop must be on disk.
 _QUICKLY = f"SELECT {SqlLock.ROLLOUT.until_commit}, set_config('synchronous_commit', 'off', true)"
@@ -72,7 +72,10 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """Stop all delivery until `resume`. Raise DeliveryRefused if the reason is missing, or Forbidden."""
+    """Stop all delivery until `resume`.
+
+    Raise Forbidden if not permitted, or DeliveryRefused if the reason is empty or too long.
+    """
     _require(by)
     reason = _check_reason(reason)
     with transaction.atomic():
@@ -144,7 +147,10 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 
 def unpin(*, by: Author, now: datetime) -> None:
-    """Let nodes continue to the head, stage by stage. Raise DeliveryRefused if there is no pin, or Forbidden."""
+    """Let nodes continue to the head, stage by stage.
+
+    Raise Forbidden if not permitted, or DeliveryRefused if the fleet isn't pinned.
+    """
     _require(by)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -247,7 +253,6 @@ def _stop_behind(found: Stop, now: datetime) -> None:
 
 
 def _end_skips(gates: Gates, now: datetime) -> None:
-    """End the skip of a group as soon as one of its nodes is live."""
     for stage in gates.stages:
         if stage.group_id is not None and stage.is_skipped and stage.live:
             NodeGroup.objects.filter(pk=stage.group_id).update(skipped_reason="", skipped_at=None)

@@ -145,7 +145,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Revert the publication that made signatures or proofs invalid. Return the reverting publication, or None."""
+    """Revert the publication that made signatures or proofs invalid. Return the revert, or None if none did."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
@@ -161,7 +161,7 @@ def _examine_signing(node: Node, error: NotServed, position: int, now: datetime)
 
 
 def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: datetime) -> Publication | None:
-    """Revert the newest publication that changed the zone and isn't fully reverted yet. Return the revert, or None."""
+    """Revert the newest publication that changed the zone and can still be reverted. Return the revert, or None."""
     changed = Publication.objects.filter(
         sequence__gt=node.acked, sequence__lte=position, failed_reason="", revisions__zone=zone
     )
@@ -173,10 +173,10 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect that fails, and its failure. The RRset in the agent's error is queried first.
+    """Return the first suspect that fails, and its failure, or None. The RRset in the agent's error is queried first.
 
-    One unreadable row makes PowerDNS answer SERVFAIL for every type at its name. Then the name's newest change is
-    queried first, not the type that the agent happened to query.
+    One unreadable row makes PowerDNS answer SERVFAIL for every type at the row's name. In this case, the name's newest
+    change is queried first, not the type that the agent happened to query.
     """
     accused, is_of_name = _accused_name(error), error.found == _SERVFAIL
     order = sorted(found, key=lambda each: (each.name != accused, not is_of_name and str(each) != error.question))
@@ -188,10 +188,10 @@ def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tu
 
 
 def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
-    """Return the RRsets that publications after `after`, up to `up_to`, changed: the newest MOST_SUSPECTS.
+    """Return the RRsets changed by publications after `after`, up to and including `up_to`: the newest MOST_SUSPECTS.
 
-    Each RRset appears once, as last set or deleted, because the server should answer with this. RRsets at the
-    `accused` name are included first.
+    Each RRset appears once, as last set or deleted, because this is the answer that the server should give. RRsets at
+    the `accused` name are included first.
     """
     found: dict[tuple[str, int], Suspect] = {}
     of_name = (

@@ -1,6 +1,6 @@
 """Read the delivery state of each stage and the limit of each node from the database (`stages` decides).
 
-A fleet with one group and no ring 0 has no row of `Release`. The statement that loads a node is then sufficient.
+A fleet with one group and no ring 0 has no row of `Release`, so the statement that loads a node is sufficient.
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ _LIMIT = f"""(
         ) END
     ) FROM (SELECT 1) one LEFT JOIN fleet_delivery d ON true
 )"""
-# True if others may wait for this node's acks: all other nodes wait for ring 0, and later groups for a group's node.
+# True if others can wait for this node's acks: all other nodes wait for ring 0, and later groups for a group's node.
 _IS_GATE = """(
     NOT fleet_node.is_front AND (fleet_node.is_ring0 OR EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)
     OR EXISTS (SELECT FROM fleet_nodegroup mine JOIN fleet_nodegroup later ON later."order" > mine."order"

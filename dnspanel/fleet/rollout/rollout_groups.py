@@ -24,9 +24,9 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create an empty last group. Raise GroupRefused if it is invalid or there are too many groups, or Forbidden.
+    """Create an empty group and put it last. If it is the first group, it contains all nodes without a group.
 
-    Nodes without a group belong to the last group. Therefore, the first group contains all nodes.
+    Raise Forbidden if not permitted, or GroupRefused for an invalid or used name, an invalid time or too many groups.
     """
     _require(by)
     _check_name(name)
@@ -74,7 +74,7 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 
 
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
-    """Set the resolver for ALIAS on the group's nodes. An empty text selects the fleet's resolver.
+    """Set the resolver for ALIAS on the group's nodes. An empty string selects the fleet's resolver.
 
     Nodes are changed one after another. Raise Forbidden if not permitted, or GroupRefused for an invalid address.
     """
@@ -93,7 +93,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
-    """Swap the group with its neighbor. Raise GroupRefused if there is no neighbor on this side, or Forbidden."""
+    """Swap the group with its neighbor. Raise Forbidden if not permitted, or GroupRefused without a neighbor."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
@@ -120,7 +120,10 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
 
 
 def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
-    """Delete the group. Raise GroupRefused if it has nodes or if delivery is stopped there, or Forbidden."""
+    """Delete the group.
+
+    Raise Forbidden if not permitted, or GroupRefused if the group has nodes or delivery is stopped there.
+    """
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))

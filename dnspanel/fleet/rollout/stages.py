@@ -86,8 +86,6 @@ class Clearance:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The decision to stop all stages after `stage`, with the reason."""
-
     stage: Stage
     reason: str
 

@@ -36,7 +36,7 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
 
 def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
-    """Revert the first change to this zone's signing among the publications that only ring 0 has."""
+    """Revert the first change to the zone's signing that only ring 0 has. Return the revert, or None."""
     failed_ones: list[int] = []
 
     def keep(inverse: Publication, sequence: int) -> None:

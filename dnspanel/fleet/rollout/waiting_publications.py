@@ -22,8 +22,6 @@ VERY_LATE_AFTER = timedelta(minutes=5)
 
 
 class Place(StrEnum):
-    """A place at which a publication waits."""
-
     HOLD = "hold"
     ENCODER = "encoder"
     PUSH = "push"
@@ -81,7 +79,6 @@ class Waiting:
     verify_time: timedelta = timedelta(0)  # the time for which groups before this place verify every publication
 
     def age(self, now: datetime) -> timedelta:
-        """Return how long ago the publication was made."""
         return max(timedelta(0), now - self.since)
 
     def late_by(self, now: datetime) -> timedelta:

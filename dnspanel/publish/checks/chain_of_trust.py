@@ -1,8 +1,8 @@
 """Check, before a range of the log is encoded, that zones stay valid with the DS in their parent zones on this panel.
 
-Verbs refuse changes that would break the chain of trust between two zones of this panel. This check stops changes that
-bypassed the verbs (SQL, an older release). Otherwise nodes would get zones that don't validate. It considers only
-changes of keys and of DS RRsets in the range.
+Edits that would break the chain of trust between two zones of this panel are already refused. This check stops changes
+that bypassed the edits' checks (SQL, an older release), because nodes would otherwise get zones that don't validate. It
+considers only changes of keys and of DS RRsets in the range.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -57,9 +57,9 @@ def refuse_broken(
 ) -> None:
     """Raise ChainBroken if the range makes a valid zone bogus, unless a person accepted this.
 
-    Starting an emergency rollover also counts as acceptance. Needs a database snapshot. If the range doesn't change
-    keys or DS RRsets, nothing is read. Otherwise the number of queries is small and doesn't depend on the number of
-    zones.
+    Starting an emergency rollover also counts as acceptance. Must run in a REPEATABLE READ transaction. If the range
+    doesn't change keys or DS RRsets, nothing is read. Otherwise the number of queries is small and doesn't depend on
+    the number of zones.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
     links = _links(conn, span.last, suspects) if suspects else []

@@ -52,7 +52,10 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing data of all signed zones, or of those in `only`, by zone id. Requires a snapshot."""
+    """Return the expected signing data of all signed zones, or of those in `only`, by zone id.
+
+    Must run in a REPEATABLE READ transaction.
+    """
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]

@@ -57,8 +57,6 @@ RRsetRow = tuple[int, str, int, int, Sequence[str], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class ExpectedZone:
-    """A zone's serial, the number of its rows, and the sum of their digests."""
-
     name: str
     serial: int
     rows: int
@@ -102,7 +100,7 @@ class ExpectedState:
 def expected_state(conn: Connection, only: Iterable[int] | None = None) -> ExpectedState | None:
     """Return the expected state of all zones, or only of the given zones. Return None if the log doesn't exist yet.
 
-    Needs a database snapshot.
+    Must run in a REPEATABLE READ transaction.
     """
     head = conn.execute(_HEAD).fetchone()
     if head is None:
@@ -188,7 +186,7 @@ def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Na
 def _has_authority(
     name: dns.name.Name, apex: dns.name.Name, content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]]
 ) -> bool:
-    """Return True if this name and all names between it and the apex aren't delegated."""
+    """Return True if no name from this one up to the apex is delegated. The apex itself never is."""
     while name != apex:
         if _TYPE_NS in content.get(name, ()):
             return False

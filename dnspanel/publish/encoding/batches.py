@@ -48,7 +48,7 @@ def next_batch(
 ) -> Batch | None:
     """Compile the next range of the log into a batch for the store. Return None if the whole log is encoded.
 
-    Needs a database snapshot. Raise ChainBroken if the range would break a zone.
+    Must run in a REPEATABLE READ transaction. Raise ChainBroken if the range would break a zone.
     """
     found = next_sound(conn, head, encoded)
     return compile_found(conn, store, head, found, now) if found else None
@@ -97,7 +97,7 @@ def compile_found(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> Batch:
-    """Compile the range's effects into a batch for the store, in the database snapshot in which `found` was read.
+    """Compile the range's effects into a batch for the store, in the transaction in which `found` was read.
 
     `before` contains the digests of both files before the range. It is only needed if the store hasn't reached the
     start of the range yet.

@@ -125,7 +125,7 @@ def _caught_up(
 ) -> Store | None:
     """Return the panel's LMDB, updated to the end of the schema's log, or None if it has to be rebuilt.
 
-    Needs a database snapshot. Raise the errors of `catch_up` that a rebuild can't fix.
+    Must run in a REPEATABLE READ transaction. Raise the errors of `catch_up` that a rebuild can't fix.
     """
     if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
         return None

@@ -38,7 +38,7 @@ def record_stall(*, schema: int, sequence: int, zone_name: str, message: str, no
 
 
 def clear_stall(*, schema: int) -> None:
-    """Delete the schema's stall. Its log can be encoded again."""
+    """Delete the schema's stall, because its log can be encoded again."""
     for key in [key for key in _logged if key[0] == schema]:
         del _logged[key]
     if Stall.objects.filter(schema=schema).delete()[0]:

@@ -21,9 +21,9 @@ from replication.wire.segment import PackedPuts, open_segment, pack_puts
 
 
 def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
-    """Return everything that is served at this sequence, as one batch. Needs a database snapshot.
+    """Return the rows of all zones that are served at this sequence, as one batch.
 
-    Only the packed form of the records is in memory.
+    Must run in a REPEATABLE READ transaction. Only the packed form of the records is in memory.
     """
     steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
     states = zone_signing.signings_at(conn, sequence)
@@ -57,7 +57,7 @@ def compiled_zones(
 ) -> Iterator[tuple[publication_log.ZoneStep, bytes, int, int]]:
     """Yield each zone with its encoded PUTs, their number and the sum of their digests, ordered by zone id.
 
-    Only one zone is in memory at a time. Needs a database snapshot.
+    Only one zone is in memory at a time. Must run in a REPEATABLE READ transaction.
     """
     serials = {step.zone_id: step.serial for step in steps.values() if step.serial is not None}
     for zone_id, rrsets in publication_log.rrsets_at(conn, sequence, serials):

@@ -51,7 +51,10 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """Rebuild at the sequence in `encoded`. Raise Diverged if the digests differ. Requires the publisher's lock."""
+    """Rebuild the LMDB at the sequence in `encoded`. Requires the publisher's lock.
+
+    Raise Diverged, and keep the old files, if the digests differ from those in `encoded`.
+    """
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:

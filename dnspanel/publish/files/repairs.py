@@ -39,7 +39,7 @@ class ZoneRepair:
 
 
 def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position, now: datetime) -> ZoneRepair:
-    """Return a repair that gives a node the zone's content in the log at the node's position.
+    """Return a repair that brings a node's copy of the zone to the log's content at the node's position.
 
     If the zone isn't served at that position or never existed, the repair removes it. `told_name` is the zone's name
     according to the node. Raise ZoneNotEncoded if the zone can't be compiled.
@@ -76,7 +76,7 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
 
 
 def digest_at(*, schema: int, position: Position) -> bytes | None:
-    """Return the digests of both files (main, then records), or None if no segment or snapshot ends there."""
+    """Return the digests of both files (main, then records), or None if no segment or snapshot ends at the position."""
     with reading() as conn:
         digests = _digests_at(conn, schema, position)
     return None if digests is None else b"".join(digests)

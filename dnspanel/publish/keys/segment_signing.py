@@ -71,8 +71,8 @@ def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
 def retire_former(*, now: datetime, by: Author) -> int:
     """Retire all former keys. Nodes then no longer accept them. Return the number of retired keys.
 
-    Raise KeyStillNeeded while a snapshot or an undamaged segment exists that a former key may have signed. Nodes can't
-    accept it without that key.
+    Raise KeyStillNeeded while a snapshot or an undamaged segment exists that a former key may have signed, because
+    nodes can't accept it without that key.
     """
     current = ensure_signing_key(now=now)
     assert current.in_use_at is not None

@@ -46,7 +46,8 @@ class Prepared:
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
     """Store the PUTs of new zones (pairs of zone id and encoded PUTs). Return the value for `record_prepared`.
 
-    `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the ids ascend.
+    `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the zone ids are in
+    ascending order.
     """
     zone_ids: list[int] = []
     packed = pack_puts(_noting(puts, zone_ids))
@@ -56,9 +57,9 @@ def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -
 
 
 def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
-    """Yield the PUTs, and append the zone ids to `zone_ids`. Raise ValueError unless the ids ascend.
+    """Yield the PUTs, and append the zone ids to `zone_ids`.
 
-    Otherwise every node would get rows in the wrong order.
+    Raise ValueError if the ids aren't in ascending order, because nodes would then get rows in the wrong order.
     """
     for zone_id, of_zone in puts:
         if zone_ids and zone_id <= zone_ids[-1]:

@@ -48,8 +48,8 @@ class Head:
 class Encoded:
     """The last encoded sequence of a schema's log. `digests` (main, records) is None if nothing is encoded.
 
-    The log starts with the very first segment. If the epoch is new or the schema was added later, it starts with a
-    snapshot.
+    The schema's log starts with the very first segment. If the epoch is new or the schema was added later, the log
+    starts with a snapshot.
     """
 
     sequence: int
@@ -60,8 +60,6 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class StoredSegment:
-    """The part of a segment's row that the publisher needs."""
-
     first: int
     last: int
     object_name: str
@@ -98,7 +96,7 @@ class ZoneStep:
 
     @property
     def leaves_no_trace(self) -> bool:
-        """True if nodes don't have the zone before or after the range."""
+        """True if nodes don't have the zone before the range, and don't get it with the range."""
         return self.serial is None and not self.served_before
 
 
@@ -283,8 +281,8 @@ def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[i
 def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> Iterator[tuple[int, list[RRset]]]:
     """Yield (zone id, all RRsets at this sequence) for each zone in `serials`, ordered by zone id.
 
-    Only one zone is in memory at a time. Needs a database snapshot, because current RRsets and the changes to undo must
-    be read at the same moment.
+    Only one zone is in memory at a time. Must run in a REPEATABLE READ transaction, because current RRsets and the
+    changes to undo must be read at the same moment.
     """
     if not serials:
         return
@@ -301,7 +299,7 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
 def some_rrsets_at(
     conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
 ) -> dict[tuple[int, str, int], RRset]:
-    """Return the RRsets in `places` (zone id, zone name, name, type) at a sequence. Needs a database snapshot."""
+    """Return the RRsets in `places` (zone id, zone name, name, type) at a sequence. Needs REPEATABLE READ."""
     ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
     found: dict[tuple[int, str, int], RRset | None] = {
         (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
@@ -313,7 +311,7 @@ def some_rrsets_at(
 
 
 def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:
-    """Return a zone's RRsets with later changes undone, and with the serial of that time."""
+    """Return a zone's RRsets with the later changes in `undo` undone, and with `serial` in the SOA."""
     rrsets = {
         (name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
         for _, name, type, ttl, rdata, disabled in rows

@@ -1,8 +1,8 @@
-"""The publisher's own connection to PostgreSQL, with one writer at a time and one view of the log per step.
+"""The publisher's own connection to PostgreSQL. Only one process can publish at a time.
 
-It is separate from Django's connections, which Celery can close around a task. The advisory lock must live exactly as
-long as the connection that inserts segments. A publisher that loses its lock has lost that connection too, and can no
-longer insert anything.
+The connection is separate from Django's connections, which Celery can close around a task. The advisory lock must live
+exactly as long as the connection that inserts segments. A publisher that loses its lock has lost that connection too,
+and can no longer insert anything.
 
 As in `prepared_statements`, a statement that every edit uses is planned once per connection (`planned_once`), without
 its parameters, and again after large publications (`plan_anew`). All other statements have their parameters in the text
@@ -20,7 +20,7 @@ from dnspanel import advisory_locks
 from dnspanel.advisory_locks import Lock
 from dnspanel.database import silence
 
-# If a publisher's machine vanishes, its lock must not stay for the two hours that TCP would wait.
+# If a publisher's machine disappears, its lock must end before the two hours that TCP would wait.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -1,4 +1,4 @@
-"""Find zones whose CNAMEs lead to a changed name. Their answers contain the change.
+"""Find zones whose CNAMEs lead to a changed name, because their answers contain the change.
 
 PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and caches the whole answer under the queried name.
 Purging the changed zone does not purge that answer. The segment therefore also marks the CNAME's zone. The node then

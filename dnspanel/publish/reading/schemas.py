@@ -1,6 +1,6 @@
 """Manage the PowerDNS schemas that the publisher writes: those in the settings and those that nodes use. Verbs.
 
-`publish` has no code about nodes. The code that sets a node's schema calls this module.
+`publish` doesn't know about nodes, so the code that sets a node's schema calls this module.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,4 +1,4 @@
-"""Batches (ranges of the log compiled for one schema), and the code that seals them as signed segments."""
+"""Seal batches (ranges of the log compiled for one schema) as signed segments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

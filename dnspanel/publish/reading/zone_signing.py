@@ -49,7 +49,7 @@ NO_SIGNINGS = Signings({}, {})
 
 
 def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) -> Signings:
-    """Return the signing states of these zones before and after the range. Needs a database snapshot."""
+    """Return the zones' signing states before and after the range. Must run in a REPEATABLE READ transaction."""
     today = _states(conn, zone_ids)
     if not today:
         return NO_SIGNINGS
@@ -60,7 +60,7 @@ def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) ->
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:
     """Return the signing states of these zones, or of all zones, at a sequence. Omit zones that were never signed.
 
-    Needs a database snapshot.
+    Must run in a REPEATABLE READ transaction.
     """
     today = _states(conn, zone_ids)
     return _undone(today, _changes_after(conn, sequence, today), sequence) if today else {}
@@ -124,7 +124,7 @@ def attached_rows(
 
 
 def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]:
-    """Return private-key texts by key id. Keys whose private part was deleted are omitted."""
+    """Return the private keys as text, by key id. Keys whose private part was deleted are omitted."""
     if not key_ids:
         return {}
     rows = conn.execute(_PRIVATE, (list(key_ids),)).fetchall()
@@ -133,8 +133,6 @@ def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The change of one zone's signing state."""
-
     name: str
     before: SigningState
     after: SigningState
@@ -201,6 +199,6 @@ def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:
 
 
 def _by_table(ops: list[Op]) -> list[Op]:
-    """Sort operations by table (in reverse order for deletions). A large segment is then written table by table."""
+    """Sort operations by table (in reverse order for deletions), so that a large segment is written table by table."""
     is_delete = bool(ops) and ops[0].kind is OpKind.DELETE
     return sorted(ops, key=lambda op: -op.dbi if is_delete else op.dbi)

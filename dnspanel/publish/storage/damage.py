@@ -14,12 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 def record_damage(*, object_name: str, reason: str) -> None:
-    """Mark this segment as damaged. It is then no longer sent to nodes."""
+    """Mark the segment as damaged, so that it is no longer sent to nodes."""
     if Segment.objects.filter(object_name=object_name, damaged=False).update(damaged=True):
         logger.error("a segment is damaged, nodes before it will get a snapshot: %s", reason)
 
 
 def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
-    """Discard this snapshot, because one of its objects is missing or altered. It is then no longer sent to nodes."""
+    """Discard a snapshot with a missing or altered object, so that it is no longer sent to nodes."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)

@@ -82,7 +82,7 @@ def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: byt
 
 
 def put_object(name: str, content: bytes) -> None:
-    """Store the object durably. Raise DamagedObject if it exists but is damaged, StorageUnreachable if that fails."""
+    """Store the object durably. Raise DamagedObject if it exists but is damaged, or StorageUnreachable on failure."""
     with _errors_of_storage(name):
         _storage().put(name, content)
 

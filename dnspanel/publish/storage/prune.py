@@ -53,8 +53,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The numbers of deleted rows and objects."""
-
     segments: int
     snapshots: int
     objects: int
@@ -64,9 +62,9 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
     """Delete unneeded segments, snapshots, garbage and prepared rows. Return the numbers of deletions.
 
     Segments of the current epoch are deleted if the newest snapshot includes them and no node needs them. `needed` maps
-    each schema with nodes to the lowest sequence of a node. Included segments are also deleted if they are older than
-    LOG_DAYS or only lead to a damaged one. Segments of other epochs are deleted once the schema has a current snapshot.
-    The newest two snapshots stay. Times of first sealings are deleted after LOG_DAYS.
+    each schema with nodes to the lowest sequence of a node. Segments that the snapshot includes are also deleted if
+    they are older than LOG_DAYS or only lead to a damaged one. Segments of other epochs are deleted once the schema has
+    a current snapshot. The newest SNAPSHOTS_KEPT snapshots stay. Times of first sealings are deleted after LOG_DAYS.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -93,7 +91,7 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
 
 
 def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
-    """Discard these snapshots, and return the number that still existed. They are then no longer sent to nodes."""
+    """Discard these snapshots, so that they are no longer sent to nodes. Return the number that still existed."""
     gone = 0
     for snapshot in snapshots:
         with transaction.atomic():
@@ -152,7 +150,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return the garbage in `names` that a row refers to again, because the same bytes were stored once more."""
+    """Return the names that a row refers to again, because the same bytes were stored once more."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))

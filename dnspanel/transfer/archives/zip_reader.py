@@ -47,8 +47,6 @@ _NOT_HERE = 0xFFFFFFFF
 
 
 class _Central(NamedTuple):
-    """An entry of the central directory."""
-
     path: bytes
     system: int
     flags: int

@@ -215,7 +215,7 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
 def _glue(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> Point:
-    """Check the glue. Resolvers can only find name servers inside the zone if the parent has their addresses."""
+    """Check the glue, because resolvers can't find name servers inside the zone without it."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
         return Point("glue", Verdict.FINE, gettext("No glue is needed because no name server is inside the zone."))

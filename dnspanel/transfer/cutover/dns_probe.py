@@ -41,7 +41,7 @@ Question = tuple[str, int]  # name and type
 class Server:
     """A server to query. `name` is its name in messages.
 
-    `is_described` is False if people must not learn why the server doesn't answer. Otherwise people could use the panel
+    `is_described` is False if people must not learn why the server doesn't answer. They could otherwise use the panel
     to find the open ports of any host.
     """
 
@@ -144,10 +144,7 @@ class _Line:
             self._sent[id_] = (number, tries, now + try_seconds)
 
     def receive(self) -> None:
-        """Read the packets that have arrived.
-
-        At most _PACKETS_AT_ONCE are read per call. Otherwise a fast server could delay the other servers.
-        """
+        """Read arrived packets, at most _PACKETS_AT_ONCE, so that a fast server can't delay the others."""
         for _ in range(_PACKETS_AT_ONCE):
             try:
                 packet = self.socket.recv(65535)
@@ -162,7 +159,7 @@ class _Line:
                 self.packets[sent[0]] = packet
 
     def _fits(self, packet: bytes, number: int) -> bool:
-        """Return True if a packet answers this query, and not one from an earlier round.
+        """Return True if the packet answers the query with this number, and not a query from an earlier round.
 
         A packet without a question section also fits. It means that the server couldn't parse the query.
         """

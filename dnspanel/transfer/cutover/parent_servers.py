@@ -73,7 +73,7 @@ class Resolver:
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:
-        """Return the zone's delegation at its parent's servers, or None if none of their answers is usable."""
+        """Return the zone's delegation according to its parent's servers, or None if no answer is usable."""
         parent = names.parent(zone)
         if parent is None:
             return None

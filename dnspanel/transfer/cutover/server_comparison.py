@@ -66,8 +66,6 @@ class _Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The servers that a comparison queries."""
-
     old: Server
     nodes: Sequence[Server]
     resolver: Resolver
@@ -75,8 +73,6 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A zone, with the rows and queries for its comparison."""
-
     name: str
     rows: Sequence[Row]
     questions: Sequence[Question]

@@ -156,11 +156,9 @@ class ZoneArchive:
         self._text = cast(IO[bytes], SpooledTemporaryFile(_TEXT_IN_MEMORY))  # noqa: SIM115
 
     def add_zone(self, zone: ExportedZone) -> None:
-        """Add the zone's file to the archive."""
         self.add_file(_path(zone.name), zone_lines(zone))
 
     def add_file(self, path: str, lines: Iterable[str]) -> None:
-        """Add a text file to the archive."""
         text = self._text
         text.seek(0)
         text.truncate()

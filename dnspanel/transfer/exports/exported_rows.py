@@ -28,8 +28,6 @@ _number = count(1)
 
 
 class Out(Protocol):
-    """A file or stream for an export's output."""
-
     def write(self, data: bytes, /) -> Any: ...
 
 
@@ -88,7 +86,7 @@ def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
 
 
 def fetch_rows(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a query. They are fetched a few thousand at a time."""
+    """Yield the rows of a query, fetched a few thousand at a time."""
     with conn.cursor(f"export-{next(_number)}", binary=True) as cursor:
         cursor.itersize = _FETCHED_ROWS
         cursor.execute(sql.encode(), parameters)

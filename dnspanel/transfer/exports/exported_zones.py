@@ -26,14 +26,12 @@ class Selection:
         return cls(tuple(stored.get("names", ())), stored.get("search", ""))
 
     def among(self, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-        """Return the selected zones among `zones`."""
         if self.names:
             return zones.filter(name__in=self.names)
         return found_zones(zones, self.search)
 
     @property
     def title(self) -> str:
-        """The selection's title on pages."""
         if len(self.names) == 1:
             return names.display(self.names[0])
         if self.names:

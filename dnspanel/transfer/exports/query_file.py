@@ -104,7 +104,7 @@ def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
 
 
 def query_types(row: Row) -> tuple[int, ...]:
-    """Return the query types that this RRset is an answer to."""
+    """Return the query types that the RRset answers."""
     type_, texts = row[1], row[3]
     if type_ == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA

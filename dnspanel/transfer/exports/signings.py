@@ -53,10 +53,7 @@ class Signings:
         self._next = next(self._found, None)
 
     def of(self, zone: str) -> dict[str, Any] | None:
-        """Return this zone's `dnssec` member, or None if the zone isn't signed.
-
-        The caller must call this in the order of zone names.
-        """
+        """Return this zone's `dnssec` member, or None if it isn't signed. Call this in the order of zone names."""
         while self._next is not None and self._next.zone < zone:  # skip signings of zones without RRsets
             self._next = next(self._found, None)
         signing = self._next

@@ -1,4 +1,4 @@
-"""Spool documents between a source and the parser, in files of several thousand documents each.
+"""Spool documents between a source and the parser, in files of about a thousand documents each.
 
     offset  size  entry
     0       4     bytes of the path
@@ -43,8 +43,6 @@ def remove_files(job_id: int) -> None:
 
 
 class SpoolWriter:
-    """A writer for one spool file."""
-
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path

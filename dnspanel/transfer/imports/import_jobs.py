@@ -1,7 +1,7 @@
 """Actions that people request on imports: create, configure, start, pause, cancel, undo and delete. Verbs.
 
-Each verb moves the job from an expected state to the next with one conditional UPDATE. WrongState means that the job's
-state has changed since the page was loaded.
+Each function moves the job from an expected state to the next with one conditional UPDATE. WrongState means that the
+job's state has changed since the page was loaded.
 """
 
 import json
@@ -132,7 +132,7 @@ def retry_failed(
 ) -> ImportJob:
     """Create an import of corrected zones.
 
-    `texts` maps ids of this job's failed ImportZones to corrected texts. Raise WrongState if none has failed.
+    `texts` maps ids of this job's failed ImportZones to corrected zone files. Raise WrongState if none has failed.
     """
     if first := _job_of_form(form_id):
         return first
@@ -283,7 +283,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
 def matching(
     zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
 ) -> "QuerySet[ImportZone]":
-    """Return the given zones whose name or file path contains the text `search`.
+    """Return the given zones whose name or file path contains `search`.
 
     `faulty` selects zones with errors or warnings. `existing` selects zones that exist (True) or don't (False).
     """

@@ -141,7 +141,7 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def finish_plan(*, job: ImportJob, seconds: float) -> None:
-    """Mark the job as planned. The job now waits for a person's confirmation."""
+    """Mark the job as planned, so that it waits for a person's confirmation."""
     ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(
         state=State.PLANNED, plan_seconds=seconds, failure=""
     )
@@ -182,10 +182,7 @@ def effects(
 
 
 def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool) -> SourceFault | None:
-    """Return a fault if an existing zone can't get the source's signatures, or can't lose its own.
-
-    Otherwise return None.
-    """
+    """Return a fault if an existing zone can't get the source's signatures or can't lose its own, or else None."""
     if is_presigned == (parsed.signatures is not None) and (action == Action.REPLACE or not is_presigned):
         return None
     if is_presigned:
@@ -202,10 +199,7 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
 
 
 def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
-    """Return a fault if the zone would have too many RRsets, or else None.
-
-    Also return None if the zone no longer exists.
-    """
+    """Return a fault if the zone would have too many RRsets, or None if not or if the zone no longer exists."""
     if zone is None:
         return None
     growth = sum((new is not None) - (key in effect.current) for key, new in effect.changes.items())

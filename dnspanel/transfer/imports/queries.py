@@ -122,10 +122,7 @@ _DONE_STATES = {
 
 
 def progress(job: ImportJob, *, now: datetime) -> Progress:
-    """Return the progress of an import.
-
-    The query reads only the pieces, which are a few hundred rows even for a large import.
-    """
+    """Return the progress of an import. The query reads only its pieces, which are few even in a large import."""
     state = State(job.state)
     through = Q(state__in=_DONE_STATES.get(state, tuple(PieceState)))
     counts = ImportPiece.objects.filter(job=job).aggregate(

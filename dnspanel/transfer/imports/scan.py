@@ -1,6 +1,6 @@
 """Scan a piece: parse every document, record the faults, and stage the zones that can be created. Verbs.
 
-All results are committed together. If a scan dies, the next one starts again and replaces the stage file.
+All results are committed together. If a scan is killed, the next one starts again and replaces the stage file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -135,7 +135,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """Delete the results of a scan before another scan, but keep people's choices. Needs a transaction."""
+    """Delete the results of a scan before another scan, but keep people's choices. Must run in a transaction."""
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()
@@ -430,7 +430,6 @@ def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFau
 
 
 def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
-    """Return the names of the zones that are signed in the panel."""
     if not zones:
         return set()
     rows = Signing.objects.filter(pk__in=[zone.id for zone in zones.values()], is_signed=True)
@@ -439,7 +438,6 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 
 
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
-    """Return the reason why a zone's keys aren't used."""
     if is_here:
         return gettext("the zone already exists and its signing settings aren’t changed")
     if isinstance(signing, str):

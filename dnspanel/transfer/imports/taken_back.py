@@ -18,7 +18,7 @@ TAKEN_BACK = "taken-back"
 def note_taken_back(*, sequence: int, reason: str, **_: Any) -> None:
     """Mark an import's zones in this publication as failed, each with an error in the report.
 
-    Runs in the transaction that reverts the publication. A report therefore never shows such zones as published.
+    Runs in the transaction that reverts the publication, so that a report never shows such zones as published.
     """
     for piece in ImportPiece.objects.filter(Q(created_in=sequence) | Q(changed_in=sequence)):
         _fail(piece, (Action.CREATE,) if piece.created_in == sequence else CHANGING_ACTIONS, sequence, reason)

@@ -222,7 +222,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state if all pieces have finished. Return False if not, or if another worker is doing this."""
+    """Enter the next state if all pieces have finished. Return False if not, or if another worker is doing so."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:

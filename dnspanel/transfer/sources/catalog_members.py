@@ -20,12 +20,12 @@ VERSION = '"2"'
 
 
 class BadCatalog(Exception):
-    """The zone isn't a usable catalog (RFC 9432). The text is a message for the user."""
+    """The zone isn't a usable catalog (RFC 9432). The message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member zone of a catalog, with its groups, its label, and `coo`, the catalog that may take it over."""
+    """A member zone of a catalog, with its groups, its label, and `coo`, the catalog that can take it over."""
 
     zone: str
     groups: tuple[str, ...] = ()

@@ -6,8 +6,8 @@ survey finds them by content, not by name. The last pass yields the documents. P
 write to disk. These files become documents:
 
 - with a configuration: the files of the primary zones that it lists;
-- without: every text with an SOA record, and every other text with records or zone-file directives, because a zone can
-  get its SOA from `$INCLUDE` or the import's options. An included file is only a part of the including file.
+- without: every text file with an SOA record, and every other text file with records or zone-file directives, because a
+  zone can get its SOA from `$INCLUDE` or the import's options. An included file is only a part of the including file.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Read a zone's DNSSEC state from the panel's own JSON export, as the metadata and keys that other sources yield.
+"""Convert the DNSSEC state of zones in the panel's JSON export to metadata and keys, as other sources yield them.
 
 If a private key cannot be used, the key is stored as in the file, under a name that ends with a `sealed_keys.KeyLock`.
 A zone with such a key uses none of the keys in the file, and the import reports the reason.
@@ -31,7 +31,7 @@ from replication.errors import BadRdata
 
 
 def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
-    """Return (data to keep for the zone, error texts) from a `dnssec` member.
+    """Return (data to keep for the zone, error messages) from a `dnssec` member.
 
     No data is kept if the zone has no keys and isn't presigned. An invalid member becomes one unreadable key.
     """
@@ -86,7 +86,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """Return the key to keep, and append error texts to `wrong`. Raise ValueError if the key is invalid."""
+    """Return the key to keep, and append error messages to `wrong`. Raise ValueError if the key is invalid."""
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]

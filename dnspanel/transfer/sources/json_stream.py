@@ -22,7 +22,7 @@ _BEHIND_VALUE = frozenset(" \t\r\n,:]}")
 
 
 class BadJson(ValueError):
-    """The text is not JSON, ends too early, or has a member that is too large."""
+    """The input is not JSON, ends too early, or has a member that is too large."""
 
 
 def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
@@ -61,7 +61,7 @@ def _object(text: "_Text", split: Collection[str]) -> Iterator[tuple[str, Any]]:
 
 
 class _Text:
-    """The part of the text that has been read but not decoded."""
+    """The part of the JSON input that has been read but not decoded."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read

@@ -170,7 +170,7 @@ def _member(value: Any, name: str, kind: type) -> Any:
 
 
 class _Values:
-    """The JSON values in a text: a single value, consecutive values, or the elements of a list."""
+    """The JSON values in a file: a single value, consecutive values, or the elements of a list."""
 
     def __init__(self, pieces: Iterator[str], path: str) -> None:
         self._pieces = pieces

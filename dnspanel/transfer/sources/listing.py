@@ -45,8 +45,8 @@ def is_configuration(text: bytes) -> bool:
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
     """Return the parsed configurations by path.
 
-    NSD and Knot DNS configurations are used only if no BIND configuration lists a zone. Otherwise, zones that an
-    operator serves with several programs would be listed several times.
+    NSD and Knot DNS configurations are used only if no BIND configuration lists a zone. This prevents duplicates if an
+    operator serves zones with several programs.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):

@@ -57,8 +57,6 @@ _CACHED_PAGES = 512
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The flags, depth, number of entries and root page of a table's tree."""
-
     flags: int
     depth: int
     entries: int
@@ -82,7 +80,7 @@ class LmdbFile:
     """An uploaded LMDB file, read in the state that it had when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file. Raise FileNotFoundError, or raise BadBytes if the file is truncated or not an LMDB file."""
+        """Open the file. Raise FileNotFoundError if it is missing, or BadBytes if it is truncated or isn't LMDB."""
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -273,5 +271,5 @@ class LmdbFile:
 
 
 def _key(page: bytes, at: int) -> bytes:
-    """Return the key of the node at an offset. In a damaged page, the key can be shorter than its stated size."""
+    """Return the key of the node at an offset. In a damaged page, the result can be shorter than the stated size."""
     return page[at + _NODE.size : at + _NODE.size + _NODE.unpack_from(page, at)[3]]

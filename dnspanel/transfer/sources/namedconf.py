@@ -1,7 +1,7 @@
 """Read the zones listed in a BIND named.conf, with a parser for its grammar.
 
 Only `zone`, `view`, `include`, `options { directory … }` and a zone's type and file are read. Everything else is
-skipped, but its quotes, comments and braces must balance.
+skipped, but its quotes and comments must be closed, and its braces must balance.
 """
 
 import re
@@ -68,7 +68,7 @@ class Included:
 
 
 class Lines:
-    """Converter from offsets in a text to lines and columns."""
+    """Converter from offsets in a file's text to lines and columns."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
@@ -84,7 +84,7 @@ class Lines:
 
 @dataclass(slots=True)
 class Configuration:
-    """A parsed configuration file. `listed` has its zones and includes in order, and `lines` finds their places."""
+    """A parsed configuration file. `listed` has its zones and includes in order, and `lines` converts their offsets."""
 
     path: str
     lines: Lines
@@ -94,12 +94,12 @@ class Configuration:
 
 
 def is_named_conf(text: bytes) -> bool:
-    """Return True if a line begins with a statement that only occurs in configurations."""
+    """Return True if any line begins with a statement that only occurs in BIND configurations."""
     return (b"{" in text or b'include "' in text) and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_named_conf(path: str, text: bytes) -> Configuration:
-    """Return the file's zones and includes. Errors become faults. Reading stops at an unclosed quote or comment."""
+    """Parse a named.conf. Errors are returned as faults, and parsing stops at an unclosed quote or comment."""
     return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 
 

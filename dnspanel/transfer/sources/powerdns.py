@@ -2,7 +2,8 @@
 
 PowerDNS stores and shows names without escaping the special characters of zone files. Its SQL databases omit the
 trailing dot of every name and the priority of MX and SRV, and an SOA can lack its last fields. `owner` and `rdata`
-write such data in zone-file form on one line. The `kept_` functions return data that is kept for later.
+write such data in zone-file form on one line. The `kept_` functions return data that the panel's zones have no place
+for, and that the import keeps.
 """
 
 import re
@@ -93,7 +94,7 @@ def _text(content: str, zone: str, prio: object) -> str:
 
 
 def _names_at(*places: int) -> _Writer:
-    """Return a writer for types that have names at these positions in their content."""
+    """Return a writer for types that have names at these positions (from 0) in their content."""
 
     def write(content: str, zone: str, prio: object) -> str:
         fields = content.split(None, places[-1] + 1)
@@ -108,7 +109,7 @@ def _names_at(*places: int) -> _Writer:
 def _writer_with_priority(count: int) -> _Writer:
     """Return a writer for MX and SRV.
 
-    The priority is in its column, or in the content if that already has `count` fields.
+    If the content has fewer than `count` fields, the writer puts the priority from its column in front.
     """
 
     def write(content: str, zone: str, prio: int | str | None) -> str:
@@ -156,7 +157,7 @@ def _soa(content: str, zone: str, prio: object) -> str:
 
 
 def _mailbox(text: str) -> str:
-    """Convert an email address such as `first.last@example.test` to a name for an SOA record."""
+    """Convert an email address such as `first.last@example.test` to a name for an SOA. Return other text unchanged."""
     local, at, domain = text.rpartition("@")
     if not at or local.endswith("\\"):
         return text
@@ -208,7 +209,7 @@ def variant_zone(name: str, variant: str) -> SourceFault:
 
 
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
-    """Return one metadata value of a zone as data to keep.
+    """Return a `Kept` item for one metadata value of a zone.
 
     Lowercase kinds are columns of the zone itself, such as `account`.
     """
@@ -216,9 +217,9 @@ def kept_metadata(zone: str, kind: str, value: str) -> Kept:
 
 
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
-    """Return a DNSSEC key as data to keep, with BIND's private-key text as its value.
+    """Return a `Kept` item for a DNSSEC key, with BIND's private-key text as its value.
 
-    The name is `257 ECDSAP256SHA256` or similar, followed by `inactive` or `unpublished` if needed.
+    The name has the flags and the algorithm, such as `257 ECDSAP256SHA256`, and `inactive` or `unpublished` if needed.
     """
     algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
     fields = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
@@ -227,7 +228,7 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a TSIG key as data to keep. The data does not belong to a zone.
+    """Return a `Kept` item for a TSIG key. The item does not belong to a zone.
 
     The value is `algorithm secret`, with the secret in Base64.
     """
@@ -235,5 +236,5 @@ def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
 
 
 def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
-    """Return a comment on an RRset that does not exist, as data to keep."""
+    """Return a `Kept` item for a comment on an RRset that does not exist."""
     return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

@@ -3,8 +3,8 @@
 Each zone takes three requests: its RRsets (streamed), its metadata and its DNSSEC keys. Each key takes one more
 request, because the list of keys lacks the private parts.
 
-PowerDNS closes the connection after each response, so a connection pool is useless. With urllib3, a thousand small
-zones took 1.6 times the CPU time, and errors are harder to turn into messages.
+The module uses http.client instead of urllib3, because PowerDNS closes the connection after each response, so a
+connection pool is useless. With urllib3, a thousand small zones took 1.6 times the CPU time.
 """
 
 import http.client
@@ -47,11 +47,11 @@ _KEYS_LEFT = (
 
 
 class _Missing(Exception):
-    """The server does not have the requested object (404)."""
+    """Raised if the server does not have the requested object (404)."""
 
 
 class _Failed(Exception):
-    """The server failed to answer the request. The text is a message for the user."""
+    """Raised if the server failed to answer a request. The error's text is a message for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class PowerdnsApiSource:
         self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the TSIG keys, and then over the zones, sorted by name.
+        """Yield the TSIG keys, and then each zone's notes, its document or a fault, and its data to keep.
 
-        Each zone yields notes, its document, and data to keep.
+        Zones are sorted by name.
         """
         return islice(self._items(), skip, None)
 
@@ -240,7 +240,7 @@ class _Api:
         return items
 
     def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
-        """Return the zone's data to keep, or a warning if the server doesn't return such data."""
+        """Return the items that `kept` yields for the zone, or a warning if the server doesn't return this data."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
@@ -314,9 +314,9 @@ class _Api:
         return kind(self.host, self.port, timeout=self.timeout)
 
     def _socket(self) -> socket.socket:
-        """Connect to the first address that accepts a connection. TLS and HTTP still use the host's name.
+        """Connect to the first address that accepts a connection. Raise OSError if no address does.
 
-        Raise OSError if none does.
+        TLS and HTTP still use the host's name.
         """
         connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         if self.scheme == "https":
@@ -325,7 +325,7 @@ class _Api:
         return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """Send a GET request, once more if the connection breaks, and return the response if it is successful.
+        """Send a GET request, and repeat it once if the connection breaks. Return the response if its status is 200.
 
         Raise the errors of `_check_answer`, SourceAway if the connection fails, or SourceRefused if TLS or HTTP does.
         """

@@ -27,7 +27,7 @@ _BATCH_ROWS = 2000
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _FINISHED = 1  # user_version of a file with the complete dump
 
-# All columns that we read and that some release of PowerDNS has, integers first.
+# All columns that are read and that exist in some release of PowerDNS, integers first.
 _TABLES = {
     "domains": (("id",), ("name", "type", "account", "master", "options", "catalog")),
     "records": (("id", "domain_id", "ttl", "prio"), ("name", "type", "content", "disabled")),
@@ -41,7 +41,8 @@ _TABLES = {
 class PowerdnsDumpSource:
     """The zones of the dump at `path`, as a `documents.Source`.
 
-    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's size, for two passes.
+    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's size, because there are
+    two passes.
     """
 
     unit = "bytes"
@@ -53,7 +54,7 @@ class PowerdnsDumpSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the faults of the dump's lines, and then over all items of `PowerdnsSqlSource`.
+        """Yield faults for the dump's unreadable lines, and then all items of `PowerdnsSqlSource`.
 
         Raise SourceRefused if the file is not a PowerDNS dump, or UploadRefused if it is damaged or an archive bomb.
         """
@@ -124,8 +125,6 @@ def _create_tables(database: sqlite3.Connection) -> None:
 
 
 class _Loader:
-    """Loader that inserts a dump's rows in batches."""
-
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Read zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with any number of shards.
+"""Read zones from a PowerDNS LMDB of schema 4, 5 or 6 (releases 4.7 to 5.1), with one or more shards.
 
 The main file has the zones. The files `<main>-0`, `<main>-1` … have the zones' records: the file number is the zone id
 modulo the number of files. Objects that are not in the index are ignored, because releases before 4.7.4 left deleted
@@ -44,10 +44,10 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the TSIG keys, and then over the zones, sorted by name.
+        """Yield the TSIG keys, and then each zone's notes, its document or a fault, and its data to keep.
 
-        Each zone yields notes, its document, and data to keep. Raise SourceRefused if a file cannot be read, or if a
-        server writes to the file during the import.
+        Zones are sorted by name. Raise SourceRefused if a file cannot be read, or if a server writes to the file during
+        the import.
         """
         return islice(self._items(), skip, None)
 
@@ -69,7 +69,7 @@ class PowerdnsLmdbSource:
 
 
 def _main_file(path: Path) -> Path:
-    """Return `path`, or the main file in this directory. Raise SourceRefused unless there is exactly one main file."""
+    """Return `path`, or if it is a directory, its main file. Raise SourceRefused unless there is exactly one."""
     if not path.is_dir():
         return path
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]
@@ -123,7 +123,7 @@ class _Database:
                 shard.file.close()
 
     def check_unchanged(self) -> None:
-        """Raise SourceRefused if a running server has written to one of the files."""
+        """Raise SourceRefused if a running server has written to one of the files during the import."""
         files = [self._main, *(shard.file for shard in self._shards.values() if shard.file is not None)]
         if not all(file.check_unchanged() for file in files):
             raise SourceRefused(

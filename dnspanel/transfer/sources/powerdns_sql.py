@@ -56,9 +56,9 @@ class PowerdnsSqlSource:
         self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the TSIG keys, and then over the zones, sorted by name.
+        """Yield the TSIG keys, and then each zone's notes, its document or a fault, and its data to keep.
 
-        Each zone yields notes, its document, and data to keep.
+        Zones are sorted by name.
         """
         return islice(self._items(), skip, None)
 
@@ -207,7 +207,7 @@ class _Tables:
         yield from self._select(table, columns, f" WHERE domain_id IN ({ids}) ORDER BY {order}")
 
     def _select(self, table: str, columns: str, rest: str = "") -> Iterator[Row]:
-        """Yield a table's rows. A column that this release doesn't have gets its default value."""
+        """Yield a table's rows. Columns that this PowerDNS release doesn't have get their default values."""
         present = self._columns[table]
         chosen = [name if name in present else _OPTIONAL.get(name, "NULL") for name in columns.split(", ")]
         return self._query(f"SELECT {', '.join(chosen)} FROM {table}{rest}")

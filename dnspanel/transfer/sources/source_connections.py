@@ -51,5 +51,5 @@ def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socke
 
 def _end(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):  # it is already closed
-        # Not the method of SSLSocket, which would remove the TLS state while the other thread reads.
+        # Don't call SSLSocket's method, which would remove the TLS state while the other thread reads.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -44,13 +44,13 @@ class BadLine:
 
 
 class _Unreadable(Exception):
-    """The text is not a row. The error's message is for the user."""
+    """Raised if the dump's text is not a valid row. The error's message is for the user."""
 
 
 def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[TableRow | BadLine]:
     """Yield every row of these tables, or a BadLine for an unreadable place, in the dump's order.
 
-    Raise SourceRefused if the file is not such a dump.
+    Raise SourceRefused for a PostgreSQL archive, a table that the dump has twice, or rows without known columns.
     """
     return _Dump(_Text(chunks), frozenset(tables)).rows()
 
@@ -166,7 +166,7 @@ class _Dump:
                 self._skip_statement()
 
     def _skip_space(self) -> bool:
-        """Move to the next statement. Return False at the end."""
+        """Move to the next statement. Return False at the end of the dump."""
         text = self._text
         while text.fill():
             if text.buffer.startswith(b"/*", text.at):

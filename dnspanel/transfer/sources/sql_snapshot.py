@@ -234,7 +234,7 @@ def _open_mysql(parts: SplitResult, addresses: Sequence[str] | None, connections
         raise SourceAway(gettext("no connection to the MySQL server: {message}").format(message=message)) from None
     with _closing(connection), _refusing(pymysql.Error, lambda exc: exc.args[:1] in _MYSQL_LOST, parts):
         with connection.cursor() as cursor:
-            # Return the stored bytes: PowerDNS may have used another character set than that of the tables.
+            # Return the stored bytes, because PowerDNS can have used another character set than the tables.
             cursor.execute("SET character_set_results = NULL")
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")

@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones that the person can see and that contain this set's names with nodes, sorted by name."""
+    """Return the zones visible to the person that contain names of the set with nodes, sorted by zone name."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -124,10 +124,10 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 
 
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
-    """Stop updating the addresses. The current addresses stay. A second call changes nothing.
+    """Stop updating the addresses of the set's vanity names in the zone. Published addresses stay.
 
-    Raise Forbidden if the author isn't allowed to edit the zone. Raise RightMissing or Locked if the author isn't
-    allowed to write addresses in the zone.
+    A second call changes nothing. Raise Forbidden if the author isn't allowed to edit the zone. Raise RightMissing or
+    Locked if the author isn't allowed to write addresses in the zone.
     """
     access.require_editor(by, zone)
     found = newest_set(template)
@@ -180,7 +180,7 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Publish these addresses in the zone, or store why they were refused. Return True if anything changed."""
+    """Publish the expected addresses in the zone, or store why they were refused. Return True if anything changed."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
@@ -211,7 +211,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
 
 
 def _author_of(kept: KeptAddresses) -> Actor:
-    """Return the updates' author with current rights. Raise TemplateRefused if the account or token is not valid."""
+    """Return the updates' author with current rights. Raise TemplateRefused if the account or token isn't valid."""
     actor = None
     if kept.token is not None and kept.token.revoked_at is None:
         actor = actor_of_token(kept.token)
@@ -246,7 +246,7 @@ def _addresses(host: Host, known: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]:
-    """Return the current RRsets at these names, by zone id. This takes one query, or none if there are no zones."""
+    """Return the current RRsets at the expected names, by zone id. This takes one query, or none without zones."""
     if not expected:
         return {}
     found = rrsets_at_names({zone.pk: (zone.name, set(of_zone)) for zone, of_zone in expected.items()})
@@ -254,9 +254,9 @@ def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]
 
 
 def _changes(expected: Mapping[str, Sequence[str]], current: RRsets) -> list[Change]:
-    """Return the changes that set the names to these addresses.
+    """Return the changes that give the names their expected addresses.
 
-    A name without new addresses keeps its current addresses.
+    A name without expected addresses keeps its current addresses.
     """
     changes = []
     for name, addresses in expected.items():

@@ -17,7 +17,7 @@ from replication.wire.protocol import split_resolver
 
 
 def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
-    """Check the delegation and the glue at the parent, store the results and return them.
+    """Check the zone's delegation and glue at the parent zone, store the results and return them.
 
     This can take several seconds. Queries go only to the parent's own servers, at addresses that the panel is allowed
     to contact. Raise Forbidden if the person is not allowed to edit the zone, and `turns.Busy` if too many checks run.

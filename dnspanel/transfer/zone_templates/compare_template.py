@@ -23,7 +23,7 @@ class Act(StrEnum):
 
 
 class Outcome(StrEnum):
-    """A run's result for one zone."""
+    """The kind of a run's result for one zone."""
 
     CHANGE = "change"
     CONFLICT = "conflict"  # edited by hand, and kept unless a person chooses to overwrite it
@@ -87,7 +87,7 @@ def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
     """Return the steps that add a snippet's records to the existing ones, sorted by name and type.
 
     An existing RRset keeps its TTL. If the records can't form one RRset, for example because the type allows only one
-    record, the step is a conflict. Its change replaces the existing records.
+    record, the step is a conflict, and the step's change replaces the existing records.
     """
     return [_beside(now.get(key), wanted[key]) for key in sorted(wanted)]
 

@@ -27,7 +27,7 @@ MOST_TEMPLATES = 500
 MOST_VERSIONS = 1_000
 LONGEST_NAME = 64
 LONGEST_NOTE = 500
-MOST_TOLD = 50  # the most faults of a text that are reported
+MOST_TOLD = 50  # the largest number of faults that are reported for a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,10 @@ class Head:
 
 
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
-    """Create a template with version 1. Raise Forbidden like `change_template`, or TemplateRefused for bad fields."""
+    """Create a template with version 1.
+
+    Raise Forbidden like `change_template`, or TemplateRefused for invalid fields or content, or too many templates.
+    """
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
@@ -158,7 +161,7 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """Make this set of name servers the default for its team's new zones, or clear that default.
+    """Make the template, a set of name servers, the default for its team's new zones, or clear that default.
 
     A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused if the
     template isn't a set of name servers, and Forbidden or TemplateUnknown like `change_template`.

@@ -23,8 +23,6 @@ _DIFFED_LINES = 400  # per text; difflib's time for hostile texts grows faster t
 
 @dataclass(frozen=True, slots=True)
 class LinkedZone:
-    """A zone that is linked to a template."""
-
     name: str
     version: int
     is_behind: bool
@@ -47,10 +45,7 @@ def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit:
 
 
 def linked_count(template: ZoneTemplate) -> int:
-    """Count the zones that are linked to the template, including zones that the person isn't allowed to see.
-
-    Zones in the trash are not counted.
-    """
+    """Count all zones linked to the template, visible or not, except zones in the trash."""
     return TemplateLink.objects.filter(template=template, zone__deleted_at=None).count()
 
 

@@ -64,7 +64,7 @@ from replication.dns.rrset import Change
 
 # Zones per publication. The template is expanded for each of them.
 BATCH = 100
-# The number of zones with each outcome that a run lists. All zones are counted.
+# The largest number of zones that a run lists for each outcome. All zones are counted.
 MOST_LISTED: Mapping[str, int] = {Outcome.REFUSED: 1000, Outcome.CONFLICT: 1000, Outcome.CHANGE: 200, Outcome.SAME: 0}
 # Messages about the RRsets of a zone.
 _ADDED, _CHANGED, _REMOVED = (
@@ -127,7 +127,7 @@ def create_run(  # noqa: PLR0913  # the fields of a run
 def start_run(
     *, dry_run: TemplateRun, by: Author, now: datetime, overwrite: bool = False, form_id: UUID | None = None
 ) -> TemplateRun:
-    """Create a real run that publishes this dry run's results, for a worker to process.
+    """Create a real run with the dry run's version, zones and values, for a worker to process.
 
     `overwrite` also replaces RRsets that were edited manually. Raise RunRefused if the dry run has not ended,
     TemplateUnknown if the template was deleted, or Forbidden if the author isn't allowed to change any zone.
@@ -196,7 +196,7 @@ def run_for(person: Person, run_id: int) -> TemplateRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the ids of runs that need a worker. The list is empty while publishing is held."""
+    """Return the ids of runs that need a worker. The list is empty while publishing is on hold."""
     return run_turns.unfinished_ids(TemplateRun)
 
 
@@ -212,7 +212,7 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
 
 
 def _take_batch(run: TemplateRun, batch: int) -> bool:
-    """Handle the next zones. Return True if more can follow. Raise Forbidden if the author can't see the template."""
+    """Process the run's next zones. Return True if more can follow. Raise Forbidden without access to the template."""
     author = run_turns.author_of(run)
     if author is not None:
         try:
@@ -250,7 +250,7 @@ class _Batch:
         self._links = {link.zone_id: link for link in links}
 
     def carry_out(self) -> None:
-        """Publish the zones in one publication, and record it in the run. A dry run only records the results.
+        """Publish the batch's changes in one publication, and record the results. A dry run only records the results.
 
         Raise RightMissing, RevisionMoved or another error if a zone or the author's rights changed since the zones were
         read.
@@ -394,7 +394,7 @@ class _Batch:
         return make_version(self._versions[number], values, zone=zone.name)
 
     def _advance(self, found: Mapping[int, Found]) -> None:
-        """Record these zones' results, and update their links. Raise Stopped if the run's row has changed."""
+        """Record the batch's results, and update its zones' links. Raise Stopped if the run's row has changed."""
         run = self._run
         noted = ((zone, found[zone.pk].outcome, found[zone.pk].message) for zone in self._zones)
         listed = run_turns.advance(run, self._zones, noted, MOST_LISTED)
@@ -426,7 +426,7 @@ class _Batch:
 
 
 def _names(steps: Sequence[Step], zone: Zone) -> str:
-    """Return the first steps' names and types as text, such as `A www, MX @`."""
+    """Return the first five steps' names and types as text, such as `A www, MX @`."""
     listed = [
         f"{rdata.type_to_text(s.change.type)} {owner_names.owner_text(s.change.name, zone.name)}" for s in steps[:5]
     ]

@@ -48,7 +48,7 @@ _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 class Made:
     """The RRsets from a template. Use them only if `faults` is empty.
 
-    `servers` is set if the template also sets name servers in a zone's SOA.
+    `servers` is set if the template is a set of name servers, which can also set names in a zone's SOA.
     """
 
     rrsets: tuple[RRset, ...]
@@ -78,12 +78,12 @@ def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
 
 
 def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVersion:
-    """Return a version of the template, by default the newest. Raise TemplateVersion.DoesNotExist if it is unknown."""
+    """Return a version of the template, by default the newest. Raise TemplateVersion.DoesNotExist if it is missing."""
     return TemplateVersion.objects.get(template=template, number=template.version if number is None else number)
 
 
 def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: str, name: str = "") -> Made:
-    """Return the RRsets of this version with these values for a zone.
+    """Return the RRsets that the version creates in a zone with these values for its variables.
 
     `name` is a canonical name inside the zone, by default its apex.
     """
@@ -92,7 +92,10 @@ def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: s
 
 
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
-    """Return the text's RRsets with these values. Each fault has its position in the text, or its variable."""
+    """Return the RRsets that the text creates with the variables' values.
+
+    Each fault has its position in the text, or its variable.
+    """
     try:
         expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
     except BadText as exc:

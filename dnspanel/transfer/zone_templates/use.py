@@ -62,7 +62,7 @@ class Proposal:
 
 
 def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
-    """Return a version of the template, by default the newest, with the values of its variables.
+    """Return a version of the template, by default the newest, together with values for its variables.
 
     Values for unknown variables are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused
     if a value is too long.
@@ -87,8 +87,8 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
     """Return the template's changes to a zone without writing them. A snippet's records are at `name`.
 
-    The zone is compared as in the author's draft, or as published if `drafted` is False. Raise RightMissing if the
-    author is a token that isn't allowed to see one of the RRsets.
+    The template is compared with the zone in the author's draft, or with the published zone if `drafted` is False.
+    Raise RightMissing if the author is a token that isn't allowed to see one of the RRsets.
     """
     made = use.make_content(zone.name, name)
     if made.faults:
@@ -177,9 +177,9 @@ def create_zones_from(
     team: Team | None = None,
     server_set: ServerSet | None = None,
 ) -> Publication:
-    """Create zones with the template's RRsets (see `with_template`). `keep` links the zones to the template.
+    """Create zones, which must already have the template's RRsets (see `with_template`).
 
-    Exceptions of `edit.create_zones` propagate.
+    `keep` links the zones to the template. Exceptions of `edit.create_zones` propagate.
     """
 
     def in_transaction() -> None:
@@ -230,12 +230,12 @@ def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> 
 
 
 def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
-    """Return the zone's link to the template, or None."""
+    """Return the zone's link to the template, or None if they aren't linked."""
     return TemplateLink.objects.select_related("template").filter(zone=zone, template=template).first()
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """Return the keys of all RRsets from these templates, and of the SOA if a template sets names in it."""
+    """Return the keys of all RRsets that the templates create, and of the SOA if a template sets names in it."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 
@@ -303,7 +303,7 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
-    """Return the drafted or published RRsets at these keys. Raise RightMissing if the author can't see one of them."""
+    """Return the drafted or published RRsets with these keys. Raise RightMissing if the author can't see them all."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):

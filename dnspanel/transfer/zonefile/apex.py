@@ -29,7 +29,7 @@ _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 class Found(NamedTuple):
     """A file's zone, or "" with the reason and the number (from 0) of the line that should name the zone.
 
-    `is_dotless` is True if the zone's name in the file lacks the trailing dot. Then other names probably lack the dot,
+    `is_dotless` is True if the zone's name in the file lacks the trailing dot, so that other names probably lack it,
     too.
     """
 
@@ -148,7 +148,7 @@ def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
-    """Yield non-empty lines, with an included file's lines in place of its `$INCLUDE`."""
+    """Yield non-empty lines with their numbers. An included file's lines have the number of the `$INCLUDE` line."""
     for line, text in enumerate(sheet.lines):
         if text[:8].upper() == "$INCLUDE" and depth < _MOST_DEPTH:
             fields = text.partition(";")[0].split()
@@ -185,7 +185,7 @@ def _propose_soa_line(line: str) -> str:
 
 
 def guess(path: str) -> str:
-    """Return the zone that a file's name suggests, or "".
+    """Return the zone that a file's path suggests, or "" if it doesn't suggest any.
 
     `db.example.test`, `example.test.zone`, `pri.example.test` and `example.test/db` suggest `example.test.`, and
     `db.192.0.2` suggests `2.0.192.in-addr.arpa.`.

@@ -37,7 +37,7 @@ _TAIL_ALIAS, _TAIL_LUA, _TAIL_DNAME, _TAIL_DS, _TAIL_CAA = map(
     type_tail, (rdtypes.ALIAS, rdtypes.LUA, rdtypes.DNAME, rdtypes.DS, rdtypes.CAA)
 )
 APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
-# The beginnings of texts that mail rules check, also after an empty string.
+# The beginnings of strings that the mail rules check, also after an empty string.
 _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
 # Types whose owner names contain a service or port.
 _SERVICES = frozenset((rdtypes.SRV, rdtypes.TLSA))
@@ -112,7 +112,7 @@ def _suspect_cname(content: Content, ordered: list[bytes], at: int, found: Suspe
     rrset = content.sets[record]
     if _is_cname_suspect(rrset, ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
         found.grave[record] = None
-    if rrset.name.startswith("*."):  # it can lead back to itself
+    if rrset.name.startswith("*."):  # it can be a loop
         found.slight[record] = None
 
 
@@ -137,7 +137,7 @@ def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str]
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
-    if has_dname:  # a DNAME can lead them back to themselves
+    if has_dname:  # a DNAME can turn them into loops
         found.slight |= {record: None for record in ordered if record.endswith(TAIL_CNAME)}
 
 
@@ -157,7 +157,7 @@ def _suspect_noted(content: Content, ordered: list[bytes], found: Suspects) -> N
 def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[Key, RRset]:
     """Return the CNAMEs that lead to these names, directly or through other CNAMEs.
 
-    If the zone has a DNAME, return all its CNAMEs and DNAMEs.
+    If the zone has a DNAME, return all of the zone's CNAMEs and DNAMEs.
     """
     sets = content.sets
     owners: dict[str, list[ReadyRRset]] = {}

@@ -122,7 +122,7 @@ def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
 
 
 def target_fix(line: str, token: Token) -> str:
-    """Return a corrected line for a target that is a URL, or a name with an @ or no trailing dot, or "" otherwise."""
+    """Return a corrected line for a target that is a URL, contains an @ or lacks the trailing dot, or "" otherwise."""
     if match := _URL.fullmatch(token.text):
         return replace_token(line, token, match[1].rstrip(".") + ".")
     if "@" in token.text:
@@ -133,7 +133,7 @@ def target_fix(line: str, token: Token) -> str:
 
 
 def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
-    """Return the line that was probably intended for a name with an @ inside, or "".
+    """Return the line that was probably intended for a name with an @ inside, or "" if that is unclear.
 
     People write @ as a label when they mean the zone, but relative names are below the zone anyway.
     """

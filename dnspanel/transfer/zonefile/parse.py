@@ -118,7 +118,7 @@ def _serial(content: Content) -> int:
 
 
 def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
-    """Add or replace SOA and NS according to the options. Return the missing types that were created."""
+    """Add or replace SOA and NS according to the options. Return the types that were missing and have been created."""
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
         made.add(rdtypes.SOA)

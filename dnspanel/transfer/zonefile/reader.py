@@ -1,4 +1,4 @@
-"""Read a zone file's entries: single lines, several lines, included files or `$GENERATE`."""
+"""Read a zone file's entries, which can have several lines, include files or contain `$GENERATE`."""
 
 import difflib
 import re

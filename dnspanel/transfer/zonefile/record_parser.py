@@ -89,7 +89,7 @@ class RecordReader(FastReader):
     # Faults
 
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
-        """Store a fault at `place`, or of the zone if `place` is None. Raise Enough if there are too many errors."""
+        """Store a fault at `place`, or of the whole zone without a place. Raise Enough if there are too many errors."""
         if place is None:
             path = self.sheets[0].document.path
             self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
@@ -183,7 +183,7 @@ class RecordReader(FastReader):
         return self.absolute_within(token.text)
 
     def absolute_within(self, word: str) -> str:
-        """Return the text as an absolute name, or "" if that name is not in the zone."""
+        """Return the token as an absolute name, or "" if that name is invalid or outside the zone."""
         try:
             name = names.parse(word + ".")
         except BadName:

@@ -88,7 +88,7 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """Return True if the line is an SOA record. A transferred zone file has the SOA at its start and its end."""
+    """Return True if the line is an SOA record, which the file of a transferred zone has at its start and its end."""
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 
@@ -197,7 +197,7 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
 
 
 def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tuple[Token, str]:
-    """Return an SOA line's primary (`field` 0) or mailbox (1), and the line that was probably intended, or ""."""
+    """Return an SOA line's primary (`field` 0) or mailbox (1), and a corrected line, or "" if that is unclear."""
     at = next((at for at, token in enumerate(tokens) if token.text.upper() == "SOA"), len(tokens)) + 1 + field
     if at >= len(tokens):
         return tokens[0], ""
@@ -208,7 +208,7 @@ def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tup
 
 
 def _server_with_address(reader: Reader, address: str) -> str:
-    """Return the zone's name server that has this address in the zone, or ""."""
+    """Return the zone's name server that has this address in the zone, or "" if none has it."""
     sets = reader.content.sets
     servers = sets[check_zone.APEX_NS].texts if check_zone.APEX_NS in sets else ()
     for server in map(str.lower, servers):
@@ -220,7 +220,7 @@ def _server_with_address(reader: Reader, address: str) -> str:
 
 
 def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> tuple[Token, str]:
-    """Return the token with an @ inside (else the first token), and the line that was probably intended, or ""."""
+    """Return the token with an @ inside, else the first token, and a corrected line, or "" if that is unclear."""
     is_owner = violation.name in violation.message
     of_record = tokens[:1] if is_owner else tokens[1:]
     inside = (token for token in of_record if not token.quoted and "@" in token.text and token.text != "@")

@@ -197,7 +197,7 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
 
 
 def _keys_signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
-    """Return the relative keys that have a signature over this type."""
+    """Return the relative keys of the names that have a signature over the type `covers`."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
 

@@ -35,7 +35,8 @@ APEX = b"\0"
 class Content:
     """One zone's RRsets while its file is read.
 
-    `sets` has each RRset with only its first record. Other records are in `more`, by wire form, until `finish`.
+    Until `finish` is called, `sets` has each RRset with only its first record. Other records are in `more`, by wire
+    form.
     """
 
     __slots__ = (
@@ -159,7 +160,7 @@ class Content:
         return sorted(sets)
 
     def _unite_capitals(self, key: bytes, known: dict[bytes, tuple[str, int]]) -> None:
-        """Remove records that differ from earlier ones only in the case of names. DNS treats them as duplicates."""
+        """Remove records that differ from earlier ones only in the case of names, which DNS treats as duplicates."""
         type_ = self.sets[key].type
         if type_ not in rdata.WITH_NAMES:
             return
@@ -179,7 +180,7 @@ class Content:
             off.discard(wire)
 
     def misplaced_notes(self) -> list[int]:
-        """Return the places of notes on RRsets or values that do not exist. Call it after `finish`."""
+        """Return the places of notes on RRsets or values that do not exist. Call this method after `finish`."""
         found = []
         for key, (notes, place) in self.notes.items():
             rrset = self.sets.get(key)

@@ -83,7 +83,7 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
 
 
 def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
-    """Return the zone's other NSEC3 chains that can be served."""
+    """Return the zone's other NSEC3 chains that can be served, at most MOST_OTHER_CHAINS."""
     found = []
     for candidate in filter(None, reader.chain.candidates()):
         with suppress(ValueError, DnssecRefused):
@@ -100,7 +100,6 @@ def _require_servable(candidate: tuple[str, str, bool]) -> Nsec3:
 
 
 def _covers_nsec3(rrsets: Sequence[ReadyRRset]) -> bool:
-    """Return True if a signature covers an NSEC3 record."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return any(text.startswith("NSEC3 ") for rrset in signatures for text in rrset.texts)
 

@@ -25,7 +25,7 @@ _DISPLAYED = 200
 
 
 class Unreadable(Exception):
-    """The reason why an entry cannot be read, with its line (from 0, within the entry) and column (from 1).
+    """Raised if an entry cannot be read, with the reason, the line (from 0, within the entry) and the column (from 1).
 
     If the severity is not ERROR, the entry is left out and the rest of the zone is read.
     """
@@ -121,7 +121,6 @@ class Sheet:
                     self.fault, self.fault_line = Unreadable(import_limits.title("line"), "line-length"), number
 
     def lines_with_places(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines with their places."""
         return enumerate(self.lines, self.base)
 
     def offset(self, line: int, column: int) -> int:
@@ -220,10 +219,7 @@ def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
 
 
 def printable(text: str) -> str:
-    """Replace lone surrogates, which represent bytes that are not UTF-8.
-
-    The resulting text can be stored and displayed.
-    """
+    """Replace lone surrogates (bytes that are not UTF-8), so that the text can be stored and displayed."""
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
@@ -243,7 +239,7 @@ def part_comment(line: str) -> tuple[str, str] | None:
 
 
 def comment_of(line: str) -> str:
-    """Return the comment at the end of a line, or ""."""
+    """Return the comment at the end of a line, or "" if the line has no comment."""
     parted = part_comment(line)
     return parted[1] if parted else ""
 

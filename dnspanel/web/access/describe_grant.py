@@ -38,7 +38,7 @@ class GrantDescription:
 
 @dataclass(frozen=True, slots=True)
 class GrantDescriber:
-    """Converter from grants to text, with the names of their zones and teams. Create one for a whole list of grants."""
+    """Converter from grants to text, with the names of the grants' zones and teams. Create one per list of grants."""
 
     zone_names: Mapping[int, str]
     team_names: Mapping[int, str]
@@ -110,7 +110,7 @@ def limits_of(grant: Grant) -> str:
 
 
 def shorten_list(texts: Collection[str]) -> str:
-    """Join the first MOST_NAMED texts with commas, and append the number of remaining texts."""
+    """Join the first MOST_NAMED strings with commas, and append the number of the remaining ones."""
     first = list(texts)[:MOST_NAMED]
     more = len(texts) - len(first)
     names = ", ".join(first)

@@ -76,7 +76,6 @@ class DirectoryForm(PanelForm):
             del self.fields["teams"]
 
     def terms(self) -> verbs.DirectoryTerms:
-        """Return the form's values as `DirectoryTerms`."""
         return verbs.DirectoryTerms(**self.cleaned_data | {"teams": tuple(self.cleaned_data.get("teams", ()))})
 
 

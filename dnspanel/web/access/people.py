@@ -132,7 +132,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Link this account to the account `other` of the same person. An empty `other` removes the link."""
+    """Link the account to the same person's account with the username `other`. An empty `other` removes the link."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()
@@ -195,7 +195,7 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Show, once, a link that sets the person's password. First, ask for the administrator's own password."""
+    """Show once a link that sets the person's password, after the administrator confirms with their own password."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])

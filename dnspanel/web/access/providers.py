@@ -110,7 +110,7 @@ def provider_try(request: PanelRequest, ldap_id: int) -> HttpResponse:
 
 @require_POST
 def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Switch the provider on after a password check if `active` is yes, or else off after a confirmation."""
+    """Enable the provider after a password check if `active` is yes. Otherwise, disable it after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     active = request.POST.get("active") == "yes"

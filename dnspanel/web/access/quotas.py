@@ -89,7 +89,7 @@ def team_quotas(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _set(request: PanelRequest, of: User | Team, name: str) -> HttpResponse | None:
-    """Set the quotas from the form. If the form is invalid, return the page with its errors, else None."""
+    """Set the quotas from the form and return None. If the form is invalid, return the page with its errors."""
     form = QuotasForm(request.POST, of=of)
     if not form.is_valid():
         return render(

@@ -74,7 +74,7 @@ class AboutRRsetForm(PanelForm):
 
 
 class ExplainRightsForm(AboutRRsetForm):
-    """The form for a zone, a name and a type. Its page shows a person's rights over them and the reasons."""
+    """The form for a zone, a name and a type. Its page shows a person's rights over the zone or RRset, with reasons."""
 
     zone = mono_field(None, 1100, required=True)
     field_order = ("zone", "name", "type")

@@ -325,7 +325,7 @@ OFFERS = (
 
 
 def closest_zone(person: access.Person, name: str) -> Zone | None:
-    """Return the most specific zone that contains this name, of those that the person can see, or None."""
+    """Return the closest zone that contains the name and that the person can see, or None if there isn't any."""
     above: list[str] = []
     parent: str | None = name.removeprefix("*.")
     while parent is not None:

@@ -163,7 +163,7 @@ def _page_with_secret(
 
 
 def _about_powers(terms: token_terms.TokenTerms, *, is_key: bool) -> Question | None:
-    """Return the question that asks for the password before a powerful token or a TSIG key is created, or None."""
+    """Return the password question for a new TSIG key or a token with broad access, or None for any other token."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
         powers.insert(0, gettext("do everything in all zones"))

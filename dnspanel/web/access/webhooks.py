@@ -112,7 +112,7 @@ class WebhookForm(AllOrSomeForm, PublishingForm):
         self._person = person
 
     def clean_zones(self) -> list[str]:
-        """Return canonical zone names. Raise ValidationError that lists at most five invalid lines."""
+        """Return canonical zone names. Raise ValidationError with messages about at most five invalid lines."""
         found, faults = [], []
         for line in filter(None, map(str.strip, self.cleaned_data["zones"].splitlines())):
             try:

@@ -95,7 +95,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider's sign-in, which links the provider's account to this one."""
+    """Ask for the password, then lead to the provider's sign-in, which links the provider's account to the user's."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown
@@ -121,7 +121,7 @@ _ABOUT_LINK = Question(
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show the form for the user's LDAP name and password. A POST links the LDAP account to this one."""
+    """Show the form for the user's LDAP name and password. A POST links the LDAP account to the panel account."""
     provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
     if not provider.active:
         raise ProviderUnknown

@@ -1,4 +1,4 @@
-"""Middleware that sets the language of pages, and the form that changes it, even before signing in."""
+"""Middleware that sets the language of pages, and the form that changes it, which also works before signing in."""
 
 from collections.abc import Callable
 

@@ -78,7 +78,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
-    """Check a passkey, or use up a code. Return True if it was valid, otherwise add an error to the form."""
+    """Check the passkey or use up the code in the form. If it is invalid, add an error to the form and return False."""
     now, field = timezone.now(), next(iter(form.fields))
     sent = form.cleaned_data[field]
     try:
@@ -115,7 +115,7 @@ def signing_in(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def end_sessions(request: PanelRequest) -> HttpResponse:
-    """End the session with this id, or all sessions except the current one."""
+    """End the session with the submitted id, or all of the user's sessions except the current one."""
     now = timezone.now()
     if public_id := request.POST.get("session"):
         end_session(user=request.user, public_id=public_id, now=now)

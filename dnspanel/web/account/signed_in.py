@@ -169,7 +169,7 @@ def _sign_in_again(request: HttpRequest) -> HttpResponse:
 
 
 def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
-    """Mark the session if a second factor must be set up now, otherwise unmark it. Return the due time, or None."""
+    """Mark the session if a second factor is due now, otherwise unmark it. Return the due time, or None without one."""
     due = second_factor_due(user)
     request.session[_RULES_LOOKED_AT] = int(now)
     if due is not None and due.timestamp() <= now:

@@ -107,7 +107,7 @@ def alert_rows(lines: Iterable[AlertLine], person: User, *, opened: str, after: 
 
 
 def links_of(alert: Alert, person: User) -> list[Link]:
-    """Return links to the alert's objects, or to the page about the affected part of the panel."""
+    """Return links to the alert's objects that the person can open, or to the page about the affected part."""
     if alert.node is not None:
         return [Link(alert.node.name, reverse("node-detail", args=[alert.node.slug]))]
     links = []

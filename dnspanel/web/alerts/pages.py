@@ -26,7 +26,7 @@ MOST_PAST = 100
 
 @require_safe
 def alert_list(request: PanelRequest) -> HttpResponse:
-    """List open alerts, with equal ones on one line. Every five seconds, htmx fetches only the list."""
+    """List open alerts, with equal alerts on one line. Every five seconds, htmx fetches only the list."""
     access.require(request.user, Permission.FLEET)
     context = {
         "rows": _rows(request, open_lines(now=timezone.now())),
@@ -55,7 +55,7 @@ def alert_mark(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_safe
 def alert_history(request: PanelRequest) -> HttpResponse:
-    """List past alerts, newest first, with equal ones on the page merged into one line."""
+    """List past alerts, newest first. Equal alerts on the page share one line."""
     access.require(request.user, Permission.FLEET)
     before = id_in(request.GET.get("before", ""))
     found = past_alerts(before=before, limit=MOST_PAST + 1)

@@ -70,7 +70,7 @@ class Group:
 
     @property
     def count(self) -> int:
-        """The number of things in all lines."""
+        """The number of things that the lines are about."""
         return sum(line.count for line in self.lines)
 
     @property

@@ -1,4 +1,4 @@
-"""Prepare a zone's DNSSEC state, keys and their buttons, parent, and nodes for display."""
+"""Prepare a zone's DNSSEC state for display: its keys and their buttons, its parent zone, and its nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

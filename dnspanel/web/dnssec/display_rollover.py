@@ -33,7 +33,7 @@ _STEP_LABELS = {
     Step.UNDONE: gettext_lazy("reverted"),
 }
 _STEP_LABELS_OF = {(Kind.SECURE, Step.PUBLISH): gettext_lazy("signed on all nodes")}
-# Steps in which the parent's operator may already have been asked to add the new DS.
+# Steps in which the parent's operator can already have been asked to add the new DS.
 _ASKS_PARENT = (Step.DS,)
 _CANCELLED_FREELY = (Kind.KSK_DOUBLE_DS, Kind.SECURE)
 
@@ -68,7 +68,7 @@ class DisplayRollover:
 
     @property
     def can_withdraw(self) -> bool:
-        """True if canceling requires the user to confirm that the request to the parent was withdrawn."""
+        """True if the user must confirm, before canceling, that the request to the parent was withdrawn."""
         return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind not in _CANCELLED_FREELY
 
     @property

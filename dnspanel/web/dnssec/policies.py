@@ -27,7 +27,7 @@ from dnspanel.zones.signing import policy_apply
 from dnspanel.zones.signing.policies import Target
 from replication.dns.names import before_full_stop
 
-# The number of listed zones that have the policy attached directly.
+# The largest number of zones to list that have the policy attached directly.
 _LISTED = 100
 
 

@@ -100,7 +100,7 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
     """Return the checkbox for a row's form, or None for types other than A and AAAA.
 
-    Unless the form was submitted, it is set if all addresses with a reverse zone here already have PTRs to the name.
+    Unless the form was submitted, the checkbox is set if all addresses with a reverse zone here have PTRs to the name.
     """
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None
@@ -154,7 +154,7 @@ def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]
 
 
 def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets: Iterable[RRset | None]) -> None:
-    """Append an offer to delete these RRsets' leftover PTRs. If there are none, clear an earlier offer on the page."""
+    """Append an offer to delete the RRsets' leftover PTRs to the response, or clear an earlier offer without any."""
     context = {"zone": zone, "steps": left_by(request, rrsets), "out_of_band": True}
     response.write(render_to_string("editor/_ptr_offer.html", context, request))
 

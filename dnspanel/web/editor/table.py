@@ -211,7 +211,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
     )
 
 
-# Revisions of other people in the meantime
+# Other people's newer revisions
 
 
 @require_safe

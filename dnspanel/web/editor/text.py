@@ -26,7 +26,7 @@ from dnspanel.zones.rights import access
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_text_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the text. `act=check` lists its errors, and `act=save` adds its changes to the draft."""
+    """Show the records as text. `act=check` lists the text's errors, and `act=save` adds its changes to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     act = request.POST.get("act", "")
     if act not in ("check", "save"):

@@ -73,9 +73,9 @@ def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None =
 
 
 def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, *, speak: str = "") -> HttpResponse:
-    """Append the page parts that depend on the draft (out of band), and notify the page that the draft changed.
+    """Append the page parts that depend on the draft to the response, as out-of-band fragments, and notify the page.
 
-    The parts are the draft bar, the number on the tab and the filter's types.
+    The parts are the draft bar, the number on the tab and the filter's types. `speak` is the text to announce.
     """
     counts = queries.draft_summary(author=request.user)
     here = next((count for count in counts if count.zone_id == zone.pk), None)
@@ -101,7 +101,7 @@ def with_draft_state(request: PanelRequest, zone: Zone, response: HttpResponse, 
 
 
 def focus_after(response: HttpResponse, selector: str) -> HttpResponse:
-    """Move the focus to this element after htmx has inserted the fragment."""
+    """Move the focus to the element that the selector finds, after htmx has inserted the fragment."""
     response["HX-Trigger-After-Settle"] = json.dumps({"focus-on": selector})
     return response
 

@@ -110,7 +110,7 @@ class DisplayCheck:
 
     @property
     def page_version(self) -> str:
-        """A text that changes whenever the page changes."""
+        """A string that changes whenever the page changes."""
         return f"{self.check.state}-{self.check.zones}"
 
 

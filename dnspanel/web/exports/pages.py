@@ -165,7 +165,7 @@ class DisplayExport:
 
     @property
     def page_version(self) -> str:
-        """A text that changes whenever the page changes."""
+        """A string that changes whenever the page changes."""
         return f"{self.job.state}-{self.job.zones}-{self.job.records}"
 
 
@@ -199,7 +199,7 @@ def zone_export_file(request: PanelRequest, zone_name: str, file_format: str) ->
 
 
 def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
-    """Write the zone to a temporary file. A slow download then doesn't keep a transaction open."""
+    """Write the zone to a temporary file, so that a slow download doesn't keep a transaction open."""
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     zones = Zone.objects.filter(pk=zone.pk)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Forms for consumed catalogs: to follow a catalog, to change its members' settings, and to set a group's rule."""
+"""Forms for consumer catalogs: to follow a catalog, to change its members' settings, and to set a group's rule."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Views of consumed catalogs: list, follow, show, change, transfer now, confirm removals, unfollow."""
+"""Views of consumer catalogs: list, follow, show, change, transfer now, confirm removals, unfollow."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -35,7 +35,7 @@ MOST_LISTED = 50
 
 @require_safe
 def catalog_list(request: PanelRequest) -> HttpResponse:
-    """List the consumed and produced catalogs with their states."""
+    """List the consumer and producer catalogs with their states."""
     context = {
         "rows": catalog_rows(request.user),
         "may_change": access.may_set_up(request.user),
@@ -127,7 +127,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Stop following the catalog, after a confirmation. The catalog's zones in this panel stay."""
+    """Stop following the catalog, after a confirmation. The catalog's member zones stay."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     ask(request, _about_unfollowing(catalog))

@@ -70,7 +70,7 @@ class NodeDescriptionForm(PanelForm):
 
     @classmethod
     def of(cls, node: Node) -> "NodeDescriptionForm":
-        """Return the form filled in with this node's values."""
+        """Return the form filled in with the node's values."""
         addresses = " ".join(node.public_addresses)
         return cls(initial={"group": node.group_id, "tags": " ".join(node.tags), "public_addresses": addresses})
 

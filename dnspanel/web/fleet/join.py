@@ -127,7 +127,7 @@ def steps_of(node: Node, *, requested: bool) -> Steps:
 
 
 def _join_command(node: Node, code: str) -> str:
-    """Return the command to run on the server as root. It fetches the addresses, ports and role from the panel."""
+    """Return the command to run on the server as root, which fetches the addresses, ports and role from the panel."""
     program = "dnspanel-front" if node.is_front else "dnspanel-agent"
     return f"{program} join --panel {settings.PANEL_URL} --code {code}"
 

@@ -41,7 +41,7 @@ class FleetView:
         return bool(self.group or self.tag or self.state or self.search)
 
     def query(self, **changes: Any) -> str:
-        """Return the URL query of this view with these changes, or "" if the result is the default view."""
+        """Return the URL query of this view with `changes` applied, or "" if the result is the default view."""
         view = replace(self, **changes)
         fields: dict[str, object] = {
             "group": view.group,

@@ -1,4 +1,4 @@
-"""Forms for produced catalogs: a new catalog, zones to add, and groups."""
+"""Forms for producer catalogs: a new catalog, zones to add, and groups."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from replication.dns import names
 
 
 class GroupsForm(PanelForm):
-    """The form for the tags that become a produced catalog's groups."""
+    """The form for the tags that become a producer catalog's groups."""
 
     group_tags = mono_field(
         gettext_lazy("Groups"),
@@ -26,12 +26,11 @@ class GroupsForm(PanelForm):
 
     @property
     def groups(self) -> list[str]:
-        """The typed tags, as a list."""
         return split_list(self.cleaned_data["group_tags"])
 
 
 class NewOwnCatalogForm(GroupsForm, PublishingForm):
-    """The form for a new produced catalog: its name, team and groups."""
+    """The form for a new producer catalog: its name, team and groups."""
 
     field_order = ("form_id", "name", "team", "group_tags")
 
@@ -56,7 +55,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 
 
 class PutInForm(PanelForm):
-    """The form for the zones to add to a produced catalog."""
+    """The form for the zones to add to a producer catalog."""
 
     zones = mono_field(gettext_lazy("Zones"), 300_000, gettext_lazy("Enter one zone name per line."), rows=3)
     tag = mono_field(gettext_lazy("Zones with tag"), 60)

@@ -1,4 +1,4 @@
-"""Views of produced catalogs: create, show members and secondaries, add and remove zones, set groups."""
+"""Views of producer catalogs: create, show members and secondaries, add and remove zones, set groups."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -33,7 +33,7 @@ MOST_LISTED = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_catalog_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new produced catalog. A POST creates the catalog."""
+    """Show the form for a new producer catalog. A POST creates the catalog."""
     if not access.may_create_zones(request.user):
         raise Forbidden(Permission.EDIT)
     form = NewOwnCatalogForm(request.POST or None, initial={"form_id": uuid4()}, person=request.user)
@@ -45,13 +45,13 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a produced catalog: its members by name, its groups, and the secondaries that transfer it."""
+    """Show a producer catalog: its members by name, its groups, and the secondaries that transfer it."""
     return _page(request, producer_for(request.user, zone_name))
 
 
 @require_POST
 def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add zones to a produced catalog."""
+    """Add zones to a producer catalog."""
     catalog = _to_change(request, zone_name)
     form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
     if form.is_valid():
@@ -68,7 +68,7 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Remove the selected zones from a produced catalog."""
+    """Remove the selected zones from a producer catalog."""
     catalog = _to_change(request, zone_name)
     with reporting(request, CatalogRefused):
         count = producer.take_out(
@@ -84,7 +84,7 @@ def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Set a produced catalog's groups."""
+    """Set a producer catalog's groups."""
     catalog = _to_change(request, zone_name)
     form = GroupsForm(request.POST)
     if form.is_valid():
@@ -96,7 +96,7 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
-    """Create the produced catalog. If it is refused, add the reason to the form and return None."""
+    """Create the producer catalog. If it is refused, add the reason to the form and return None."""
     with form.catching(CatalogRefused, NameRefused, NamesRefused, QuotaExceeded):
         return producer.create_catalog(
             name=form.cleaned_data["name"],

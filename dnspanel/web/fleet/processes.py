@@ -30,8 +30,6 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class PeriodicRow:
-    """One periodic job in the schedule."""
-
     work: PeriodicNow
     description: str
     is_overdue: bool

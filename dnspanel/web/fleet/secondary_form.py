@@ -110,12 +110,11 @@ class SecondaryForm(PublishingForm):
 
     @classmethod
     def of(cls, terms: Terms) -> "SecondaryForm":
-        """Return the form filled in with these settings."""
+        """Return the form filled in with a secondary's settings."""
         listed = {name: "\n".join(getattr(terms, name)) for name in ("addresses", "networks", "zones")}
         return cls(initial=asdict(terms) | listed | {"group_tags": " ".join(terms.group_tags)})
 
     def terms(self) -> Terms:
-        """Return the form's values as `Terms`."""
         typed: dict[str, Any] = self.cleaned_data
         team = typed["team"]
         listed = {name: split_list(typed[name]) for name in ("addresses", "networks", "zones", "group_tags")}

@@ -45,8 +45,6 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One node's tile."""
-
     status: NodeStatus
     tone: str
     icon: str
@@ -124,7 +122,7 @@ def room(reported: Reported) -> str:
 def fleet_line(
     statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow], head: Position, late: Waiting | None = None
 ) -> FleetLine:
-    """Return the fleet's totals. Only active nodes count as live or late. `late` is a publication that nodes lack."""
+    """Return the fleet's totals. Only active nodes count as live or behind. `late` is a publication that nodes lack."""
     active = [status for status in without_ring0(statuses) if status.node.state == NodeState.ACTIVE]
     rates = [now.qps for now in live_of_nodes(statuses, live).values() if now.qps is not None]
     lags = [status.health.lag_seconds for status in active if status.health.lag]
@@ -140,7 +138,8 @@ def fleet_line(
 def live_of_nodes(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> dict[int, LiveNow]:
     """Return the live numbers of all nodes that receive queries from clients.
 
-    Fronts are left out, because the nodes behind them count the same queries. Only the panel queries the canary.
+    Fronts are left out, because the nodes behind them count the same queries. The canary is left out, because only the
+    panel queries it.
     """
     left_out = {status.node.pk for status in statuses if status.node.is_front or status.node.is_ring0}
     return {pk: now for pk, now in live.items() if pk not in left_out}

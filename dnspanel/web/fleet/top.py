@@ -66,7 +66,7 @@ def top_of(node: Node) -> TopView:
 
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
-    """Return the agent's last log lines, or None if the user can't change nodes: log lines contain zone names."""
+    """Return the agent's last log lines, which contain zone names. Return None if the user can't change nodes."""
     return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 

@@ -75,7 +75,7 @@ class AllOrSomeForm(PanelForm):
 
     def _add_fields(self, each: AllOrSome) -> None:
         choices = [*each.more, (ALL, each.all or lazy(self._text_of_all, str)()), (SOME, each.some)]
-        # Not required for browsers, because a person who enters a selection does not have to press the button too.
+        # Not required for browsers, because a person who enters a selection needn't choose the option, too.
         self.fields[each.name] = forms.ChoiceField(
             label=each.label, choices=choices, required=False, widget=forms.RadioSelect
         )

@@ -14,7 +14,7 @@ from dnspanel import cli_file
 
 
 def _etag(request: HttpRequest) -> str:
-    """Return the ETag. It is a hash of the content, because the content can change without a new version."""
+    """Return the ETag, a hash of the content, because the content can change without a new version."""
     return f'"{sha256(cli_file.command_line(settings.PANEL_URL)).hexdigest()[:32]}"'
 
 

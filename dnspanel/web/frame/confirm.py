@@ -28,7 +28,7 @@ from dnspanel.web.frame.layout import PanelRequest
 
 T = TypeVar("T")
 
-# After a sign-in, a password or a code, no password is asked for during this time.
+# For this time after a sign-in, a password or a code, the panel doesn't ask for a password.
 PASSWORD_HOLDS = timedelta(minutes=10)
 _PASSWORD_AT = "password-at"
 _LONGEST_CODE = 40

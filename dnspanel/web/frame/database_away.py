@@ -1,4 +1,4 @@
-"""Error pages for when PostgreSQL is unavailable. Rendering them doesn't need the database."""
+"""Error pages that are shown while PostgreSQL is unavailable. Rendering them doesn't need the database."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string

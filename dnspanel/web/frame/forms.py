@@ -105,7 +105,7 @@ def switch_field(label: str, help_text: str = "", *, initial: bool = False) -> f
 class PanelForm(forms.Form):
     """A form whose widgets use the design system's CSS classes and mark their own errors.
 
-    A field without a label gets its label from LABELS, or none. Django's default would always be English.
+    A field without a label gets its label from LABELS, or none, because Django's default would always be English.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -154,7 +154,7 @@ def split_list(text: str) -> list[str]:
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer the teams on whose zones the author has this right, plus the current team `kept`.
+    """Offer the teams in whose zones the author has the right, plus the current team `kept`.
 
     Return True if the field offers at least one team.
     """

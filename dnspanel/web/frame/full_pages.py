@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.urls import Resolver404, resolve, reverse
 from django.utils.http import urlencode
 
-# The page of a URL that is not below the page of its object. Both are names of URLs.
+# The object's page for each URL that is not below that page. Both are names of URLs.
 _PAGES = {
     "account-passkey-remove": "account-signing-in",
     "alert-bell": "alert-list",

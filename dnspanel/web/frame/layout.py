@@ -33,7 +33,7 @@ from replication import __version__
 
 
 class PanelRequest(HttpRequest):
-    """A request from a signed-in user. `SignedInMiddleware` makes sure of this."""
+    """A request from a signed-in user, which `SignedInMiddleware` guarantees."""
 
     user: User
     htmx: HtmxDetails
@@ -48,7 +48,7 @@ class NavEntry:
     url: str
     key: str
     current: bool
-    # On a phone: in the menu behind the last of five entries.
+    # True if a phone shows the entry in the menu behind the last of five entries.
     is_behind: bool
 
 
@@ -139,12 +139,11 @@ class Frame:
 
     @cached_property
     def hold(self) -> Hold | None:
-        """The hold on publishing. None if publishing isn't on hold, or if the visitor isn't signed in."""
+        """The hold on publishing, or None if publishing isn't on hold or the visitor isn't signed in."""
         return current_hold() if self._user.is_authenticated else None
 
     @property
     def version(self) -> str:
-        """The version of the panel."""
         return __version__
 
     @property
@@ -170,7 +169,6 @@ def frame(request: HttpRequest) -> dict[str, object]:
 
 
 def _draft(request: HttpRequest) -> DraftSummary:
-    """Return the counts of the user's draft."""
     counts = draft_counts_of(request)
     return DraftSummary(changes=sum(zone.total for zone in counts), zones=len(counts))
 

@@ -325,9 +325,9 @@ class ZoneDefaultsForm(ApexForm):
 
 
 def mailbox_name(text: str) -> str:
-    """Return the SOA mailbox name for an email address or a domain name.
+    """Return the SOA mailbox name for an email address or a domain name, or "" if `text` is empty.
 
-    An empty text stays empty. Raise ValidationError if the text isn't valid as either.
+    Raise ValidationError if the text isn't a valid email address or domain name.
     """
     if not text:
         return ""

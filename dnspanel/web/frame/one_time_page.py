@@ -20,7 +20,7 @@ _KEY = "one-time-page"
 
 
 def show_once(request: PanelRequest, page: HttpResponse, *, after: str) -> HttpResponse:
-    """Return a redirect to this page, which is shown once. Later requests are redirected to the path `after`."""
+    """Return a redirect that shows the page once. Later requests are redirected to the path `after`."""
     key = secrets.token_urlsafe(12)
     request.session[_KEY] = {"key": key, "page": encrypt_secret(page.content).decode(), "after": after}
     return redirect("one-time-page", key)

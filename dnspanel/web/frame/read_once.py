@@ -1,4 +1,4 @@
-"""Data that several parts of a page need. It is read once per request, so all parts agree.
+"""Read data that several parts of a page need, once per request, so that all parts agree.
 
 Call these functions only after the request has made all its changes.
 """

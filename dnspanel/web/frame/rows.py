@@ -181,7 +181,7 @@ class DisplayRow(PatternRow):
 
     @property
     def has_pattern(self) -> bool:
-        """True if the row has no remarks, like most rows. A shared pattern can then render it (see `PatternRow`)."""
+        """True if the row has no remarks, like most rows, so that a shared pattern can render it (see `PatternRow`)."""
         return self.has_plain_values and not self.has_notes
 
     @property
@@ -307,7 +307,7 @@ def _addresses(zone: str) -> _Addresses:
 
 
 def row_id(name: str, type: int) -> str:
-    """Return the element id of an RRset's row. The id is stable, and valid whatever bytes the name contains."""
+    """Return the element id of an RRset's row. The id is stable, and valid even if the name contains unusual bytes."""
     return "rr-" + hashlib.blake2s(f"{type} {name}".encode(), digest_size=8).hexdigest()
 
 

@@ -123,7 +123,7 @@ class Counted:
 def count_findings(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
     """Return the run's counts so far, one for each kind of finding.
 
-    `listed` has pairs of a finding and a zone. It is evaluated only after the run has ended.
+    `listed` has pairs of a finding and a zone, and is evaluated only after the run has ended.
     """
     zones: dict[str, list[RunZone]] = {}
     if run.state not in UNFINISHED_STATES:

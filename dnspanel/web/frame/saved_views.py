@@ -156,7 +156,7 @@ def _own_view(request: PanelRequest, view_id: int) -> SavedView:
 
 
 def _terms(request: PanelRequest, given: QueryDict) -> QueryDict:
-    """Return the URL parameters of the current page. For htmx, take these from the browser's URL, which has more."""
+    """Return the URL parameters of the current page. For htmx, use the browser's URL, which has more parameters."""
     url = request.htmx.current_url if is_fragment(request) else None
     return QueryDict(urlsplit(url).query) if url else given
 

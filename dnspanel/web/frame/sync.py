@@ -18,7 +18,7 @@ from replication.wire.protocol import Unanswered
 class Sync:
     """The counts of active nodes that serve a zone's newest revision. `tone` is ok, warn, bad or quiet.
 
-    `node` is one node that is behind, and `problem` is its problem. `more` counts the other late nodes.
+    `node` is one node that is behind, and `problem` is its problem. `more` counts the other nodes that are behind.
     """
 
     tone: str
@@ -50,8 +50,8 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "", fa
     """Return the counts of active nodes that have acknowledged this sequence, and one node that hasn't.
 
     If `zone` is given, a node that can't answer one of the zone's ALIAS or LUA records counts as behind. The canary is
-    counted, but never makes a zone late. If `failed` is given, the publication was reverted, and no node counts as
-    current.
+    counted, but isn't reported as the node that is behind. If `failed` is given, the publication was reverted, and no
+    node counts as current.
     """
     if failed:
         return Sync("bad", count_nodes((status.node, False) for status in statuses), failed=failed)

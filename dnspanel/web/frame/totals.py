@@ -11,7 +11,7 @@ from dnspanel.zones.models import Zone
 
 
 def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], search: str, *, after: str = "") -> str:
-    """Format the number of zones that match this page's search, such as "12 zones". `among` are the searched zones."""
+    """Format the number of zones in `among` that match the search, such as "12 zones". `page` is one page of them."""
     found = len(page.rows)
     if isinstance(page, queries.ZonePage) and page.looked_to:
         return ngettext(
@@ -20,7 +20,7 @@ def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], se
     total: int | None = found
     if page.next_after or after:
         total = None
-        with suppress(SearchTooGeneral), searching_for(search):  # a count may take longer than the page did
+        with suppress(SearchTooGeneral), searching_for(search):  # a count can take longer than the page did
             total = queries.zone_total(among=among, search=search)
     if total is None or total > queries.MOST_COUNTED:
         return gettext("More than {number:,} zones").format(number=found if total is None else queries.MOST_COUNTED)
@@ -28,7 +28,7 @@ def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], se
 
 
 def text_of_records(found: int, *, is_part: bool) -> str:
-    """Return the number of records as text. If the list is only a part, return "More than …"."""
+    """Format the number of records. If the list is incomplete (`is_part`), the text says "More than …"."""
     if is_part:
         return gettext("More than {number:,} records").format(number=found)
     return ngettext("{number:,} record", "{number:,} records", found).format(number=found)

@@ -121,7 +121,7 @@ class ListedZone:
 
 
 def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | None = None) -> dict[str, Any]:
-    """Return the step's template context: the scan's findings, the options, and the first zones."""
+    """Return the template context of the choosing step: the scan's findings, the options, and the first zones."""
     scan = queries.scan_summary(job)
     return {
         "scan": scan,

@@ -30,5 +30,5 @@ class DisplayFaultKind:
 
 
 def fault_kinds_for_display(kinds: Iterable[FaultKind]) -> list[DisplayFaultKind]:
-    """Convert kinds of errors and warnings for display. The order doesn't change."""
+    """Convert kinds of errors and warnings for display, in the same order."""
     return [DisplayFaultKind(kind.code, kind.severity, kind.count, kind.sample) for kind in kinds]

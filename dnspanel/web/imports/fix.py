@@ -1,4 +1,4 @@
-"""View that corrects zones that failed to import: show their texts, errors and proposed fixes, and retry."""
+"""View that shows zones that failed to import, with their errors and proposed fixes, and imports them again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ QUOTED_LENGTH = 190  # an error quotes at most 200 characters, including whitesp
 
 @dataclass(frozen=True, slots=True)
 class FixableFault:
-    """An error, displayed next to the zone's text. `line` is a line of the edited text, or 0 if unknown."""
+    """An import error, displayed next to the zone's text. `line` is its line in the edited text, or 0 if unknown."""
 
     item: DisplayFault
     line: int
@@ -53,7 +53,7 @@ class FailedZone:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the texts of failed zones. A POST applies one proposed fix, or imports the texts again."""
+    """Show the zones that failed to import. A POST applies one proposed fix, or imports the edited texts again."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)
@@ -90,7 +90,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
-    """Return these zones' errors, in one query. If a zone has no name, its errors are found by the zone's file."""
+    """Return each zone's errors by its primary key, in one query. A zone without a name is found by its file."""
     found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}
@@ -133,7 +133,7 @@ def _with_fix(typed: dict[int, str], faults: Mapping[int, Sequence[ImportFault]]
 
 
 def with_fix(text: str, fault: ImportFault) -> str:
-    """Replace the error's line with the proposed fix. Return the text unchanged if it doesn't contain the line."""
+    """Return the text with the error's line replaced by the proposed fix, or unchanged if the line isn't found."""
     lines = text.replace("\r\n", "\n").split("\n")
     number = line_of(fault, lines, fault.path)
     if number and fault.fix:
@@ -157,6 +157,6 @@ def line_of(fault: ImportFault, lines: Sequence[str], path: str) -> int:
 
 
 def _says(line: str, source: str) -> bool:
-    """Return True if the error quotes this line. Errors quote only the beginning of a long line."""
+    """Return True if `source` is an error's quotation of this line. Errors quote only the beginning of a long line."""
     line = line.strip()
     return line == source or (len(source) >= QUOTED_LENGTH and line.startswith(source))

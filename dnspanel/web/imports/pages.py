@@ -86,7 +86,7 @@ def _listed_import(row: queries.JobRow, now: datetime) -> ListedImport:
 
 @require_safe
 def import_detail(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the import at its current step. htmx gets only the step, or status 204 if nothing changed (`seen`)."""
+    """Show the import at its current step. htmx gets only the step, or status 204 if `seen` is still current."""
     job = queries.job_for(request.user, job_id)
     display = "choose" if request.GET.get("step") == "choose" and job.state == State.PLANNED else step_of(job)
     context = _head(job, display) | _STEP_CONTEXTS[_part(job, display)](request, job)

@@ -38,8 +38,6 @@ _SERVERS = (SourceKind.AXFR, SourceKind.POWERDNS_API, SourceKind.POWERDNS_SQL)
 
 @dataclass(frozen=True, slots=True)
 class DisplayFault:
-    """An error or warning of an import, displayed in a row."""
-
     fault: ImportFault
 
     @property
@@ -89,7 +87,7 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
 
 @require_safe
 def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
-    """List the errors of an import, filtered by severity, kind or zone. htmx gets only the next rows."""
+    """List an import's errors, warnings and notes, filtered by severity, kind or zone. htmx gets only the next rows."""
     job = queries.job_for(request.user, job_id)
     filters = {name: request.GET.get(name, "")[:1100] for name in ("severity", "code", "zone")}
     after = request.GET.get("after", "")
@@ -113,7 +111,7 @@ def import_faults(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_safe
 def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
-    """Download the import's errors as CSV, filtered by severity or kind."""
+    """Download the import's errors, warnings and notes as CSV, filtered by severity or kind."""
     job = queries.job_for(request.user, job_id)
     file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the answer closes it
     for line in queries.faults_csv(job, severity=request.GET.get("severity", ""), code=request.GET.get("code", "")):
@@ -124,7 +122,7 @@ def import_faults_csv(request: PanelRequest, job_id: int) -> HttpResponseBase:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_undo(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Require the user to type `undo` and the number of zones. A POST starts to undo the import's publications."""
+    """Ask the user to type `undo` and the number of zones. A POST starts to undo the import's publications."""
     job = queries.job_for(request.user, job_id)
     report = queries.report(job, now=timezone.now())
     if job.state not in (State.DONE, State.CANCELLED) or not report.published:

@@ -29,8 +29,6 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class DisplaySource:
-    """One kind of source, displayed in the list of sources."""
-
     kind: str
     text: str
     hint: str
@@ -96,7 +94,7 @@ SOURCES = (
 @sensitive_post_parameters("tsig_secret", "key", "password", "keys_passphrase")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpResponse:
-    """Show the form for a source. A POST creates the import, and receives the files if no script sends them later."""
+    """Show the form for a source. A POST creates the import and receives the files, if no script sends them later."""
     access.require(request.user, Permission.EDIT)
     if source not in SOURCE_FORMS:
         raise Http404

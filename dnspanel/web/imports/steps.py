@@ -47,7 +47,7 @@ _BADGES = {
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A state as a badge: color, icon, text."""
+    """A badge for a state: its color, icon and text."""
 
     tone: str
     icon: str
@@ -56,8 +56,6 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the step bar."""
-
     text: str
     is_done: bool
     is_now: bool

@@ -32,7 +32,7 @@ def upload_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
 
 
 def addresses_of(job: ImportJob) -> dict[str, str]:
-    """Return the URLs for sending chunks and completing the upload."""
+    """Return the URLs for sending chunks of the import's files and for completing the upload."""
     return {"upload": reverse("import-upload", args=[job.pk]), "finish": reverse("import-uploaded", args=[job.pk])}
 
 

@@ -101,13 +101,12 @@ class DestinationForm(PanelForm):
 
     @property
     def terms(self) -> Terms:
-        """The valid form's values as `Terms`."""
         return Terms(**self.cleaned_data)
 
 
 @require_safe
 def evidence_list(request: PanelRequest) -> HttpResponse:
-    """List the destinations and how far the log has been sent to each."""
+    """List the audit log destinations, and how far the log has been sent to each."""
     destinations.require_operator(request.user)
     rows = destinations.destination_rows()
     context = {"rows": rows, "may_add": len(rows) < destinations.MOST_DESTINATIONS, "tab": "evidence"}
@@ -116,7 +115,7 @@ def evidence_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new destination. A POST requires the password and adds the destination."""
+    """Show the form for a new audit log destination. A POST requires the password and adds the destination."""
     destinations.require_operator(request.user)
     kind = Kind.OTLP if request.GET.get("kind") == Kind.OTLP else Kind.SYSLOG
     form = DestinationForm(request.POST or None, kind=kind)
@@ -154,7 +153,7 @@ _ABOUT_LOG = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
-    """Show a destination and its progress. A POST requires the password and changes the destination."""
+    """Show an audit log destination and its progress. A POST requires the password and changes the destination."""
     row = _row(request, destination_id)
     form = DestinationForm(request.POST or None, kind=Kind(row.destination.kind), destination=row.destination)
     if form.is_valid():

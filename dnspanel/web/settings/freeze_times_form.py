@@ -122,13 +122,12 @@ class FreezeTimesForm(PanelForm):
 
     @property
     def times(self) -> FreezeTimes:
-        """The valid form's values as `FreezeTimes`."""
         given = self.cleaned_data
         return FreezeTimes(given["starts_at"], given["ends_at"], _rule_of(given), str(self.place))
 
     @property
     def dates(self) -> NextDates:
-        """The next periods. Empty if the start or the end is missing, or if the times are invalid."""
+        """The freeze's next periods. Empty if the start or the end is missing, or if the times are invalid."""
         if not (self.data.get("starts_at") and self.data.get("ends_at")):
             return NextDates([])
         faults = [fault for name in FreezeTimesForm.base_fields for fault in self.errors.get(name, ())]

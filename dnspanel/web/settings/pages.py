@@ -30,8 +30,6 @@ class DisplaySetting:
 
 @dataclass(frozen=True, slots=True)
 class DisplaySection:
-    """A section of settings with their values."""
-
     title: str
     settings: list[DisplaySetting]
 

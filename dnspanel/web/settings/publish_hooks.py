@@ -1,4 +1,4 @@
-"""Views that list, add, change, test and remove publish hooks, and rotate their secrets. They require `govern`."""
+"""Views that list, add, change, test and remove publish hooks, and rotate secrets. Users need the right `govern`."""
 
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("forged requests"), back="/set
 
 
 class HookForm(ScopeForm):
-    """The form for a hook: its scope, its URL, its time limit, and the decision if it doesn't answer."""
+    """The form for a publish hook: its scope, URL and time limit, and the decision if the hook doesn't answer."""
 
     name = forms.CharField(
         required=False,
@@ -70,14 +70,13 @@ class HookForm(ScopeForm):
 
     @property
     def terms(self) -> HookTerms:
-        """The valid form's values as `HookTerms`."""
         given = self.cleaned_data
         return HookTerms(given["url"].strip(), given["seconds"], given["when_silent"], given["name"])
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hooks(request: PanelRequest) -> HttpResponse:
-    """List the hooks that the user is allowed to remove. A POST adds a hook and shows its secret once."""
+    """List the publish hooks that the user is allowed to remove. A POST adds a hook and shows its secret once."""
     form = HookForm(request.POST or None, reader=governor(request))
     if form.is_valid():
         add = partial(form.place_rule, place_publish_hooks.add_hook, author=request.user, terms=form.terms)
@@ -89,7 +88,7 @@ def hooks(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Show a hook and its answers. A POST requires the password and changes the hook."""
+    """Show a publish hook and its recent answers. A POST requires the password and changes the hook."""
     reader = governor(request)
     hook = place_publish_hooks.hook_for(request.user, hook_id)
     form = HookForm(request.POST or None, reader=reader, hook=hook)
@@ -108,7 +107,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 @require_POST
 def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Send an example publication to the hook and show its answer."""
+    """Send an example publication to the publish hook and show the hook's answer."""
     governor(request)
     answer = place_publish_hooks.try_hook(hook_id=hook_id, author=request.user, clock=timezone.now)
     if answer.allow is None:
@@ -128,7 +127,7 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
 
 @require_POST
 def hook_rotate(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """Replace the hook's secret and show the new one once. The old secret stays valid for a day."""
+    """Replace the publish hook's secret and show the new one once. The old secret stays valid for a day."""
     governor(request)
     ask(request, _ABOUT_SECRET)
     made = place_publish_hooks.rotate_secret(hook_id=hook_id, author=request.user, now=timezone.now())

@@ -55,8 +55,6 @@ Placed = TypeVar("Placed")
 
 @dataclass(frozen=True, slots=True)
 class DisplayRule:
-    """An approval rule, with its texts for the page."""
-
     rule: ApprovalRule
 
     @property
@@ -74,8 +72,6 @@ class DisplayRule:
 
 @dataclass(frozen=True)
 class DisplayFreeze:
-    """A freeze, with its next periods."""
-
     freeze: Freeze
     now: datetime
 
@@ -130,7 +126,6 @@ class ScopeForm(AllOrSomeForm):
 
     @property
     def scope(self) -> Scope:
-        """The rule's scope from a valid form."""
         given = self.cleaned_data
         return Scope(given["zone"], given["tag"], given["team"])
 
@@ -236,7 +231,6 @@ class ApprovalRuleForm(ScopeForm):
 
     @property
     def terms(self) -> ApprovalTerms:
-        """The valid form's values as `ApprovalTerms`."""
         given = self.cleaned_data
         return ApprovalTerms(
             needed=given["needed"],
@@ -370,7 +364,7 @@ def lift_rule(
 
 
 def governor(request: PanelRequest) -> Actor:
-    """Return the signed-in user as an actor. Raise Forbidden if they aren't allowed to govern any zone."""
+    """Return the signed-in user as an actor. Raise Forbidden if the user isn't allowed to govern any zone."""
     actor = actor_of(request.user)
     if actor is None or not actor.may_somewhere(Right.GOVERN):
         raise Forbidden(Permission.EDIT, gettext("You don’t have permission to manage publishing rules."))

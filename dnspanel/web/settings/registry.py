@@ -18,8 +18,6 @@ class EnvironmentSetting:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of related settings."""
-
     title: str
     settings: tuple[EnvironmentSetting, ...]
 

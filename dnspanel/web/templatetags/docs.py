@@ -38,6 +38,6 @@ def paragraphs(text: str) -> SafeString:
 
 @register.filter
 def with_token(text: str) -> SafeString:
-    """Return the example as HTML, with an element for the token. `docs.js` inserts the token in the browser."""
+    """Return an API example as HTML, with an element for the token. `docs.js` inserts the token in the browser."""
     place = format_html("<span data-secret>{}</span>", TOKEN)
     return mark_safe(place.join(conditional_escape(part) for part in text.split(TOKEN)))

@@ -47,14 +47,14 @@ class DefaultTtlForm(PanelForm):
 
 
 def default_ttl_form(request: PanelRequest, zone: Zone, *, bound: bool = False) -> DefaultTtlForm:
-    """Return the form. If `bound` is True, the form contains the request's data."""
+    """Return the form for the zone's default TTL. If `bound` is True, the form contains the request's data."""
     initial = {"default_ttl": "" if zone.default_ttl is None else zone.default_ttl}
     return DefaultTtlForm(request.POST if bound else None, initial=initial, present=default_ttl(request, zone))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form. A POST saves the TTL and, if selected, adds it to the draft for records with the old default."""
+    """Show the form for the default TTL. A POST saves it and, if selected, drafts it for records with the old one."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = default_ttl_form(request, zone, bound=request.method == "POST")
     if form.is_valid():

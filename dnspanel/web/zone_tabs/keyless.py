@@ -23,7 +23,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The form for networks that can transfer without a key, and for addresses to notify. `keyless` validates both."""
+    """The form for networks that can transfer without a key, and addresses to notify. Module `keyless` checks both."""
 
     networks = mono_field(
         gettext_lazy("Transfers without key"),
@@ -42,7 +42,6 @@ class KeylessForm(PanelForm):
     )
 
     def words(self, field: str) -> list[str]:
-        """Return the field's entries as a list."""
         return split_list(str(self.cleaned_data[field]))
 
 

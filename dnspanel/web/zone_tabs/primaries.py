@@ -62,7 +62,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Query the primaries now. If `all` is "yes", transfer the whole zone."""
+    """Query the zone's primaries now. If `all` is "yes", transfer the whole zone."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     wants_all = request.POST.get("all") == "yes"
 

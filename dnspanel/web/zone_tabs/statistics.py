@@ -136,7 +136,7 @@ def _display_estimate(estimate: Estimate) -> DisplayEstimate:
 
 
 def small_rate(per_second: float) -> str:
-    """Format a rate. A rate below 0.95 has two significant digits and is at least 0.001."""
+    """Format a rate in queries per second. Rates between 0 and 0.95 get two significant digits, and at least 0.001."""
     if 0 < per_second < 0.95:
         return "0.001" if per_second < 0.001 else f"{float(f'{per_second:.2g}'):f}".rstrip("0")
     return rate(per_second)
@@ -196,7 +196,7 @@ def _display_most_frequent(title: str, lists: Collection[Sequence[Counted]]) -> 
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Show the query rates of draft names that are among the most queried names. Return 204 if there are none.
+    """Show the query rates of the user's draft names that are among their zones' most queried names, or return 204.
 
     `zone` limits the names to one zone. The panel requests statistics from nodes only while someone views the page.
     """

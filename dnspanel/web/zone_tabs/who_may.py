@@ -1,4 +1,4 @@
-"""View that lists people and tokens with rights over a zone. Only people known to the user are shown."""
+"""View that lists people and tokens with rights over a zone. It omits people that the user isn't allowed to see."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -35,8 +35,6 @@ class DisplayReason:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPerson:
-    """A person with rights over the zone."""
-
     person: User
     reasons: tuple[DisplayReason, ...]
 
@@ -75,7 +73,7 @@ def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _people(request: PanelRequest, actor: Actor, zone: Zone) -> dict[str, object]:
-    """Return the requested page of people, in three queries."""
+    """Return the requested page of people with rights over the zone, in three queries."""
     found = people_here(actor, zone, after=request.GET.get("after", ""), limit=PER_PAGE + 1)
     listed = found[:PER_PAGE]
     return {

@@ -69,7 +69,6 @@ class HeadForm(PanelForm):
 
     @staticmethod
     def initial_of(template: ZoneTemplate) -> dict[str, Any]:
-        """Return the form's initial values for this template."""
         return {"template_name": template.name, "description": template.description, "team": template.team_id}
 
     def refuse(self, field: str | None, message: str) -> None:
@@ -88,8 +87,6 @@ class NewTemplateForm(HeadForm):
 
 @dataclass(frozen=True, slots=True)
 class VariableRow:
-    """A variable of the edited text, and its declaration."""
-
     name: str
     label: str
     kind: str
@@ -196,7 +193,6 @@ class ServersForm(PanelForm):
 
     @staticmethod
     def initial_of(servers: Servers) -> dict[str, Any]:
-        """Return the form's initial values for this set."""
         return {
             "hosts": format_hosts(servers.hosts),
             "primary": servers.primary,

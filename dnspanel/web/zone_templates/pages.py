@@ -35,8 +35,6 @@ _BEGINS_WITH = {
 
 @dataclass(frozen=True, slots=True)
 class DisplayVariable:
-    """A template variable, displayed on a page."""
-
     variable: Variable
 
     @property

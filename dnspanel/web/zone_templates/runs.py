@@ -155,7 +155,7 @@ def _runs_page(
 
 @require_safe
 def template_run(request: PanelRequest, template_run_id: int) -> HttpResponse:
-    """Show a run's progress and findings. htmx gets only the part that changes, or 204 if nothing changed."""
+    """Show a template run's progress and findings. htmx gets only the part that changes, or 204 if nothing changed."""
     require(request.user, Permission.EDIT)
     display = DisplayTemplateRun(verbs.run_for(request.user, template_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.page_version:

@@ -29,7 +29,7 @@ def server_set_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new set. A POST creates the set."""
+    """Show the form for a new name server set. A POST creates the set."""
     if not access.may_make_templates(request.user):
         raise Forbidden(
             Permission.EDIT,
@@ -55,7 +55,7 @@ def server_set_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Show the set's current contents. A POST publishes a new version."""
+    """Show the name server set's current contents. A POST publishes a new version."""
     template = access.template_for(request.user, set_id)
     access.require_change_in(request.user, template.team)
     found = newest_set(template)
@@ -70,7 +70,7 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
 
 @require_POST
 def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Make the set the default for new zones (of the set's team, if any). If `default` is empty, unset the default."""
+    """Make the name server set the default for new zones (of its team, if any), or unset it if `default` is empty."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit_template.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())

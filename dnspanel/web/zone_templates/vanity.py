@@ -41,7 +41,7 @@ class DisplayPoint:
 
 @dataclass(frozen=True, slots=True)
 class DisplayPlace:
-    """A zone that contains some of the set's names, and whether the user is allowed to edit the zone."""
+    """A zone with some of a name server set's names, and whether the user is allowed to edit the zone."""
 
     place: Place
     may_edit: bool
@@ -64,7 +64,7 @@ class DisplayPlace:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
-    """List the zones that contain some of the set's names.
+    """List the zones that contain some of a name server set's names.
 
     A POST starts or stops automatic address updates in one of these zones, or checks its parent zone.
     """
@@ -81,7 +81,6 @@ def server_set_addresses(request: PanelRequest, set_id: int) -> HttpResponse:
 
 
 def _act(request: PanelRequest, template: ZoneTemplate) -> None:
-    """Perform the requested action, and add a message about its result."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     now, act = timezone.now(), request.POST.get("act")
     kept = next((place.kept for place in places_of(template, request.user) if place.zone == zone), None)

@@ -36,8 +36,6 @@ MOST_CHECKED = 200  # the preview checks the rules of this many RRsets; the revi
 
 @dataclass(frozen=True, slots=True)
 class DisplayStep:
-    """A change to one RRset, with a checkbox."""
-
     step: Step
     diff: DisplayDiff
     is_ticked: bool

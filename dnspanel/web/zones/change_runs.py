@@ -47,15 +47,13 @@ _OF_UNDO: Labels = {
 
 
 class CarryOutForm(PublishingForm):
-    """The form that applies a run. If the run deletes zones, the user confirms by typing their number."""
+    """The form that applies a run. If the run deletes zones, the user types the number of zones to confirm."""
 
     typed_count = forms.IntegerField(required=False)
 
 
 @dataclass(frozen=True, slots=True)
 class DisplayChangeRun(DisplayRun[ChangeRun]):
-    """A run of changes, displayed in a list or on its page."""
-
     page = "zone-change-run"
     changing = (Outcome.CHANGE,)
     others_url = reverse_lazy("zone-change-runs")

@@ -27,7 +27,7 @@ EXAMPLES = 12  # RRsets of the preview
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_clone(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form. htmx gets a preview of the first new zone. A POST creates the zones."""
+    """Show the form that copies a zone. htmx gets a preview of the first new zone. A POST creates the zones."""
     source = access.zone_for_reading(request.user, zone_name)
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)

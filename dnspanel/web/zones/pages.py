@@ -100,7 +100,6 @@ class ListedZone(PatternRow):
 
     @property
     def address(self) -> str:
-        """The URL of the zone's editor."""
         return reverse("zone-detail", args=[self.zone.name])
 
     @property
@@ -117,7 +116,6 @@ class ListedZone(PatternRow):
 
     @property
     def rrsets(self) -> str:
-        """The number of RRsets in the zone, as text."""
         return count(self.zone.rrset_count)
 
     @property
@@ -231,7 +229,7 @@ def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for new zones. htmx gets a preview of the first RRsets. A POST creates the zones."""
+    """Show the form for new zones. htmx gets a preview of the first zone. A POST creates the zones."""
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -267,7 +265,6 @@ def _as_typed(request: PanelRequest, form: NewZoneForm, **changed: str) -> NewZo
 
 
 def _begins(request: PanelRequest, form: NewZoneForm) -> Beginning:
-    """Return the form's template with its typed values."""
     if form.is_bound:
         return beginning(request.user, form.data.get("template"), form.data, is_sent=True)
     return beginning(request.user, form.initial.get("template"), request.POST, is_sent=False)
@@ -297,7 +294,7 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
 
 
 def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publication) -> HttpResponse:
-    """Draft the delegations if selected. Redirect to the new zone, or to the publication if there are several zones."""
+    """Draft the delegations of the new zones if selected. Redirect to the zone, or to the publication if several."""
     created = form.cleaned_data["names"]
     if form.cleaned_data["delegate"]:
         _delegate(request, created)
@@ -402,7 +399,7 @@ def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
 
 
 def _copy_of(begins: Beginning) -> Beginning:
-    """Return a copy with a new form. Validating the new form for a preview shows no errors on the page."""
+    """Return a copy with a new form, so that a preview can validate the form without showing its errors."""
     assert begins.variables is not None
     typed = begins.variables.data or begins.variables.initial
     return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))

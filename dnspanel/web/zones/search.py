@@ -92,7 +92,7 @@ def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[q
 
 
 def _asks_for_zones(searched: Search) -> bool:
-    """Return True if the search can match zones. It can't if it consists only of record filters."""
+    """Return True if the search can match zones. A search with only record filters can't."""
     return bool(searched.words or searched.about_zones)
 
 

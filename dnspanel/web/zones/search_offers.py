@@ -62,7 +62,7 @@ _ACTS: tuple[tuple[str, str, str, Permission | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A suggestion: a text, a smaller text, and a URL. If the URL is empty, the suggestion completes the typed text."""
+    """A suggestion: its text, icon, URL and note. If the URL is empty, the suggestion completes the typed text."""
 
     text: str
     icon: str

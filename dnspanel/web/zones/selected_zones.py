@@ -47,7 +47,7 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 EXAMPLES = 10
 MOST_NAMED = 20
-MOST_AT_ONCE = 100  # zones; a worker changes larger numbers
+MOST_AT_ONCE = 100  # zones; if there are more, a worker changes them
 ADD, REMOVE, TEAM, DELETE = "add", "remove", "team", "delete"
 POLICY, TEMPLATE, EXPORT = "policy", "template", "export"
 ACTS = (
@@ -354,7 +354,6 @@ def _fingerprint(zones: Sequence[Zone]) -> str:
 
 
 def _selection(request: PanelRequest) -> ZoneSelection | None:
-    """Return the selection from the request, or None if it is empty."""
     if request.POST.get("all"):
         search = "" if request.POST.get("where") == ALL else request.POST.get("q", "")
         return ZoneSelection(search=search[:LONGEST_SEARCH].strip())
@@ -363,7 +362,6 @@ def _selection(request: PanelRequest) -> ZoneSelection | None:
 
 
 def _back(request: PanelRequest) -> str:
-    """Return the URL of the zone list with its search."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
     return f"{reverse('zone-list')}{'?' if query else ''}{query}"
 
@@ -396,7 +394,7 @@ def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, 
 
 
 def _example(form: ManyZonesForm, zone: Zone) -> tuple[str, str, str]:
-    """Return a zone's name, and one property before and after the change. For a deletion, this is the RRset count."""
+    """Return a zone's name, and one property (the RRset count for a deletion) before and after the change."""
     if form.cleaned_data["act"] == DELETE:
         return (
             zone.name,

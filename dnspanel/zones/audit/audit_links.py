@@ -1,11 +1,11 @@
-"""Link actions to the audit log's chain. A worker does this after their commit, so actions don't wait. Verbs.
+"""Link actions to the audit log's chain. A worker does this after their commit, so that actions don't wait. Verbs.
 
 Transactions don't commit in the order of their entry ids, and no action must wait until earlier actions are linked.
-Therefore one worker at a time extends the chain later and gives the next numbers to committed actions. Publications are
-linked in the order of their sequences, which have no gaps. Entries without a link are linked if their ids are above
-`floor`.
+Therefore one worker at a time extends the chain afterwards, and gives the next numbers to committed actions.
+Publications are linked in the order of their sequences, which have no gaps. Entries without a link are linked if their
+ids are above `floor`.
 
-`floor` rises to an id only after all transactions have ended that were running when that id was the newest.
+`floor` rises to an id only after the end of all transactions that were running when that id was the newest.
 """
 
 import logging
@@ -137,9 +137,9 @@ def _transactions() -> tuple[int, int]:
 
 
 def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
-    """Raise the floor as far as is safe, and store the newest id as the next floor.
+    """Raise the floor as far as is safe, and store the newest entry id as the next floor.
 
-    The floor rises to a stored id only after all transactions have ended that were running when the id was stored.
+    The floor rises to a stored id only after the end of all transactions that were running when the id was stored.
     """
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:

@@ -51,7 +51,7 @@ _PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An action as shown in the log. `target` is readable text. `details` contains facts without secrets."""
+    """An action as shown in the log. `target` is readable text. `details` contains no secrets."""
 
     kind: str  # "entry" or "publication"
     id: int  # of the audit entry, or the sequence
@@ -90,8 +90,6 @@ class Act:
 
 
 class ValueChange(NamedTuple):
-    """A value before and after an action."""
-
     name: str
     before: Any
     after: Any

@@ -25,7 +25,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check: linked actions, last hash, actions not linked yet, and up to MOST_FAULTS faults."""
+    """The result of a check: counts of linked and waiting actions, the last hash, and up to MOST_FAULTS faults."""
 
     linked: int
     hash: str

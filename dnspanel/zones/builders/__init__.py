@@ -1,1 +1,1 @@
-"""Builders: short forms that create the records for one purpose (such as SPF) and keep other records."""
+"""Builders: forms that create the records for one purpose (such as SPF) and keep all other records."""

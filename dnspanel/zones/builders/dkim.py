@@ -115,7 +115,7 @@ def about_key(typed: str) -> str:
 
 
 def key_text(typed: str) -> str:
-    """Extract the Base64 from a pasted text: PEM, a record's text, quoted strings, or Base64."""
+    """Extract the Base64 from a pasted public key: PEM, a DKIM record, quoted strings, or plain Base64."""
     text = typed
     if "p=" in text.lower():
         if text.lstrip().startswith(('"', "(")) or '"' in text:

@@ -46,7 +46,6 @@ class Provider:
         return (*self.more, _REPORTS)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """Return the keys of the RRsets that the builder reads or changes."""
         apart = [
             (below("_dmarc", owner), rdtypes.TXT),
             *((below(name, owner), rdtypes.CNAME) for name, _ in self.aliases),
@@ -58,7 +57,6 @@ class Provider:
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces for the field values. Raise BadFields if a value is invalid."""
         known = _variables(self.more, owner, values)
         pieces = [Piece(owner, rdtypes.MX, tuple(text.format(**known) for text in self.mx))]
         pieces.append(self._texts(owner, known, present))
@@ -93,7 +91,6 @@ class NoMail:
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """Return the keys of the RRsets that the builder reads or changes."""
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *((below(name, owner), rdtypes.TXT) for name in _NO_MAIL)]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
@@ -101,7 +98,6 @@ class NoMail:
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """Return the pieces for the field values. Raise BadFields if a value is invalid."""
         reports = report_address(values.get("rua", ""))
         tags = (("v", "DMARC1"), ("p", "reject"), ("sp", "reject"), ("rua", reports), ("adkim", "s"), ("aspf", "s"))
         return [

@@ -87,7 +87,7 @@ def terms_of(text: str) -> list[Term]:
 
 
 def with_include(text: str, domain: str, default_all: str) -> str:
-    """Insert an include before the record's `all`. If `text` is empty, start a new SPF record."""
+    """Add `include:domain` to an SPF record, before `all` or `redirect`. If `text` is empty, start a new record."""
     words = text.split() if text else ["v=spf1", default_all]
     include = f"include:{domain}"
     if include in (word.lower() for word in words):

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Check RRsets of new publications, then of the first walk. Return the number of RRsets checked.
+    """Check the RRsets that new publications affect, then those of the first walk. Return the number of RRsets checked.
 
     A turn ends after about RRSETS_OF_A_TURN RRsets. If nothing is left to check, take a step of the daily walk and
     return 0. Only one worker checks at a time, and none during very large publications. An interrupted turn is
@@ -84,7 +84,7 @@ def catch_up(*, now: datetime) -> int:
 
 
 def _progress(now: datetime) -> ComplaintProgress:
-    """Return the progress, or create it on the first call. The first walk covers everything published so far."""
+    """Return the progress of the checks. The first call creates it, with a walk over everything published so far."""
     found = ComplaintProgress.objects.first()
     if found is None:
         head = LogHead.objects.values_list("sequence", flat=True).get()

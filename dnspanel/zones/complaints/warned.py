@@ -49,7 +49,7 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each RRset, based on the author's draft and the zones visible to them."""
+    """Return the worst complaint about each RRset, given the author's draft and the zones that the author can see."""
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

@@ -80,7 +80,7 @@ def read_public(text: str) -> PublicKey:
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
-    """Return a public key's flags. Raise BadPublicKey if it belongs to another zone or another key pair."""
+    """Return a public key's flags. Raise BadPublicKey if the key belongs to another zone, or doesn't match `pair`."""
     if public.owner != zone_name:
         raise BadPublicKey(
             gettext("The key belongs to {owner}, not to {zone_name}.").format(
@@ -98,9 +98,9 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 
 
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Return the private-key text and the public text (or None) from one or two texts in any order.
+    """Return the private key's text and the public key's text (or None) from one or two strings in any order.
 
-    Raise BadKey unless there is exactly one private text and at most one public text.
+    Raise BadKey unless there is exactly one private key and at most one other string.
     """
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]

@@ -37,8 +37,6 @@ _ORDER = list(Event)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An event of a key, and its time."""
-
     event: Event
     at: datetime
 
@@ -66,7 +64,6 @@ class KeyHistory:
 
     @property
     def mnemonic(self) -> str:
-        """The mnemonic of the key's algorithm."""
         return key_material.ALGORITHMS[self.algorithm]
 
 

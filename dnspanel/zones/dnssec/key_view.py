@@ -32,5 +32,4 @@ class KeyView:
 
     @property
     def mnemonic(self) -> str:
-        """The mnemonic of the key's algorithm."""
         return key_material.ALGORITHMS[self.algorithm]

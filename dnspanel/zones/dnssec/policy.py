@@ -49,7 +49,6 @@ class Terms:
 
     @property
     def cds_description(self) -> str:
-        """The policy's CDS and CDNSKEY settings on one line."""
         return describe_cds(self.cds, cdnskey=self.cdnskey)
 
     @property
@@ -115,9 +114,10 @@ class Attachment:
 def choose(
     *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
 ) -> tuple[int, str] | None:
-    """Return the id of a zone's policy and a text about its origin, or None if no policy applies.
+    """Return the id of a zone's policy and a description of its origin, or None if no policy applies.
 
-    The zone's own policy comes first, then that of its alphabetically first tag, its team's, and the default.
+    The zone's own policy comes first, then the policy of its alphabetically first tag that has one, then its team's
+    policy, then the default.
     """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:

@@ -21,7 +21,7 @@ from replication.codec.dnssec import Nsec3
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A zone's policy, and a text about the policy's origin, such as "from the team Web"."""
+    """A zone's policy, and a description of the policy's origin, such as "from the team Web"."""
 
     policy: DnssecPolicy
     terms: Terms
@@ -86,7 +86,7 @@ def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
 
 
 def applied_to(zone: Zone) -> Applied | None:
-    """Return the policy that applies to a zone, or None."""
+    """Return the policy that applies to a zone, or None if no policy applies."""
     return applied_to_zones([zone]).get(zone.pk)
 
 
@@ -143,13 +143,13 @@ def zones_attached_to(policy: DnssecPolicy) -> "QuerySet[Zone]":
 
 
 def own_policy_of(zone: Zone) -> DnssecPolicy | None:
-    """Return the policy attached to the zone itself, or None."""
+    """Return the zone's own policy, or None if no policy is attached directly to the zone."""
     row = PolicyAttachment.objects.select_related("policy").filter(zone=zone).first()
     return row.policy if row else None
 
 
 def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
-    """Return the creation times of these zones' keys as {zone id: {key id: time}}, in one query."""
+    """Return the creation times of the zones' current keys as {zone id: {key id: time}}, in one query."""
     found: dict[int, dict[int, datetime]] = {}
     rows = ZoneKey.objects.filter(zone__in=zone_ids, deleted_at=None)
     for zone_id, key_id, made in rows.values_list("zone_id", "pk", "created_at"):

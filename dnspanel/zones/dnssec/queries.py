@@ -77,7 +77,7 @@ def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, l
 
 
 def last_change_of(zone: Zone) -> Revision | None:
-    """Return the last revision that changed the zone's signing, with its publication, or None."""
+    """Return the last revision that changed the zone's signing, with its publication, or None if none did."""
     newest = SigningChange.objects.filter(zone=zone).order_by("-revision_number").values("revision_number")[:1]
     return (
         Revision.objects.select_related("publication__author", "publication__token")

@@ -1,4 +1,4 @@
-"""The state machine of key rollovers: compute the next action and its time from known facts. Pure.
+"""The state machine of key rollovers: compute the next action and its time from the rollover's state. Pure.
 
 A rollover goes through the stages of its kind (RFC 7583, RFC 6781 section 4.1). A stage defines how the old and new
 keys are used. It ends when all of these conditions are met:
@@ -55,7 +55,7 @@ class Ttls:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The known facts about a rollover. `advance` computes the next action from them."""
+    """The current state of a rollover. `advance` uses it to compute the next action."""
 
     kind: Kind
     step: Step
@@ -92,7 +92,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A move to `step`. The caller publishes `state`, unless the zone is already in this state."""
+    """A transition to `step`. The caller publishes `state`, unless the zone is already in this state."""
 
     state: SigningState
     step: Step
@@ -123,7 +123,7 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A rejected request about a rollover, with the reason."""
+    """A refusal to start or cancel a rollover, with the reason."""
 
     message: str
 
@@ -203,7 +203,7 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
 
 
 def has_cds_again(kind: Kind, step: Step) -> bool:
-    """Return True if this step and later ones have the CDS and CDNSKEY settings from before the rollover again."""
+    """Return True if the zone has its CDS and CDNSKEY settings from before the rollover in this step and later ones."""
     return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in CDS_AGAIN)
 
 
@@ -461,8 +461,8 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
     """Return True if validating resolvers can validate a key in `ds` through the DS records `found`.
 
-    Resolvers can ignore a digest type. Therefore the key needs a DS with each of the types SHA-256 and SHA-384 that are
-    in `found`. If `found` is empty, return True, because the zone is then insecure, not bogus.
+    Resolvers can ignore a digest type. Therefore `found` must have a DS of the key with each digest type (SHA-256,
+    SHA-384) that occurs in `found`. If `found` is empty, return True, because the zone is then insecure, not bogus.
     """
     if not found:
         return True

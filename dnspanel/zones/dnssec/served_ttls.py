@@ -20,7 +20,6 @@ class ServedTtls:
     revision: int
 
     def max_with(self, other: "ServedTtls") -> "ServedTtls":
-        """Return the maximum of each value."""
         return ServedTtls(
             max(self.records, other.records), max(self.keys, other.keys), max(self.revision, other.revision)
         )

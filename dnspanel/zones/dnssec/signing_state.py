@@ -111,7 +111,7 @@ class SigningState:
         return found
 
     def key(self, id: int) -> KeyState | None:
-        """Return the key with this id, or None."""
+        """Return the key with this id, or None if the zone doesn't have it."""
         return next((key for key in self.keys if key.id == id), None)
 
     def role(self, key: KeyState) -> KeyRole:
@@ -126,7 +126,7 @@ class SigningState:
         return KeyRole.CSK
 
     def with_key(self, key: KeyState) -> "SigningState":
-        """Return the state with this key added. It replaces a key with the same id."""
+        """Return the state with this key, which replaces any key with the same id."""
         others = [other for other in self.keys if other.id != key.id]
         return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
 
@@ -135,11 +135,9 @@ class SigningState:
         return replace(self, nsec3=nsec3, due_nsec3=None)
 
     def without_key(self, id: int) -> "SigningState":
-        """Return the state without the key with this id."""
         return replace(self, keys=tuple(key for key in self.keys if key.id != id))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON for the database."""
         found: dict[str, Any] = {
             "keys": [[key.id, key.algorithm, key.flags, key.active, key.published] for key in self.keys],
             "rows": dict(self.row_ids),
@@ -213,7 +211,7 @@ def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
 
 
 def steps_between(before: SigningState, after: SigningState) -> Iterator[SigningState]:
-    """Yield the states to publish one after another. This way, every answer validates at any time.
+    """Yield the states to publish one after another, so that every answer validates at any time.
 
     The last state is `after`. Between two different NSEC3 chains, a state with NSEC comes first.
     """

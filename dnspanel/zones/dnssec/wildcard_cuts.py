@@ -47,7 +47,7 @@ def refuse_to_sign(zone: Zone, wildcards: Mapping[int, str] | None = None) -> No
 
 
 def refuse_wildcard_cuts(wildcards: Iterable[str]) -> None:
-    """Raise RuleViolations if there are `wildcards`: a zone signed from the start must not delegate a wildcard."""
+    """Raise RuleViolations if `wildcards` isn't empty, because a new signed zone must not delegate a wildcard."""
     violations = [violation_of(name) for name in wildcards]
     if violations:
         raise RuleViolations(violations)

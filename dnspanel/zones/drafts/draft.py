@@ -119,8 +119,8 @@ def delete_rrset(
 def operations_of(author: Drafter) -> "QuerySet[Operation]":
     """Select the operations in the author's draft.
 
-    The query has no join. Otherwise, when deleting the selected rows, PostgreSQL sometimes compares all pairs of rows,
-    which takes a minute and a half for 10,000 operations.
+    The query has no join, because PostgreSQL would sometimes compare all pairs of rows when it deletes the selected
+    rows. This takes a minute and a half for 10,000 operations.
     """
     return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
 
@@ -200,7 +200,7 @@ def edit_of(operation: Operation) -> Edit:
 
 
 def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
-    """Return operations as immutable Edits, by zone id. Creating thousands of models would take twice as long."""
+    """Return operations as immutable Edits, by zone id. Creating model instances instead would take twice as long."""
     found: dict[int, list[Edit]] = {}
     for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
         found.setdefault(zone_id, []).append(_edit(*operation))

@@ -84,13 +84,13 @@ def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
 
 
 def request_of(draft: Draft) -> PublishRequest | None:
-    """Return the draft's open publish request, or None."""
+    """Return the draft's open publish request, or None if it has none."""
     found: PublishRequest | None = getattr(draft, "request", None)
     return found if found is not None and found.is_open else None
 
 
 def draft_in_hand(author: Drafter) -> Draft | None:
-    """Return the draft open in the author's editor, with or without a name, or None."""
+    """Return the draft, named or not, that is open in the author's editor, or None if none is open."""
     return Draft.objects.select_related("owner").filter(author=person(author)).first()
 
 
@@ -276,11 +276,11 @@ def drafts_of(user: User) -> QuerySet[Draft]:
 
 
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
-    """Close the person's drafts with these ids and transfer them to `to`. Return their names. Needs a transaction.
+    """Close the person's drafts with these ids, transfer them to `to`, and return their names.
 
-    A draft that another person has open stays open. An unnamed draft is named after its former owner. If `to` already
-    uses a draft's name, the former owner's name is appended. Raise DraftRefused if this name is taken too, or if `to`
-    is a service account.
+    Must be called in a transaction. A draft that another person has open stays open. An unnamed draft is named after
+    its former owner. If `to` already uses a draft's name, the former owner's name is appended. Raise DraftRefused if
+    this name is taken too, or if `to` is a service account.
     """
     if not ids:
         return []
@@ -380,7 +380,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction. Raise DraftRefused if another one has just created a draft with the same name or author."""
+    """Open a transaction. Raise DraftRefused if another transaction created a draft with the same name or author."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -412,7 +412,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """Save the unnamed draft as `aside` or merge it into `draft`, then delete it. Raise DraftRefused if undecided."""
+    """Save `current` as `aside` or merge it into `draft`. Raise DraftRefused if it has changes and neither is set."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)
@@ -431,7 +431,10 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """Move operations and editors to the draft. Raise DraftRefused if both drafts change an RRset, or QuotaExceeded."""
+    """Move operations to the draft, and record in it the people who worked on them.
+
+    Raise DraftRefused if both drafts change the same RRset, and QuotaExceeded if the draft would be too large.
+    """
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))

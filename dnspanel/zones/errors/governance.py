@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt to publish, with its author, channel, reason and time."""
-
     author: "Author"
     channel: str
     reason: str

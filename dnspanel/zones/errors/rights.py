@@ -73,7 +73,7 @@ class Transferred(RightMissing):
 
 
 class FollowsMembers(RightMissing):
-    """The zone is a produced catalog, which people can't edit."""
+    """The zone is a producer catalog, which people can't edit."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
@@ -81,7 +81,7 @@ class FollowsMembers(RightMissing):
 
 
 def producer_reason(zone_name: str) -> str:
-    """Return a message that explains why a produced catalog can't be edited."""
+    """Return a message that explains why a producer catalog can't be edited."""
     return gettext("{name} is a catalog, which only changes when you add or remove members.").format(
         name=zone_name.rstrip(".")
     )

@@ -20,8 +20,6 @@ TROUBLE_FROM = 2
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A question to a hook, with the answer."""
-
     question: Question
     answer: HookAnswer
 
@@ -46,7 +44,7 @@ class Summary:
 
 
 def summary_of(replies: Sequence[HookReply]) -> Summary:
-    """Summarize the replies."""
+    """Count the replies by kind, and compute the median response time."""
     words = Counter(reply.word for reply in replies)
     times = [reply.ms for reply in replies if reply.word != HookReply.Word.SILENT]
     return Summary(words["yes"], words["no"], words["silent"], median(times) if times else None)
@@ -55,8 +53,8 @@ def summary_of(replies: Sequence[HookReply]) -> Summary:
 def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
     """Update each hook's health. If `is_listed` is True, also store each hook's newest replies.
 
-    A reply doesn't count if the hook was changed or removed after the question. Don't call this function within another
-    transaction, because other hooks would wait for that transaction.
+    A reply doesn't count if the hook was changed or removed after the question was sent. Don't call this function
+    within another transaction, because other hooks would wait for that transaction.
     """
     with transaction.atomic(durable=True):
         rows = PublishHook.objects.select_for_update(no_key=True).filter(pk__in={each.hook.pk for each in replies})

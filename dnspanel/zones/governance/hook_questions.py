@@ -59,8 +59,6 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """The author, channel and reason of a publication."""
-
     actor: Mapping[str, Any]  # `actor_form`
     channel: str
     reason: str

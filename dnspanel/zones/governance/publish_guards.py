@@ -104,7 +104,6 @@ class Rules:
 
     @property
     def each(self) -> tuple[ZoneRule, ...]:
-        """All approval rules, freezes and hooks."""
         return (*self.approval, *self.freezes, *self.hooks)
 
 
@@ -158,12 +157,12 @@ def about(zones: Iterable[Zone]) -> Q:
 
 
 def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed:
-    """Check the rules. Return the errors that the author bypasses, and the hooks' answers.
+    """Check a publication against the rules. Return the errors that the author bypasses, and the hooks' answers.
 
     Raise ApprovalNeeded or Frozen if a rule blocks the publication, and HookRefused if a hook does. Raise HookUnasked
-    if a hook wasn't called with exactly these changes. To bypass rules, an author needs the right GOVERN over each
-    zone (otherwise RightMissing is raised) and a reason (otherwise ApprovalNeeded). Hooks can't be bypassed. For a zone
-    that goes live, the rules and locks (Locked) of the closest parent zone also apply.
+    if a hook wasn't called with exactly these changes. To bypass rules, an author needs the right GOVERN over each zone
+    (otherwise RightMissing is raised) and a reason (otherwise ApprovalNeeded). Hooks can't be bypassed. For a zone that
+    goes live, the rules and locks (Locked) of the closest parent zone also apply.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -409,7 +408,7 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """Mark the request as published or bypassing rules. Record bypassed rules in the audit log and list of requests."""
+    """Set the request's final state. Record bypassed rules in the audit log and the list of requests."""
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:

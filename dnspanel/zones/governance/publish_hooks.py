@@ -40,8 +40,6 @@ _answers: ContextVar[Answers | None] = ContextVar("hook_answers", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A hook's answer about the current publication."""
-
     hook: PublishHook
     answer: HookAnswer
 
@@ -81,7 +79,7 @@ def refuse(
     over: Mapping[int, Zone] = _NO_ZONES,
     acting: Acting,
 ) -> list[Given]:
-    """Return the hooks' answers about exactly these parts.
+    """Return the hooks' answers about exactly these parts of a publication.
 
     Hooks that cover a zone in `over` are called with the new zone below it. Raise HookRefused if a hook rejects the
     change, or if it gave no answer and its settings treat this as a rejection. Raise HookUnasked if a hook wasn't
@@ -162,7 +160,7 @@ def _kept_answers() -> Iterator[Answers]:
 
 
 def _ask(exc: HookUnasked, answers: Answers) -> None:
-    """Send the questions outside of transactions, and add the answers to `answers`. Audit all answers except yes."""
+    """Call the hooks outside of transactions, and add their answers to `answers`. Audit all answers except yes."""
     if not exc.questions:
         return
     sent: list[tuple[Any, Any]] = hooks_questioned.send(sender=PublishHook, questions=exc.questions)

@@ -44,8 +44,6 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTerms:
-    """The requirements of an approval rule."""
-
     needed: int = 1
     types: Sequence[int] = ()
     min_changes: int = 1
@@ -58,8 +56,6 @@ class ApprovalTerms:
 
 @dataclass(frozen=True, slots=True)
 class FreezeTimes:
-    """A freeze's start and end, repeat rule, and time zone."""
-
     starts_at: datetime
     ends_at: datetime
     repeats: str = ""

@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The first RRsets after a place. `looked_to` is the last examined name, or None if all names were examined."""
+    """The first RRsets after a position. `looked_to` is the last examined name, or None if all names were examined."""
 
     keys: list[StoredKey]
     looked_to: bytes | None = None

@@ -1,7 +1,8 @@
 """Search for text in a zone's RRsets, with a bounded number of comparisons for each page.
 
 No index is used for parts of names or rdata, because a trigram index makes every write three times as slow. Instead,
-RRsets are compared in order, and each page has the next page's start. Each page costs the same in a large zone.
+RRsets are compared in order, and each page contains the start of the next page. Each page costs the same in a large
+zone.
 """
 
 from typing import Any

@@ -47,8 +47,6 @@ class Page(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class ZoneRow:
-    """A zone in a list."""
-
     id: int
     name: str
     serial: int

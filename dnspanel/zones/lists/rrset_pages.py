@@ -65,7 +65,6 @@ class RRsetFilter:
 
     @property
     def search(self) -> Search:
-        """The parsed search text."""
         return parse(self.text)
 
     @property
@@ -223,7 +222,7 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """Return the RRsets of `rrset_page` in another order, based on drafted values. Makes at most 15 queries.
+    """Return a page like `rrset_page`, but sorted by `order`, based on drafted values. Makes at most 15 queries.
 
     Raise TooManyToSort if the zone has too many RRsets to sort by this column, unless the filter matches only a few.
     """

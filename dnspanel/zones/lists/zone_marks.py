@@ -36,7 +36,7 @@ class MarkedZones:
 
 
 def pin(*, zone: Zone, person: User) -> None:
-    """Pin the zone in first place. If more than MOST_PINNED zones are pinned, unpin the last one."""
+    """Pin the zone. If the person then has more than MOST_PINNED pinned zones, unpin the one that was pinned first."""
     _execute(_PIN, zone, person, MOST_PINNED)
 
 

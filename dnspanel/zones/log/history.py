@@ -47,8 +47,6 @@ class RRsetDiff:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """A revision in a zone's history."""
-
     revision_id: int
     number: int
     at: datetime
@@ -67,7 +65,7 @@ class HistoryRow:
 
     @property
     def token_id(self) -> int | None:
-        """The id of the token that published the revision, or None."""
+        """The id of the token that published the revision, or None if no token did."""
         return self.token.pk if self.token else None
 
 
@@ -144,7 +142,7 @@ def _passing(zone: Zone, filters: HistoryFilters) -> Q:
 
 
 def revision_changes(*, revision: Revision) -> tuple[Change, ...]:
-    """Return the revision's changes in canonical order. A SOA change of only the serial is omitted."""
+    """Return the revision's changes in canonical order. An SOA change is omitted if only the serial changed."""
     changes = map(change_of, revision.changes.order_by("owner_key", "type"))
     return tuple(change for change in changes if not soa.same(change.before, change.after))
 

@@ -68,7 +68,7 @@ def told_reason(reason: str) -> str:
 
 
 def _values_in(reason: str, pieces: Sequence[tuple[str, str | None]]) -> dict[str, str] | None:
-    """Return the placeholders' values in a text, or None if the message's pieces don't match the text."""
+    """Return the placeholders' values in a reason, or None if the message's pieces don't match it."""
     values: dict[str, str] = {}
     rest, name = reason, None
     for text, next_name in pieces:

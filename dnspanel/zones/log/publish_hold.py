@@ -24,9 +24,9 @@ class Hold:
 
 
 def hold(*, reason: str, now: datetime) -> bool:
-    """Put publishing on hold. If it already is, keep the first reason and return False.
+    """Put publishing on hold. If it is already on hold, keep the first reason and return False.
 
-    This waits for a publication that is being committed. Every later publication is rejected.
+    The call waits for a publication that is being committed. Later publications are rejected.
     """
     placed = LogHead.objects.filter(held_reason="").update(held_reason=reason, held_since=now)
     if placed:

@@ -44,7 +44,7 @@ _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
 
 class Decided(Protocol):
-    """A callback in the transaction of each publication. `is_last` is True for the last publication."""
+    """A callback that runs in the transaction of each publication. `is_last` is True for the last publication."""
 
     def __call__(self, *, is_last: bool) -> object: ...
 

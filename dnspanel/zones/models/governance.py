@@ -31,7 +31,7 @@ class ZoneRule(models.Model):
 
     @property
     def scope(self) -> str:
-        """A text that describes which zones the rule covers."""
+        """A description of the zones that the rule covers."""
         if self.zone is not None:
             return self.zone.name
         if self.tag:
@@ -83,7 +83,7 @@ class ApprovalRule(ZoneRule):
 class Freeze(ZoneRule):
     """A period, once or repeated, during which changes to the rule's zones can't be published.
 
-    `repeats` is an RFC 5545 RRULE, or empty. It counts from `starts_at` in the local time of `time_zone`.
+    `repeats` is an RFC 5545 RRULE, or empty. The RRULE counts from `starts_at` in the local time of `time_zone`.
     """
 
     starts_at = models.DateTimeField()
@@ -106,7 +106,7 @@ class WhenSilent(models.TextChoices):
 
 
 class PublishHook(ZoneRule):
-    """A URL that is queried before a publication and can reject it. `webhooks.place_publish_hooks` writes it."""
+    """A URL that is queried before a publication and can reject it. `webhooks.place_publish_hooks` writes the rows."""
 
     name = models.CharField(max_length=40, blank=True, default="", db_default="")
     url = models.TextField()  # only for people who may govern its zones

@@ -26,7 +26,7 @@ class LogHead(models.Model):
     """The single row that allocates sequences. Locking it is the last step of a publication.
 
     A PostgreSQL sequence isn't suitable, because its numbers can become visible out of order. A reader of the log could
-    then skip a late commit forever.
+    then skip a transaction that commits late, and never read it.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

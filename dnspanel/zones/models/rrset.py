@@ -13,8 +13,8 @@ from dnspanel.zones.models.zone import Zone
 class RRset(models.Model):
     """A zone's RRset, the unit of editing, comparing and pushing.
 
-    `rdata` holds canonical presentation texts without duplicates, sorted by wire format. `disabled` is the subset that
-    is stored but not served. A trigger (migration 0003) rejects a CNAME next to other RRsets.
+    `rdata` has the records in canonical presentation format, without duplicates, sorted by wire format. `disabled` is
+    the subset that is stored but not served. A trigger (migration 0003) rejects a CNAME next to other RRsets.
     """
 
     pk = models.CompositePrimaryKey("zone", "owner_key", "type")

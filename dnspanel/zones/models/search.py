@@ -56,7 +56,7 @@ class SearchProgress(models.Model):
 
 
 class Complaint(models.Model):
-    """The most serious complaint of the checks about a published RRset, written by `complaints_upkeep`.
+    """The most serious complaint about a published RRset, written by `complaints_upkeep`.
 
     If the complaint is about a name in another zone, `into` is that zone's id. Only people who are allowed to see that
     zone see the complaint. Rows are updated after publications.

@@ -114,12 +114,12 @@ class Zone(models.Model):
 
     @property
     def is_producer(self) -> bool:
-        """True if the zone is a produced catalog, which lists its member zones."""
+        """True if the zone is a producer catalog, which lists its member zones."""
         return self.is_catalog and not self.transferred_from
 
     @property
     def is_transferable(self) -> bool:
-        """True if secondaries can transfer the zone: nodes serve it, or it is a produced catalog."""
+        """True if secondaries can transfer the zone: nodes serve it, or it is a producer catalog."""
         return self.is_served or self.is_producer
 
     @property

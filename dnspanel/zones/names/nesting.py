@@ -101,8 +101,8 @@ def refuse_names(
     that the same publication will sign (`signed`), call `refuse_broken` after signing.
 
     Call this function in the transaction that makes the zones live: after their rows are written, and before the
-    publication is appended to the log. Authors who need rights over other zones wait for each other until they commit.
-    Otherwise two authors could create a zone and its child zone at the same time. Authors who can change all records of
+    publication is appended to the log. Authors who need rights over other zones wait for each other until they commit,
+    so that two authors can't create a zone and its child zone at the same time. Authors who can change all records of
     all zones never wait, because the order makes no difference for them.
     """
     if refused := refusals_for_everybody(zone_names):

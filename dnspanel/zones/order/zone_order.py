@@ -6,8 +6,8 @@ key would be slower: it is the last column in a zone's row, and reading it takes
 Only the name has an index. A publication writes the other columns, and can use a HOT update because they have no index.
 The first zones by such a column are therefore selected from all zones that the person can see. This takes 65 ms for
 263,238 zones, half of it for comparisons. For people who can see all zones, a 1% sample gives a bound at its tenth
-zone. Only zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. If the list
-is sorted by author or team, ascending, and ten sampled zones don't have one, only zones without one are read, by name.
+zone. Only zones up to this bound are compared, in 41 ms. If they don't fill a page, all zones are compared. In an
+ascending list by author or team, if ten sampled zones have no author or team, only such zones are read, by name.
 """
 
 from bisect import bisect_left

@@ -54,7 +54,7 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Return True if the author is the panel or a token that can delete many zones: the guard doesn't apply.
+    """Return True if the guard doesn't apply to the author: the panel, or a token that can delete many zones.
 
     A token can delete many zones if its `deletes_many` or the setting TOKENS_DELETE_MANY is True.
     """

@@ -1,7 +1,7 @@
 """Actions that change many RRsets in the same way, with a result for each RRset. Pure.
 
 A pattern is text with asterisks. Each asterisk matches any text. The pattern is compared with a whole value, from left
-to right and without backtracking. This keeps the cost linear in the length of the text for any pattern.
+to right and without backtracking, so that the time is linear in the length of the text for any pattern.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,7 +108,7 @@ def add_values(texts: Sequence[str]) -> Act:
 
 
 def remove_values(texts: Sequence[str]) -> Act:
-    """Return an action that removes values. It deletes an RRset that has no values left, except a SOA.
+    """Return an action that removes values. It deletes an RRset that has no values left, except an SOA.
 
     A text that isn't valid for the RRset's type matches no value. Raise ValueError like `set_values`.
     """
@@ -135,7 +135,7 @@ def _check_texts(texts: Sequence[str]) -> Sequence[str]:
 
 
 def delete(rrset: RRset) -> RRset | None:
-    """Return None to delete the RRset, or the RRset itself if it is a SOA. This function is an action."""
+    """Return None to delete the RRset, or the RRset itself if it is an SOA. This function is an action."""
     return rrset if rrset.type == rdtypes.SOA else None
 
 

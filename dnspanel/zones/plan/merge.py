@@ -60,7 +60,7 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
 
 
 def is_already_so(current: RRset | None, after: RRset | None) -> bool:
-    """Return True if `after` changes nothing in the current RRset. A SOA with a higher serial is a change."""
+    """Return True if `after` changes nothing in the current RRset. An SOA with a higher serial is a change."""
     if current is None or after is None:
         return current is after
     if after.type == rdtypes.SOA:

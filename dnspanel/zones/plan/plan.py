@@ -341,7 +341,7 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
     """Return the aliases of changed RRsets that clients can only reach through an alias (`needs_alias`), by zone id.
 
-    Few publications have such RRsets. They need one query for each step of the alias chain.
+    Few publications have such RRsets. Loading the aliases takes one query for each step of the alias chain.
     """
     ends = {}
     for zone_id, of_zone in merged.items():

@@ -38,7 +38,7 @@ def refuse_zones(author: Author, team: Team | None, added: int) -> None:
 
 
 def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
-    """Raise QuotaExceeded if `added` more existing zones exceed the zone quota of this person or this team.
+    """Raise QuotaExceeded if `added` more existing zones exceed the zone quota of the creator or the team.
 
     Call this function for a zone restored from the trash, and for zones that move to a team.
     """
@@ -83,7 +83,7 @@ def zones_left(team: Team) -> int | None:
 
 
 def zone_count(holder: Holder, most: int) -> int:
-    """Count the zones outside the trash that the person created or the team has. Stop at `most`."""
+    """Count the holder's zones outside the trash: those that the person created or the team has. Stop at `most`."""
     return _zones_of(holder).filter(deleted_at=None)[:most].count()
 
 

@@ -215,8 +215,8 @@ def delete_zones(
 def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
     """Move locked zones to the trash, and return each zone's last revision.
 
-    Remove the operations on these zones from all drafts. Store the last serials: a later zone with the same name begins
-    above them. `append_publication` must follow in the same transaction.
+    Remove the operations on these zones from all drafts. Store the last serials, so that a later zone with the same
+    name begins above them. `append_publication` must follow in the same transaction.
     """
     by_id = {zone.pk: zone for zone in zones}
     Operation.objects.filter(zone__in=list(by_id)).delete()

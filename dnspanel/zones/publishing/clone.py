@@ -91,10 +91,10 @@ def clone_zone(
 ) -> Publication:
     """Create copies of the source with these canonical names, in one publication. If any zone fails, create none.
 
-    Published RRsets are copied with comments and disabled values, and so are the default TTL and the rules for the
-    serial. Names in the source zone become names in the new zone, also in record values. Keys, signatures and DS are
-    not copied, because they are only valid for the source's name. Each zone has its own serial, and is signed from the
-    start if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones'
+    Published RRsets are copied with comments and disabled values. The default TTL and the rules for the serial are
+    copied too. Names in the source zone become names in the new zone, also in record values. Keys, signatures and DS
+    are not copied, because they are only valid for the source's name. Each zone has its own serial, and is signed from
+    the start if its policy requires that. `with_tags` copies the tags, and needs the right to change the new zones'
     settings. Raise the errors of `content_for_clones` and `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))

@@ -61,7 +61,7 @@ class NewZone:
 
 @dataclass(frozen=True, slots=True)
 class Apex:
-    """The defaults for a new zone that lacks a SOA or NS.
+    """The defaults for a new zone that lacks an SOA or NS.
 
     The name servers come from the first available source: `server_set`, `nameservers`, the team's default set for new
     zones, or the settings. A zone with the name servers of a set is linked to the set. If the caller created the SOA
@@ -135,12 +135,12 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
 
     `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
     transaction, after the zone is in the change log. It can publish more for the new zone: that publication is then
-    returned. A zone that `awaits_transfer` is not signed, and nodes get it only after its first transfer;
+    returned. If `awaits_transfer` is True, the zone is not signed, nodes get it only after its first transfer, and
     `in_transaction` sets its primaries.
 
-    Raise BadName, NameRefused (NameTaken, or for a name that the author is not allowed to have: see `nesting`),
-    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), or RightMissing if the author isn't
-    allowed to create the zone.
+    Raise BadName for an invalid name, and NameRefused for an existing zone or a name that the author is not allowed to
+    have (see `nesting`). Raise QuotaExceeded, RuleViolations (only for errors, not for warnings), or RightMissing if
+    the author isn't allowed to create the zone.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)

@@ -201,8 +201,6 @@ def _insert(
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The next revision of a zone in this panel."""
-
     zone: Zone
     serial: Serial
     changes: Sequence[Change]  # includes the SOA, unless the zone is presigned

@@ -75,7 +75,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
 
 
 def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
-    """Cancel the removal of a published RRset, if one is set. Raise Unknown, RightMissing or ExpiryRefused."""
+    """Cancel the removal of a published RRset, if one is set. Raise the errors of `set_expiry` for zone and RRset."""
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if before is not None:
@@ -84,7 +84,7 @@ def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> Non
 
 
 def expiry_of(zone: Zone, key: Key) -> Expiry | None:
-    """Return this RRset's removal time, or None."""
+    """Return this RRset's removal time, or None if none is set."""
     return next(iter(expiries_at(zone, [key[0]], type=key[1]).values()), None)
 
 
@@ -141,7 +141,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
 
 
 def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
-    """Remove RRsets and return their number. If rejected, retry by zone, then by RRset unless the guard objects."""
+    """Remove RRsets and return their number. If rejected, retry by zone, then by RRset unless the guard stops it."""
     try:
         _publish(expiries, now)
         return len(expiries)
@@ -223,7 +223,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
 
 
 def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
-    """Lock the zone and return the RRset's removal time, or None. Raise Unknown, ExpiryRefused or RightMissing."""
+    """Lock the zone and return the RRset's removal time, or None. Raise `set_expiry`'s errors for zone and RRset."""
     name, type_ = key
     if not lock_zones([zone.pk]):
         raise Unknown(zone.name)

@@ -153,7 +153,7 @@ def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> No
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Return the wanted signing with the current metadata row ids. Omit a due NSEC3 chain: it may be faulty."""
+    """Return the wanted signing with the current metadata row ids. Omit a due NSEC3 chain, because it may be faulty."""
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 

@@ -44,18 +44,16 @@ class LostSigning:
     keys: tuple[LostKey, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the signing state and the keys as JSON for the database."""
         keys = [[k.id, k.algorithm, k.bits, k.flags, k.public, k.private_encrypted] for k in self.keys]
         return {"state": self.state.to_json(), "keys": keys}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "LostSigning":
-        """Restore a LostSigning from the result of `to_json`."""
         return cls(SigningState.from_json(stored["state"]), tuple(LostKey(*each) for each in stored["keys"]))
 
 
 def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *, by: Author, now: datetime) -> None:
-    """Store the signing state of zones on nodes as the panel's own, in the caller's transaction.
+    """Replace the zones' signing states in the panel with those of the nodes, in the caller's transaction.
 
     Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. A key keeps
     the row id that it has on nodes, unless another key has that id here. Rollovers of these zones are cancelled,

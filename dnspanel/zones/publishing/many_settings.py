@@ -94,7 +94,7 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 
 
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `change_marks` without writing or checking quotas. Raise its other errors or TooMany."""
+    """Return the outcome of `change_marks` without writing or checking quotas. Raise TooMany, or its other errors."""
     _require_somewhere(author, Right.SETTINGS)
     return outcome_of_marks(selected_zones(selection, author, MOST_ZONES), marks, author)
 
@@ -211,7 +211,7 @@ def outcome_of_marks(zones: Sequence[Zone], marks: Marks, author: Drafter) -> Zo
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Reject zones in `moving` with other people's zones above or below: the new team would control those names."""
+    """Reject zones in `moving` above or below other people's zones, because the new team would control those names."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(

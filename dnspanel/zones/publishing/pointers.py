@@ -63,7 +63,6 @@ class Place:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names in the current PTR RRset."""
         return tuple(sorted(targets_of(self.now))) if self.now is not None else ()
 
 
@@ -92,7 +91,7 @@ class Drafted:
 
 
 def pairs_of(*rrsets: RRset | None) -> list[Pair]:
-    """Return a (name, address) pair for each served A or AAAA record. Skip wildcards: they don't name a host."""
+    """Return a (name, address) pair for each served A or AAAA record. Skip wildcards, which don't name a host."""
     return sorted(
         {
             Pair(rrset.name, address)
@@ -151,7 +150,7 @@ def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
 
     The PTRs are based on the current state: if someone changes the same PTRs before the patches are published, that
     change is overwritten. A patch's own change to a PTR has precedence. If a patch is invalid, nothing is added to any
-    patch: publishing it shows the reason.
+    patch, because publishing it will show the reason.
     """
     owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
     at = store_rrsets.rrsets_at_names(owners)
@@ -212,7 +211,7 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Return each address's PTR place: its reverse name, or the target of a CNAME there (RFC 2317).
+    """Return the place of each address's PTR, by address: the reverse name, or the target of a CNAME there (RFC 2317).
 
     A classless zone in the panel is used even if its parent zone isn't in the panel, or has no CNAME yet.
     """
@@ -364,7 +363,7 @@ def _between(owner: str, zone: Zone) -> Iterator[str]:
 
 
 def _alias_at(owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> str | None:
-    """Return the target of a CNAME at the owner name, or None."""
+    """Return the target of a CNAME at the owner name, or None if there is no CNAME."""
     alias = seen[zones[owner].pk].get((owner, rdtypes.CNAME)) if owner in zones else None
     return next(iter(targets_of(alias)), None) if alias is not None else None
 

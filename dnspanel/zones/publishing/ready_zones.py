@@ -65,8 +65,6 @@ class BulkZone:
 
 @dataclass(frozen=True, slots=True)
 class ExistingZone:
-    """An existing zone's id, revision and serial."""
-
     id: int
     revision: int
     serial: int

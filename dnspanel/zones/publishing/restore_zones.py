@@ -173,7 +173,7 @@ def restore_zones(
 
 
 def gone_stamp(deleted_at: datetime) -> str:
-    """Format the time of a deletion like the audit-log entry for a permanently deleted zone."""
+    """Format the time of a deletion as in the audit-log entry for a permanently deleted zone."""
     return f"{deleted_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 

@@ -65,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a request: reason, accepted warnings, confirmation of a mass deletion, and publication time."""
+    """The terms of a request: reason, accepted warnings, confirmation of deletions, and publication time."""
 
     reason: str = ""
     accepted: Collection[str] = ()
@@ -82,7 +82,7 @@ def ask(
     zones: Collection[Zone] | None = None,
     terms: Terms = Terms(),
 ) -> PublishRequest:
-    """Create a request to publish the draft after approval, and not before the time in `terms`.
+    """Create a request to publish the draft after approval, automatically if `terms` has a time.
 
     `name` is for a draft without a name. Raise Forbidden if the author can't edit zones, and DraftRefused like
     `named_drafts.put_aside`. Raise RequestRefused if the draft already has a request or more than MOST_CHANGES changes,
@@ -167,7 +167,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused for an empty text or a closed request."""
+    """Add a comment for all readers of the request. Raise RequestRefused for an empty comment or a closed request."""
     if not text.strip():
         raise RequestRefused(gettext("Enter a comment."))
     with transaction.atomic():
@@ -278,7 +278,7 @@ def publish_due(*, now: datetime) -> int:
 
     Each request is tried once. If it is rejected, the reason is stored in the request, and the author can set a new
     time. While publishing is on hold, all requests wait. If a request's creation time is in the future, the clock was
-    set back. This is noted once in the request and the audit log.
+    set back, which is noted once in the request and the audit log.
     """
     set_back = Q(asked_at__gt=now + CLOCKS_DIFFER, publish_at__isnull=False, refusal="")
     due = PublishRequest.objects.filter(

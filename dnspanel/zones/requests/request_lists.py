@@ -188,7 +188,7 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """Return the request that led to this publication, or None. Its `notes` are only the approvals."""
+    """Return the request that led to this publication, or None if none did. Its `notes` are only the approvals."""
     approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
     found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))
     return found.first()

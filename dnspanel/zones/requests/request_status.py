@@ -58,7 +58,7 @@ class Demand:
 
     @property
     def who(self) -> str:
-        """A text that describes who can approve."""
+        """A description of the people who can approve."""
         return publish_guards.approvers_text(self.rule)
 
 
@@ -71,7 +71,7 @@ class ApprovalState(StrEnum):
 
 
 def approval_state_of(demands: Iterable[Demand]) -> ApprovalState:
-    """Return the approval state of an open request to which these rules apply."""
+    """Return the approval state of an open request with these demands."""
     needed = [demand for demand in demands if demand.rule.needed]
     if not needed:
         return ApprovalState.READY
@@ -229,8 +229,8 @@ def _changed_keys(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
 def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
     """Return a digest of each RRset in the plans: of its current and new content, or of a conflict.
 
-    The current content of a SOA is omitted, because it changes with every publication of its zone. Other people's edits
-    of the SOA are conflicts.
+    The current content of an SOA is omitted, because it changes with every publication of its zone. Other people's
+    edits of the SOA are conflicts.
     """
     found = {
         _key(plan, change.name, change.type): _short(

@@ -134,7 +134,7 @@ def zone_for_editing(person: Person, name: str) -> Zone:
 def refuse_transferred(zone: Zone) -> None:
     """Raise Transferred if the zone's primary is elsewhere, because only transfers change such a zone.
 
-    Raise FollowsMembers for a produced catalog, because only changes to its members change it.
+    Raise FollowsMembers for a producer catalog, which changes only with its members.
     """
     if zone.transferred_from:
         raise Transferred(zone.name, zone.transferred_from)
@@ -157,7 +157,7 @@ def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """Return the deleted zone with this id. Raise Unknown if it is hidden, RightMissing if the right is missing."""
+    """Return the deleted zone with this id. Raise Unknown if it isn't visible, RightMissing without DELETE_ZONE."""
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
@@ -233,7 +233,7 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
     """Raise an error if the author isn't allowed to publish one of the changes, or if the zone isn't edited here.
 
-    Raise Locked, RightMissing, or, for any author, the errors of `refuse_transferred`. The right to change a SOA isn't
+    Raise Locked, RightMissing, or, for any author, the errors of `refuse_transferred`. The right to change an SOA isn't
     checked if only its serial changes.
     """
     refuse_transferred(zone)
@@ -271,8 +271,8 @@ def visibility_of(person: Person, zone: Zone) -> Visibility | None:
 def may_know_author(person: Person, token_id: int | None = None) -> bool:
     """Return True if the person is allowed to see the author, token and reason of a publication.
 
-    A token limited to some names or types isn't allowed to: reasons can mention RRsets that it can't see, and its task
-    doesn't need people's names. It is allowed to see its own publications.
+    A token limited to some names or types can see these only for its own publications (`token_id`), because reasons can
+    mention RRsets that the token can't see.
     """
     actor = actor_of(person)
     if actor is None or actor.scope is None or actor.token is None:
@@ -304,7 +304,7 @@ def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type:
 def has_any_tag(tags: Iterable[str]) -> Q:
     """Return a query condition for zones with at least one of these tags.
 
-    The condition also excludes zones without tags. Otherwise PostgreSQL can't use the partial index.
+    The condition also excludes zones without tags, so that PostgreSQL can use the partial index.
     """
     return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
 

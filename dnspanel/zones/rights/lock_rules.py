@@ -33,7 +33,7 @@ def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
 def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
     """Raise Locked for the first change that a lock blocks. If `changes` is None, any lock blocks the author.
 
-    A SOA change of only the serial is not checked. Locks that the author manages don't count.
+    An SOA change is not checked if only the serial changes. Locks that the author manages don't count.
     """
     if not (locks := locks_against(author, zone)):
         return
@@ -72,7 +72,7 @@ def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
 
 
 def lock_of(locks: Iterable[Lock], name: str, type: int) -> Lock | None:
-    """Return the first of the locks that covers the RRset, or None."""
+    """Return the first lock that covers the RRset, or None if none does."""
     return next((lock for lock in locks if lock.name in ("", name) and lock.type in (None, type)), None)
 
 

@@ -31,8 +31,6 @@ class RightsHere:
 
 @dataclass(frozen=True, slots=True)
 class PersonHere:
-    """A person with rights over the zone."""
-
     person: User
     by: tuple[RightsHere, ...]
 
@@ -55,8 +53,8 @@ def people_here(
 ) -> list[PersonHere]:
     """Return people with rights over the zone, sorted by username, beginning after `after`. Needs three queries.
 
-    A token that isn't allowed to see people sees only its owner. With name and type, each person has the rights over
-    this RRset, which can be none.
+    A token that isn't allowed to see people sees only its owner. If name and type are given, each result has only the
+    person's rights over this RRset, possibly none.
     """
     subject = subject_of(zone, name, type)
     found = people_with_rights(actor, subject).filter(username__gt=after)

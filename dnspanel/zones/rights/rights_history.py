@@ -15,7 +15,7 @@ from dnspanel.accounts.models import AuditEntry, Membership, User
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 
-MOST = 20  # acts in the result
+MOST = 20  # actions in the result
 _MOST_TEAMS = 1_000  # that the person joined or left since then
 _OF_ACCOUNT = ("person.role", "person.close", "person.open", "person.join", "person.service", "person.change")
 _OF_MEMBER = ("team.add", "team.change", "team.remove")
@@ -28,7 +28,7 @@ class Since:
 
     at: datetime
     too_young: str  # a message if the account or the zone did not exist then
-    count: int  # number of acts, up to MOST + 1
+    count: int  # number of actions, up to MOST + 1
     acts: tuple[AuditEntry, ...]
 
     @property
@@ -56,7 +56,10 @@ class Since:
 
 
 def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
-    """Return changes that may affect the person's rights over this zone, newest first, with up to three queries."""
+    """Return changes since `at` that may have affected the person's rights over the zone, newest first.
+
+    Makes up to three queries.
+    """
     then = AuditEntry.objects.filter(at__gte=at)
     name = person.username
     of_teams = Q(action__in=_OF_MEMBER, details__person=name) | Q(

@@ -22,7 +22,7 @@ Finding = tuple[str, str, str]  # severity, code, message
 
 
 def check_txt(rrset: RRset) -> Iterator[Finding]:
-    """Yield findings about errors in SPF, DMARC and DKIM texts."""
+    """Yield findings about errors in the RRset's SPF, DMARC and DKIM records."""
     texts = [text_of(rrset.type, record) for record in rrset.served]
     spf = [text for text in texts if text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")]
     if len(spf) > 1:
@@ -55,7 +55,7 @@ def is_of_dkim_key(name: str) -> bool:
 
 
 def text_of(type: int, record: str) -> str:
-    """Join the character strings of a record, as receivers do."""
+    """Return the text of a TXT record: its character strings, joined as receivers do."""
     wire = rdata.to_wire(type, record)
     parts, at = [], 0
     while at < len(wire):
@@ -90,7 +90,7 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
 
 @small_cache(entries=1024, longest=1024)
 def _fault_of_dkim(text: str) -> Finding | None:
-    """Return a finding about the text of a DKIM key record (RFC 6376 3.6.1), or None."""
+    """Return a finding about the text of a DKIM key record (RFC 6376 3.6.1), or None if the record is fine."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
         return (

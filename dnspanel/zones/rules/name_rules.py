@@ -1,4 +1,4 @@
-"""Find names that are probably mistakes: with an @, or as the primary or the mailbox in a SOA. Pure.
+"""Find names that are probably mistakes: with an @, or as the primary or the mailbox in an SOA. Pure.
 
 All these names are valid. They stay unchanged, as in BIND.
 """
@@ -70,7 +70,7 @@ def names_of_soa(text: str) -> tuple[str, str]:
 
 
 def is_doubtful_soa(text: str, zone: str) -> bool:
-    """Return True if `check_soa` may have findings about a SOA. This test is fast, because every zone has a SOA."""
+    """Return True if `check_soa` may have findings about an SOA. This test is fast, because every zone has an SOA."""
     primary, mailbox = names_of_soa(text)
     at = f".{zone}"
     if not primary.endswith(at) and not mailbox.endswith(at) and _are_plain(primary, mailbox):
@@ -85,7 +85,7 @@ def _are_plain(primary: str, mailbox: str) -> bool:
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Yield warnings if a SOA's primary can't be a host, or its mailbox can't be an email address (RFC 1035 3.3.13).
+    """Yield warnings if an SOA's primary can't be a host, or its mailbox can't be an email address (RFC 1035 3.3.13).
 
     `exists` is called with a name below the zone, and returns True if any zone answers for that name.
     """

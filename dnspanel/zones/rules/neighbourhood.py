@@ -66,7 +66,7 @@ class Neighbourhood:
 
     @cached_property
     def has_cuts(self) -> bool:
-        """True if there is a delegation or DNAME, which affects the names below it. Most zones have neither."""
+        """True if the RRsets include a delegation or DNAME, which affects the names below it."""
         return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
 
     @cached_property
@@ -82,7 +82,7 @@ class Neighbourhood:
         yield from ancestors_within(name, self.zone)
 
     def cut_above(self, name: str) -> str | None:
-        """Return the highest delegation above this name, or None."""
+        """Return the highest delegation above `name`, or None if the name isn't below a delegation."""
         if not self.has_cuts:
             return None
         cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
@@ -118,7 +118,7 @@ def ancestors_within(name: str, zone: str) -> Iterator[str]:
 
 
 def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
-    """Return the other owner names whose RRsets `check_zone` needs to check these RRsets."""
+    """Return the names of further RRsets that `check_zone` needs in order to check `rrsets`."""
     content = list(rrsets)
     parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
     found = with_ancestors((parent for parent in parents if parent is not None), zone)
@@ -156,7 +156,7 @@ def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]
 
 
 def targets_of(rrset: RRset) -> set[str]:
-    """Return the names that the served records point to, except the root."""
+    """Return the names that the RRset's served records point to, except the root."""
     if rrset.type not in rdata.POINTING:
         return set()
     found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
@@ -176,12 +176,15 @@ def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
 
 
 def name_below(name: str) -> str:
-    """Return a name below this one that certainly doesn't exist."""
+    """Return a name below `name` that certainly doesn't exist."""
     return f"{_NOWHERE}.{name}" if name != names.ROOT else f"{_NOWHERE}."
 
 
 def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
-    """Return the target of a CNAME at a name, or of a DNAME above it. Return None if this zone has no such alias."""
+    """Return the name that `name` leads to through its CNAME or through a DNAME above it.
+
+    Return None if `name` is outside the zone or below a delegation, or if the zone has no such alias.
+    """
     if not names.is_within(name, zone):
         return None
     for above in reversed(list(ancestors_within(name, zone))):

@@ -1,7 +1,7 @@
 """Check the RRsets of a zone that a change affects. Pure.
 
-`check_zone` doesn't check the whole zone. It needs the RRsets at `names_to_know` and the RRsets that point to a changed
-name. It reports nothing about other RRsets.
+`check_zone` reports nothing about other RRsets of the zone. It needs the RRsets at `names_to_know`, and the RRsets that
+point to a changed name.
 """
 
 import binascii
@@ -121,7 +121,7 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield errors for a SOA or DNSKEY outside the apex (RFC 4034 2.1.1), and for a DS at the apex (RFC 4035 2.4)."""
+    """Yield errors for an SOA or DNSKEY outside the apex (RFC 4034 2.1.1), and for a DS at the apex (RFC 4035 2.4)."""
     at_apex = rrset.name == near.zone
     if rrset.type in _ONLY_AT_APEX and not at_apex:
         word = rdata.type_to_text(rrset.type)
@@ -261,7 +261,7 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def needs_alias(zone: str, rrset: RRset) -> bool:
-    """Return True if clients can only reach an RRset through an alias to its name."""
+    """Return True if clients can reach an RRset only through an alias that points to its name."""
     if rrset.type in value_rules.OWNERS:
         return value_rules.is_misplaced(rrset.name, rrset.type)
     return rrset.type in value_rules.HOST_OWNERS and not value_rules.is_host_below(rrset.name, zone)
@@ -322,9 +322,9 @@ def _soa_names(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Yield findings about look-alikes in an RRset's name, and notes about look-alikes in its targets.
+    """Yield findings about confusable labels in the RRset's name, and notes about those in its targets.
 
-    The zone's own labels are only checked for its SOA.
+    Labels of the zone's own name are checked only for the SOA.
     """
     if _INTERNATIONAL in rrset.name:
         labels = names.labels(rrset.name)
@@ -409,5 +409,4 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
 
 @cache
 def _rules_of(type: int) -> tuple[Rule, ...]:
-    """Return the rules that apply to this type."""
     return tuple(rule for rule, types in _RULES if types is None or type in types)

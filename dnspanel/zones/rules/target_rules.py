@@ -64,7 +64,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
-    """Return a warning if clients can't use an RRset's target, else None. `answers` has the RRsets at the target."""
+    """Return a warning if clients can't use an RRset's target, or None. `answers` has the RRsets at the target."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
         message = gettext("{zone} points to {target}, which is a CNAME; the target must have A or AAAA records").format(
             zone=what(zone, rrset), target=target
@@ -88,7 +88,7 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
 
 
 def has_address(answers: Mapping[int, RRset]) -> bool:
-    """Return True if a name's answers include addresses, or a LUA record, which can compute addresses."""
+    """Return True if the answers have A, AAAA or ALIAS records, or a LUA record, which can compute addresses."""
     # A LUA record can return addresses, but only its code shows if it does.
     return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 

@@ -39,7 +39,7 @@ _REASONS = {
 
 
 def kind_of(type: int, text: str) -> Kind | None:
-    """Return the kind of unreadable values that a canonical text belongs to, or None if every release can read it."""
+    """Return the kind of unreadable values that a canonical value belongs to, or None if every release can read it."""
     if type not in TYPES:
         return None
     fields = text.split(" ")
@@ -60,7 +60,7 @@ def depending_kinds(types: Iterable[int]) -> frozenset[int]:
 
 
 def reason_against(type: int, text: str, unanswered: Mapping[int, str]) -> str:
-    """Return the reason to reject a canonical text, or an empty string if all nodes can read it.
+    """Return the reason to reject a canonical value, or an empty string if all nodes can read it.
 
     `unanswered` has the reasons against kinds that some node can't read (`computed_types.reasons_against`).
     """

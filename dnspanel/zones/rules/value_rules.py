@@ -1,4 +1,4 @@
-"""Check single RRsets for values that clients ignore: invalid hosts, misplaced services, CAA, and look-alikes.
+"""Check single RRsets for values that clients ignore or reject, and for names that people can confuse with others.
 
 The functions are pure and need no other RRsets. `rules` has the checks that need other RRsets, and `mail_rules` has the
 checks of mail records.
@@ -53,9 +53,9 @@ def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
 
 
 def is_misplaced(name: str, type: int) -> bool:
-    """Return True if clients never look up this SRV or TLSA type at this name.
+    """Return True if clients never look up SRV or TLSA records (`type`) at this name.
 
-    For SRV, see RFC 2782, and RFC 6763 4.1 for names that begin with an instance.
+    For SRV, see RFC 2782, and RFC 6763 4.1 for names that begin with a service instance.
     """
     first, second, third, *_ = (*_first_labels(name), "", "")
     if type == rdtypes.SRV:
@@ -115,7 +115,7 @@ def is_host(name: str) -> bool:
 
 
 def is_host_below(name: str, zone: str) -> bool:
-    """Return True if the labels below the zone can be a host's or wildcard's, or are Active Directory's `_msdcs`."""
+    """Return True if the labels below the zone form a host name, also after `*.`, or end in `_msdcs`."""
     below = name.removesuffix(zone).removeprefix("*.")
     return not below or is_host(below) or below.endswith("._msdcs.")
 
@@ -144,7 +144,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def fault_of_caa(text: str) -> Finding | None:
-    """Return a finding if certification authorities can't interpret this CAA record, or None."""
+    """Return a finding if certificate authorities can't interpret this CAA record, or None if they can."""
     tag, value = _tag_and_value(text)
     if tag not in _CAA_TAGS:
         return "note", "caa-tag", gettext("certificate authorities don’t support the tag “{tag}”").format(tag=tag)

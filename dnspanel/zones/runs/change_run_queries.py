@@ -29,7 +29,7 @@ RIGHTS_OF_ACTS: Mapping[str, Right] = {
 
 
 def may_be_undone(run: ChangeRun) -> bool:
-    """Return True if `undo_run` has anything to undo."""
+    """Return True if `undo_run` accepts the run: it is a real run, not an undo, has ended, and changed zones."""
     has_ended = run.state not in UNFINISHED_STATES
     return has_ended and not run.dry_run and run.undo_of_id is None and bool(run.counts.get(Outcome.CHANGE))
 
@@ -56,5 +56,5 @@ def run_for(person: Person, run_id: int) -> ChangeRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the ids of the unfinished runs. While publishing is on hold, return none."""
+    """Return the ids of the unfinished runs, or an empty list while publishing is on hold."""
     return run_turns.unfinished_ids(ChangeRun)

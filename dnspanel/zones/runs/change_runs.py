@@ -152,10 +152,10 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """Create a run that undoes this run's changes but keeps later changes by other people. It waits for a worker.
+    """Create a run that undoes the changes of `run` but keeps later changes by other people.
 
-    Raise Forbidden like `create_run`. Raise RunRefused if `run` is a dry run or an undo, is unfinished, or changed
-    nothing.
+    The new run waits for a worker. Raise Forbidden like `create_run`. Raise RunRefused if `run` is a dry run or an
+    undo, is unfinished, or changed nothing.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -242,8 +242,6 @@ def _changed_by(run_id: int) -> "QuerySet[ChangeRunZone, int]":
 
 
 class _Batch:
-    """A batch of zones that a run processes."""
-
     def __init__(self, run: ChangeRun, author: Actor) -> None:
         self._run, self._author = run, author
         self._alike = Alike(ZoneAct(run.act), tuple(run.tags), run.team, run.policy, run.reason)

@@ -105,7 +105,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Return patches that make the changes. They skip RRsets that others changed after `outcome` was computed."""
+    """Return patches that make the outcome's changes. They skip RRsets that others changed in the meantime."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()
@@ -113,7 +113,7 @@ def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
 
 
 def draft_outcome(*, outcome: WideOutcome, author: Drafter, now: datetime) -> int:
-    """Put the changes into the author's draft with `change_rrsets_of_zones`. Return the number of operations."""
+    """Put the outcome's changes into the author's draft. Return the number of operations."""
     return draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now)
 
 
@@ -145,7 +145,7 @@ def _allowed_changes(
 ) -> Iterator[Change]:
     """Yield the changes that the author is allowed to publish. Add the others to the rejected ones in `outcome`.
 
-    Usually either all or none are allowed. All changes are therefore first checked together.
+    All changes are first checked together, because usually either all or none are allowed.
     """
     try:
         access.refuse_changes(author, zone, (published for _, published in changes))
@@ -244,7 +244,6 @@ def _find_rrsets(
 
 
 def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> dict[KeyInZone, RRset]:
-    """Return the published RRsets with these zone ids, names and types."""
     owners: dict[int, tuple[str, set[str]]] = {}
     for zone_id, name, _ in places:
         if zone_id in zones:
@@ -261,7 +260,6 @@ def _drafted_operations(author: Drafter) -> "QuerySet[Operation]":
 
 
 def _drafted_at(author: Drafter, places: Collection[KeyInZone]) -> dict[KeyInZone, Operation]:
-    """Return the operations in the author's draft with these zone ids, names and types."""
     if not places:
         return {}
     found = _drafted_operations(author).filter(zone__in={zone_id for zone_id, _, _ in places})

@@ -145,7 +145,7 @@ def run_for(person: Person, run_id: int) -> PolicyRun:
 
 
 def unfinished_runs() -> list[int]:
-    """Return the ids of the unfinished runs. While publishing is on hold, return none."""
+    """Return the ids of the unfinished runs, or an empty list while publishing is on hold."""
     return run_turns.unfinished_ids(PolicyRun)
 
 

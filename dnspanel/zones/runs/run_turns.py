@@ -98,7 +98,7 @@ def unfinished_run(model: type[Run], run_id: int) -> "QuerySet[Run]":
 
 
 def unfinished_ids(model: type[Run]) -> list[int]:
-    """Return the ids of the unfinished runs. While publishing is on hold, return none."""
+    """Return the ids of the unfinished runs, or an empty list while publishing is on hold."""
     runs = model.objects.filter(state__in=UNFINISHED_STATES).order_by("pk")
     return [] if current_hold() else list(runs.values_list("pk", flat=True))
 
@@ -194,7 +194,8 @@ def advance(
 ) -> list[tuple[Zone, str, str]]:
     """Store the run's progress, and count its findings. `noted` has (zone, finding, message).
 
-    Return the items to list, limited per finding. Raise Stopped if the run was canceled or another worker advanced it.
+    Return the entries of `noted` to list: `most_listed` limits their number for each finding. Raise Stopped if the run
+    was canceled or another worker advanced it.
     """
     found: Counter[str] = Counter()
     listed = []
@@ -210,7 +211,7 @@ def advance(
 
 
 def note_publications(run: Run, sequences: Sequence[int]) -> None:
-    """Record that the run made these publications, oldest first."""
+    """Record the publications that the run made. `sequences` must be in order, oldest first."""
     if sequences:
         added = Func(F("sequences"), Value(list(sequences), ArrayField(BigIntegerField())), function="array_cat")
         type(run).objects.filter(pk=run.pk).update(last_sequence=sequences[-1], sequences=added)

@@ -44,7 +44,7 @@ _BEHIND_ALL_TYPES = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An RRset that the search found, with its zone and position. For `has:warning`, it also has its complaint."""
+    """An RRset that the search found, with its zone and position. `complaint` is set only for `has:warning`."""
 
     zone: Zone
     rrset: RRset
@@ -175,7 +175,7 @@ def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
 
 
 def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Zone]") -> "QuerySet[StoredRRset]":
-    """Select the matching RRsets in the blocks, after a position."""
+    """Select the RRsets in the blocks that match the search and come after a position."""
     complete = []
     within = Q()
     for zone_id, first_key, end_key in _ranges(blocks):

@@ -22,9 +22,9 @@ class ExactMatch:
 
 
 def exact_match(*, person: Person, text: str) -> ExactMatch | None:
-    """Return the visible zone with this name, or the RRsets at this name in the closest visible zone, or None.
+    """Return the visible zone named `text`, or the RRsets at this name in the closest visible zone.
 
-    The final dot is optional. Needs at most three queries.
+    Return None if nothing matches. The final dot is optional. Needs at most three queries.
     """
     try:
         name = names.parse(text)

@@ -1,4 +1,4 @@
-"""Query conditions on RRsets for search terms. They work for published RRsets and for draft operations."""
+"""Query conditions on RRsets for search terms. The conditions work for published RRsets and for draft operations."""
 
 import unicodedata
 from contextlib import suppress
@@ -61,7 +61,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
 
 
 def with_texts(rows: Rows) -> Rows:
-    """Add the columns that `condition` compares to the query: `lines`, `seconds`, `said` and `own_tags`."""
+    """Add to the query the columns that `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
     if rows.model is Operation:
         return rows.alias(
             lines=Func(
@@ -133,7 +133,7 @@ def _has_word(meaning: Meaning) -> Q:
 
 
 def within(span: Span, column: str) -> Q:
-    """Return the query condition for rows with a number within the span in this column."""
+    """Return the query condition for rows whose number in `column` is within the span."""
     found = Q()
     if span.low is not None:
         found &= Q(**{f"{column}__gte": span.low})

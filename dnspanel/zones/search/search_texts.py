@@ -1,9 +1,9 @@
-"""Search texts in blocks, with a trigram index that finds the blocks with possible matches.
+"""Find the blocks of names that can match a search: a trigram index covers one search text for each block.
 
 A trigram index on the RRsets themselves makes every write three times as slow. Instead, a worker writes one text for
 each small zone, or for some hundred names of a large one, shortly after a publication (`texts_upkeep`). A text has a
 line for each name, value, comment and tag, in lowercase, and one for each type. A search finds blocks by their texts
-and reads the RRsets there. It also reads the zones that were published since then.
+and reads the RRsets there. It also reads the zones that were published after the texts were written.
 """
 
 import re
@@ -41,7 +41,7 @@ _EVERYWHERE = frozenset({rdtypes.A, rdtypes.AAAA, rdtypes.CNAME, rdtypes.MX, rdt
 class Progress:
     """The progress of the search texts: the zones with publications that the texts don't include yet.
 
-    `new_zones` has such zones, up to a limit. `left_out` is the number of further zones.
+    `new_zones` has such zones, up to a limit. `left_out` counts further zones, also up to a limit.
     """
 
     is_complete: bool = False  # False: the texts are being written for the first time, so they are not used yet
@@ -59,14 +59,14 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InZone:
-    """A condition for the names in a zone that can match, before `end`. None means the end of the zone."""
+    """The condition for names of a zone, before `end`, that can match a search. None means the end of the zone."""
 
     among: Q
     end: bytes | None
 
 
 def progress() -> Progress:
-    """Return the progress of the search texts. Needs two queries, or three if the texts lack a publication."""
+    """Return the progress of the search texts. Needs two queries, or three if the search texts lack a publication."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -82,20 +82,21 @@ def progress() -> Progress:
 
 
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
-    """Return the condition for texts that can have matching RRsets, or None if the index can't help with any term.
+    """Return the condition for search texts that can have matching RRsets, or None if the index can't help.
 
-    Negated terms, and terms that the trigram index can't find, are left out, because they require a scan of all texts.
+    Negated terms, and terms that the trigram index can't find, are left out, because they require a scan of all search
+    texts.
     """
     return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
 
 
 def in_index(terms: tuple[Term, ...]) -> bool:
-    """Return True if the trigram index can find the texts for at least one of the terms that aren't negated."""
+    """Return True if the trigram index can find search texts for at least one term that isn't negated."""
     return any(_is_in_trigrams(pieces_of(term)) for term in terms if not term.negated)
 
 
 def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
-    """Return the ids of zones whose texts can have matching RRsets, or None if more than `most` texts match."""
+    """Return the ids of zones whose search texts can have matching RRsets, or None if more than `most` match."""
     ids = list(SearchText.objects.filter(may_hold(terms) or Q()).values_list("zone_id", flat=True)[: most + 1])
     return sorted(set(ids)) if len(ids) <= most else None
 
@@ -103,7 +104,7 @@ def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
 def holds(terms: tuple[Term, ...], known: Progress) -> Q:
     """Return the query condition for zones with an RRset that matches all terms. Negations are ignored.
 
-    PostgreSQL checks the condition zone by zone, texts before RRsets.
+    PostgreSQL checks the condition zone by zone, search texts before RRsets.
     """
     direct = StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
@@ -124,7 +125,7 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
 
 
 def _says_all(terms: tuple[Term, ...]) -> bool:
-    """Return True if each current text that matches the terms has a matching RRset."""
+    """Return True if each current search text that matches the terms has a matching RRset."""
     return len(terms) == 1 and terms[0].filter is Filter.TYPE
 
 
@@ -151,7 +152,7 @@ def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None
 
 
 def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
-    """Return a condition that matches all texts with a matching RRset, or None if texts can't help with the term."""
+    """Return a condition that matches all search texts with a matching RRset, or None if they can't help with it."""
     if term.filter is Filter.TTL and isinstance(term.meaning, Span):
         return _has_ttl_in(term.meaning)
     if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:
@@ -171,8 +172,7 @@ def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
 def _may_have_tag(tag: str, column: str) -> Q:
     """Return the condition for texts that have an RRset with the tag, or whose zone has the tag.
 
-    If only a few zones have the tag, the condition lists them. PostgreSQL can then use an index for each part and
-    combine the results.
+    If only a few zones have the tag, the condition lists them, so that PostgreSQL can use an index for each part.
     """
     tagged_zones = Zone.objects.filter(has_any_tag([tag]))
     few = list(tagged_zones.values_list("pk", flat=True)[: FEW_TAGGED + 1])
@@ -190,10 +190,10 @@ def _is_in_trigrams(pieces: list[str]) -> bool:
 
 
 def _has_ttl_in(span: Span) -> Q:
-    """Return the condition for texts that can have a TTL in the span.
+    """Return the condition for search texts that can have a TTL in the span.
 
-    For a range, the condition only compares the text's lowest and highest TTL. A text with TTLs below and above the
-    range therefore matches too.
+    For a range, the condition only compares the lowest and highest TTL. It therefore also matches a search text with
+    TTLs below and above the range.
     """
     if span.low is not None and span.low == span.high:
         return Q(ttls__contains=[span.low])
@@ -209,9 +209,9 @@ def _has_ttl_in(span: Span) -> Q:
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
-    """Return a condition for names from `start` at which RRsets can match, or None if the texts can't help.
+    """Return a condition for the zone's names from `start` onward that can match. Needs at most four queries.
 
-    Needs at most four queries.
+    Return None if the search texts can't help.
     """
     may = may_hold(terms)
     if may is None or not _know(zone):
@@ -239,7 +239,10 @@ def _between(block: Block) -> Q:
 
 
 def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
-    """Return the zone's blocks by value of column `types` or `ttls`, in order, or None if its texts aren't current."""
+    """Return the zone's blocks, in order, by each value in the column `values`, which is `types` or `ttls`.
+
+    Return None if the zone's texts aren't current.
+    """
     if not _know(zone):
         return None
     found: dict[int, list[Block]] = {}
@@ -264,7 +267,7 @@ def blocks_with_comments(zone: Zone) -> list[Block] | None:
 
 
 def _know(zone: Zone) -> bool:
-    """Return True if the zone's texts are current. Needs up to three queries."""
+    """Return True if the zone's search texts are current. Needs up to three queries."""
     at = progress()
     return at.is_complete and not at.left_out and zone.pk not in at.new_zones
 

@@ -21,7 +21,7 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
 
 
 def suggestions(*, person: Person, text: str) -> list[str]:
-    """Return the search text with several completions of its last word: filters, or values of a typed filter.
+    """Return several completions of the search text: its last word becomes a filter, or a value of a typed filter.
 
     The result is empty for an unknown filter. Tags are from a limited number of zones that the person can see. Teams
     are the person's own, or all teams if the person can see all zones. Needs at most one query.

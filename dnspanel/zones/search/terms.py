@@ -116,8 +116,8 @@ Meaning = str | Address | Network | Span | Since | frozenset[int]
 class Term:
     """One word of a search: its filter, its parsed meaning, whether it is negated, and the word as typed.
 
-    `meaning` is usually the text. For a WORD, it can be an address or a network. It is a set of type numbers for TYPE,
-    a Span for TTL, a Span or the first digits for SERIAL, and a Since for CHANGED.
+    `meaning` is usually a string. For a WORD, it can be an address or a network. For TYPE, it is a set of type numbers.
+    For TTL, it is a Span. For SERIAL, it is a Span or the first digits, and for CHANGED a Since.
     """
 
     filter: Filter
@@ -127,7 +127,7 @@ class Term:
 
     @property
     def text(self) -> str:
-        """The meaning as text."""
+        """The meaning as a string."""
         return str(self.meaning)
 
     @property
@@ -137,7 +137,7 @@ class Term:
 
     @property
     def is_about_rrsets(self) -> bool:
-        """True if only an RRset can match the term. A zone matches if one of its RRsets matches."""
+        """True if the term's filter is for RRsets. A zone matches the term if one of its RRsets does."""
         return self.filter in OF_RRSETS or self.filter is Filter.HAS
 
 
@@ -185,7 +185,7 @@ class Search:
 
     @property
     def about_rrsets(self) -> tuple[Term, ...]:
-        """The terms that only an RRset can match."""
+        """The terms with a filter for RRsets."""
         return tuple(term for term in self.terms if term.is_about_rrsets)
 
     @property
@@ -195,14 +195,14 @@ class Search:
 
     @property
     def needles(self) -> tuple[str, ...]:
-        """The lowercase texts that results contain as typed. Pages highlight them."""
+        """The lowercase strings that pages highlight in the results."""
         kinds = {Filter.WORD, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ZONE, Filter.HAS}
         terms = (term for term in self.terms if term.filter in kinds and not (term.negated or term.is_warning))
         return tuple(term.text.lower() for term in terms)
 
     @property
     def words(self) -> tuple[Term, ...]:
-        """The terms without a filter. They are compared with zones and RRsets."""
+        """The terms without a filter, which are compared with zones and RRsets."""
         return tuple(term for term in self.terms if term.filter is Filter.WORD)
 
 
@@ -309,7 +309,7 @@ def _remove_quotes(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """Parse an address or a network. Return other words, and words with quotes, as text."""
+    """Parse an address or a network. Return other words, and words in quotes, as strings."""
     if '"' in word:
         return _remove_quotes(word) or word
     address = _address(word)
@@ -454,7 +454,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """Return the text that the network's addresses begin with (`192.0.2.`, `2001:db8:1:`), or "" for a large one."""
+    """Return the common beginning of the network's addresses (`192.0.2.`, `2001:db8:1:`), or "" for a large one."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]
@@ -467,7 +467,7 @@ def beginning_of(network: Network) -> str:
 
 
 def escaped_bytes(text: str) -> str:
-    r"""Escape non-ASCII letters in the text as in rdata: each byte of their UTF-8 encoding as `\195`."""
+    """Escape non-ASCII characters as in rdata: each byte of their UTF-8 encoding as a backslash and three digits."""
     return "".join(_escape_bytes(text))
 
 

@@ -97,7 +97,7 @@ def is_busy(at: int, now: datetime) -> bool:
 
 
 def _begin(at: SearchProgress | None) -> int | None:
-    """Write the first texts of the next zones. Return the number of zones, or 0 if all zones have texts."""
+    """Write the first search texts of the next zones. Return the number of zones, or 0 if no zones are left."""
     head = LogHead.objects.values_list("sequence", flat=True).get() if at is None else at.sequence
     last = 0 if at is None else at.last_zone
     zones = Zone.objects.filter(pk__gt=last).order_by("pk")
@@ -110,7 +110,7 @@ def _begin(at: SearchProgress | None) -> int | None:
 
 
 def _follow(at: int) -> int | None:
-    """Update the texts for the next publications after `at`. Return the number of zones, or None if there are none."""
+    """Update the search texts for the next publications after `at`. Return the number of zones, or None at the end."""
     counted = Revision.objects.filter(publication__gt=at).values("publication_id").annotate(n=Count("pk"))
     total, to = 0, None
     for row in counted.order_by("publication_id")[:REVISIONS_AT_A_TIME]:
@@ -129,7 +129,7 @@ def _follow(at: int) -> int | None:
 
 
 def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
-    """Update the zones' texts from the publication `at` to the publication `to`."""
+    """Update the zones' search texts for the publications after `at`, up to and including `to`."""
     revisions = Revision.objects.filter(zone__in=zone_ids, publication__gt=at, publication__lte=to)
     other = set(revisions.exclude(kind=RevisionKind.CHANGE).values_list("zone_id", flat=True))
     in_blocks = set(
@@ -147,7 +147,7 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
-    """Replace all texts of the zones, and update the sort keys of their names."""
+    """Replace all search texts of the zones, and update the sort keys of their names."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
     display_order.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")

@@ -106,7 +106,10 @@ def _of_one_rrset(search: Search) -> tuple[Term, ...]:
 
 
 def few_with(inside: tuple[Term, ...], known: search_texts.Progress) -> list[int] | None:
-    """Return the ids of all zones that can match, or None if texts can't narrow them down. Needs up to two queries."""
+    """Return the ids of all zones that can match, or None if search texts can't narrow them down.
+
+    Needs up to two queries.
+    """
     if not known.is_complete or known.left_out:
         return None
     for terms in fitting_together(inside):
@@ -268,7 +271,6 @@ def _ids(rows: "QuerySet[Any]") -> list[int]:
 
 
 def _and_above(name: str | None) -> list[str]:
-    """Return the name and every name above it."""
     found = []
     while name is not None:
         found.append(name)

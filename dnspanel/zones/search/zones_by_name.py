@@ -1,8 +1,8 @@
 """Search zones, sorted by name, with a limited amount of work for each page.
 
-If a search is for the content of zones, it isn't known at first whether many, few or no zones match. The first zones
-are compared, which is enough if many match. Then the index on search texts is used, which is enough if few match. Then
-more zones are compared in order, up to a limit, and the result has the name of the last one.
+It isn't known at first whether many, few or no zones match a search for the content of zones. The search therefore
+compares the first zones, which is enough if many match. Then it uses the index on search texts, which is enough if few
+match. Then it compares more zones in order, up to a limit, and returns the name of the last one.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Fitting(Generic[Row]):
 def zones_fitting(
     zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime, after: str, limit: int, part: int = 1
 ) -> Fitting[Row]:
-    """Return at most `limit` matching zones after a name, sorted by name.
+    """Return at most `limit` matching zones after the name `after`, sorted by name.
 
     The search does only 1/`part` of the usual work, for pages that also show other results.
     """

@@ -19,7 +19,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 
 _APEX = relative_key(names.ROOT, names.ROOT)
-_PRIMARY, _MAILBOX = 0, 1  # fields of a SOA
+_PRIMARY, _MAILBOX = 0, 1  # fields of an SOA
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,10 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """Return the default set for new zones of this team, or the panel's default set, or None. Needs one query."""
+    """Return the default set for the team's new zones, else the panel's default set, or None if neither exists.
+
+    Needs one query.
+    """
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 
@@ -140,7 +143,7 @@ def _find_set(which: Q) -> ServerSet | None:
 def link_new_zones(
     *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """Link zones to the template that this transaction created them from.
+    """Link the zones to the template that the current transaction used to create them.
 
     `values` has the values of the template's variables. A set of name servers doesn't have variables.
     """

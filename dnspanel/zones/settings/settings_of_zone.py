@@ -140,9 +140,9 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
 
 
 def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
-    """Return the teams to which the author is allowed to assign a zone: all teams, or those with the author's right.
+    """Return the teams that the author can choose for a zone: all teams, or only those that the author's grants cover.
 
-    The right is SETTINGS for an existing zone and CREATE_ZONE for a new zone.
+    `right` is SETTINGS for an existing zone and CREATE_ZONE for a new zone.
     """
     teams = Team.objects.order_by("name")
     actor = None if author is None else actor_of(author)

@@ -78,18 +78,16 @@ class Variable:
         return self.default or _SAMPLES.get(self.kind, self.name.replace("_", "-"))
 
     def to_json(self) -> dict[str, str]:
-        """Return the variable as JSON for the database."""
         return {"name": self.name, "label": self.label, "kind": str(self.kind), "default": self.default}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Variable":
-        """Restore a variable from the result of `to_json`."""
         return cls(obj["name"], obj["label"], VariableKind(obj["kind"]), obj["default"])
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error in a text or in a variable's value. Line and column start at 1, and line 0 means the whole text."""
+    """An error in a template's text or a variable's value. Line and column start at 1, and line 0 is the whole text."""
 
     line: int
     column: int
@@ -125,13 +123,13 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A text with its variables replaced. Line numbers are unchanged."""
+    """A template's text with its variables replaced. Line numbers are unchanged."""
 
     text: str
     pieces: Mapping[int, Sequence[_Piece]]
 
     def place(self, line: int, column: int) -> tuple[int, str]:
-        """Convert a column of the expanded line to the template's column. Also return the variable's name, or ""."""
+        """Convert a column of the expanded line to the template's column. Also return its variable's name, or ""."""
         pieces = self.pieces.get(line, ())
         at = bisect_right(pieces, column, key=lambda piece: piece.start) - 1
         if at < 0:
@@ -143,7 +141,7 @@ class Expanded:
 
 
 def variables_of(text: str) -> list[str]:
-    """Return the names of the text's own variables in order of appearance. Raise BadText if the text is invalid."""
+    """Return the names of the text's variables, except built-in ones, in order. Raise BadText if it is invalid."""
     _refuse_long(text)
     found: dict[str, None] = {}
     faults: list[Fault] = []
@@ -167,7 +165,10 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """Replace variables with `words` from `word_of`. Raise BadText for bad or missing variables, or too long a text."""
+    """Replace the variables with `words`, which are values from `word_of`.
+
+    Raise BadText for invalid variables or missing values, or if the text is too long before or after the replacement.
+    """
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []
@@ -248,7 +249,7 @@ def word_of(variable: Variable, typed: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Return True if a text is a valid variable name."""
+    """Return True if `text` is a valid variable name."""
     return 0 < len(text) <= LONGEST_NAME and text[0] in _FIRST and _LETTERS.issuperset(text)
 
 
@@ -260,7 +261,7 @@ class _Placeholder:
 
 
 def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Placeholder]:
-    """Yield the texts and variables in a line. Add an error to `faults` for each invalid variable."""
+    """Yield the strings and variables in a line, in order. Add an error to `faults` for each invalid variable."""
     at = 0
     while (start := line.find(OPEN, at)) >= 0:
         if start > at:

@@ -1,4 +1,4 @@
-"""Read and change the defaults in the form for new zones, which the environment can fix. Verbs."""
+"""Read and change the defaults for new zones. Environment variables can fix them. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NAMESERVERS, HOSTMASTER = "PANEL_DEFAULT_NAMESERVERS", "PANEL_DEFAULT_HOSTMASTER
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The defaults for new zones, and the time and author of the last change on the page, if there was one."""
+    """The defaults for new zones. `changed_at` and `changed_by` describe the last change in the panel, if any."""
 
     nameservers: tuple[str, ...]
     hostmaster: str
@@ -30,7 +30,10 @@ class Defaults:
 
 
 def zone_defaults() -> Defaults:
-    """Return the current defaults: from the environment, or the page, or the settings. Needs one query."""
+    """Return the current defaults: as fixed by the environment, else as changed in the panel, else from the settings.
+
+    Needs one query.
+    """
     fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
     ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
     row = ZoneDefaults.objects.select_related("changed_by").first()

@@ -44,7 +44,7 @@ def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
     """Begin rollovers in zones that only lack their first DS. Return the number of rollovers.
 
     This is cheap and can run often. Zones with a rejected rollover wait for `begin_due_rollovers`. `most` limits the
-    rollovers that are checked often.
+    new rollovers, and all rollovers to a first DS that are checked often.
     """
     if not DnssecPolicy.objects.filter(first_ds=True).exists():
         return 0

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 def carry_out_due(*, now: datetime) -> int:
     """Switch zones from a temporary NSEC to their due NSEC3 chain. Return the number of zones.
 
-    The panel itself publishes each zone separately. It does no harm to call this repeatedly, late, or never.
+    Each zone gets its own publication, with the panel as the author. Late or repeated calls do no harm.
     """
     due = Signing.objects.filter(
         state__has_key=DUE_NSEC3, changed_at__lte=now - DUE_AFTER, zone__deleted_at=None

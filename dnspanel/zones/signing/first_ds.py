@@ -61,7 +61,7 @@ def room_for_first_ds(most: int, now: datetime) -> int:
 def waits_long(now: datetime) -> Q:
     """Return the query condition for rollovers to a first DS that have waited for at least LONG_WAIT.
 
-    They wait for a parent outside the panel. Only rollovers that the panel itself began count.
+    Only rollovers that the panel itself began, and that wait for a parent zone outside the panel, count.
     """
     return Q(
         kind=Kind.SECURE,

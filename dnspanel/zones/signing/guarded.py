@@ -23,7 +23,7 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """Change the signing to the states that `decide` returns, like `signing_log.change_signing`, but check more.
+    """Change the signing to the states that `decide` returns, as `change_signing` does, but with more checks.
 
     Raise DnssecRefused for a presigned zone, for unsigning a zone with other signers, for answers that would no longer
     validate, and for changes during a rollover other than `rollover`. Emergency rollovers can break validation.

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
     """Return True if the zone is presigned and nodes could mix two chains while they apply the changes.
 
-    This is possible if the chain changes, or if there are more than MOST_AT_ONCE changes.
+    Nodes could if the chain changes, or if there are more than MOST_AT_ONCE changes.
     """
     return state.presigned and (state.nsec3 != nsec3 or changes > MOST_AT_ONCE)
 

@@ -48,7 +48,7 @@ class Target:
 
     @property
     def key(self) -> dict[str, Any]:
-        """The filter that finds the attachment's row."""
+        """The filter that finds the target's row in PolicyAttachment."""
         if self.zone is not None:
             return {"zone": self.zone}
         return {"team": self.team} if self.team is not None else {"tag": self.tag}
@@ -75,7 +75,11 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """Create a policy, as the default if `is_default`. Raise Forbidden, or PolicyRefused (invalid or too many)."""
+    """Create a policy, as the default if `is_default`.
+
+    Raise Forbidden if the author isn't allowed to sign all zones. Raise PolicyRefused for invalid values, or if there
+    are too many policies.
+    """
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
@@ -201,7 +205,10 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """Detach the policy from a zone, tag or team. Raise RightMissing (zone), Forbidden (others) or PolicyRefused."""
+    """Detach the policy from a zone, tag or team, if it has one.
+
+    Raise RightMissing or Forbidden like `attach`, and PolicyRefused for an invalid tag.
+    """
     target = _require_right(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()

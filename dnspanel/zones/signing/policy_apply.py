@@ -32,7 +32,7 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """The author, and a function that begins rollovers. If it's None, required rollovers are only reported."""
+    """The author, and a function that begins rollovers. Without the function, required rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None

@@ -76,7 +76,7 @@ def drop_signatures(
     The zones are then served unsigned. Publish once, or in pieces if one zone is large. Return the last publication, or
     None if the zones have no such records. Raise Unknown for a deleted zone, RightMissing, and NotSigned for a zone
     that isn't presigned. Raise DnssecRefused if a parent zone in this panel has a DS, or if several zones have too many
-    RRsets. A person has to check parents elsewhere. `in_transaction` runs in the same (last) transaction.
+    RRsets. A person has to check parent zones outside the panel. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)

@@ -1,6 +1,6 @@
 """Preview a signing change for many zones in a dry run, with all reasons for rejection.
 
-Nothing is written and no key is generated. The result can be different a moment later.
+Nothing is written and no key is generated. The real change can have another result if zones change in between.
 """
 
 from collections.abc import Sequence

@@ -114,9 +114,10 @@ def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
 
 
 def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
-    """Publish the due step, with the panel as author. Return None if another worker was first or nothing changes.
+    """Publish the rollover's due step. Return None if another worker was first or nothing changes.
 
-    Raise DnssecRefused if the zone would no longer validate, and PublishingOnHold while publishing is on hold.
+    The panel is the author. Raise DnssecRefused if the zone would no longer validate, and PublishingOnHold while
+    publishing is on hold.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -214,7 +215,7 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
 
 def inputs_of(row: Rollover, state: SigningState) -> Inputs:
-    """Return the stored facts about a rollover as inputs for its state machine."""
+    """Return the stored findings about a rollover as inputs for its state machine."""
     return copy_fields(
         Inputs,
         row,
@@ -397,7 +398,7 @@ def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: dat
 
 
 def _displayed_columns(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
-    """Return the columns that pages display: the reason for waiting, its times, and the DS to add or remove."""
+    """Return the columns that pages display: why and since when the rollover waits, and the DS to add or remove."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):
         return displayed  # keep the reason of an earlier rejection until the step is published

@@ -94,7 +94,7 @@ def refuse_bogus(
 def refuse_presigned(zone: Zone, state: SigningState) -> None:
     """Raise DnssecRefused if the panel doesn't control how the zone is signed.
 
-    This applies to presigned zones, zones with their primary elsewhere, and produced catalog zones.
+    This applies to presigned zones, zones with their primary elsewhere, and producer catalog zones.
     """
     if zone.transferred_from:
         raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))
@@ -123,7 +123,6 @@ def _is_signed_here(state: SigningState) -> bool:
 
 
 def _published_signers(state: SigningState) -> list[KeyState]:
-    """Return the active keys that are in the DNSKEY RRset."""
     return [key for key in state.keys if key.active and key.published]
 
 

@@ -48,7 +48,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class RequestedSigning:
-    """The requested signing of a zone. None means no change, except that `sets_denial` decides about `nsec3`."""
+    """The requested signing of a zone. None means no change. `nsec3` counts only if `sets_denial` is true."""
 
     signed: bool | None = None
     sets_denial: bool = False
@@ -171,7 +171,6 @@ def settle_zones(
 
 
 def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
-    """Generate and store new keys for the zone. Return their states."""
     pairs = [(flags, key_material.generate(new_keys.algorithm, new_keys.bits)) for flags in new_keys.flags]
     return [KeyState(_store(zone, flags, pair, acting).pk, pair.algorithm, flags) for flags, pair in pairs]
 
@@ -180,7 +179,7 @@ def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
     """Stop signing the zones and delete their keys (permanently after KEPT_AFTER_DELETION). Return the publications.
 
     Raise Unknown for a deleted zone, RightMissing, or DnssecRefused if a zone has other signers or a parent zone in
-    this panel has its DS. A person has to check that a parent elsewhere has no DS.
+    this panel has its DS. A person has to check that parent zones outside the panel have no DS.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
@@ -235,7 +234,7 @@ def digest_list(cds: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyTexts:
-    """The texts of an existing key: its private-key text, and its `.key` file from BIND."""
+    """An existing key in text form: its private key, and its `.key` file from BIND."""
 
     private_text: str | None = None
     public_text: str | None = None
@@ -254,9 +253,9 @@ def add_key(  # noqa: PLR0913  # the fields of a key
 ) -> ZoneKey:
     """Add a new key, or the key in `texts`, to the zone. Return the key.
 
-    If `texts` has a public text, it determines the flags. Raise BadKey if the key is invalid, and BadPublicKey if the
-    public text does not belong to the private key or to the zone. Raise DnssecRefused if the zone already has the key,
-    has too many keys, or would no longer validate.
+    If `texts` has a `.key` file, the file determines the flags. Raise BadKey if the key is invalid, and BadPublicKey if
+    the file does not belong to the private key or to the zone. Raise DnssecRefused if the zone already has the key, has
+    too many keys, or would no longer validate.
     """
     private_text, public_text = texts.private_text, texts.public_text
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
@@ -351,7 +350,7 @@ def delete_key(
 def forget_deleted_keys(*, now: datetime) -> int:
     """Erase the private parts of keys deleted more than KEPT_AFTER_DELETION ago. Return the number of keys.
 
-    Until then, the publisher may need them to rewrite files in their state before the deletion.
+    Until then, the publisher may need the private parts to write files as of a time before the deletion.
     """
     old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
     return old.update(private_encrypted=None)

@@ -24,7 +24,7 @@ _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, t
 
 
 def analyze_if_grown() -> bool:
-    """Analyze zones, RRsets and revisions if one of these tables is GROWTH times larger than its query plans assume.
+    """Analyze zones, RRsets and revisions if the table of zones has grown GROWTH times since its last analysis.
 
     Return True if they were analyzed. Call this function outside transactions, after creating hundreds of zones.
     """

@@ -32,8 +32,8 @@ CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND
 def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
     """Return the zone with this canonical name, or None. Ignore deleted zones. Rights are not checked.
 
-    `relations` names one-to-one relations to load with the zone, such as `signing` or `produced__catalog`. The result
-    is the same as with `select_related`, which needs more time to build the SQL than PostgreSQL to run it. Needs one
+    `relations` names one-to-one relations to load with the zone, such as `signing` or `produced__catalog`, as with
+    `select_related`. That method would need more time to build the SQL than PostgreSQL needs to run it. Needs one
     query.
     """
     statement = _statement_with(relations)
@@ -95,7 +95,6 @@ class _Statement(NamedTuple):
     tables: list[_Table]
 
     def zone_of(self, row: Sequence[Any]) -> Zone:
-        """Return the zone in a result row, with its relations."""
         found: list[Model | None] = []
         begin = 0
         for table in self.tables:

@@ -42,11 +42,11 @@ def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
 
 
 def raise_serials(*, zones: Mapping[str, tuple[int, int]]) -> dict[int, Serial]:
-    """Raise the serials of new zones above the last serials of their names. Return the changed serials by zone id.
+    """Raise the serials of new zones above the last serials of deleted zones with the same names.
 
-    `zones` is {name: (id, serial)}. The zones' rows must already be written, so that a concurrent deletion has ended. A
-    zone with imported signatures keeps its serial, because its SOA is signed. `append_publication` must follow, with
-    the new serials.
+    Return the changed serials by zone id. `zones` is {name: (id, serial)}. The zones' rows must already be written, so
+    that a concurrent deletion has ended. A zone with imported signatures keeps its serial, because its SOA is signed.
+    `append_publication` must follow, with the new serials.
     """
     behind = {
         id: (name, soa.beyond(Serial(serial), last))

@@ -177,7 +177,7 @@ def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int)
 
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
-    """Return the first `limit` RRsets after a name, in its zone and later zones, as (zone id, owner key, RRset)."""
+    """Return the next `limit` RRsets, also from zones with higher ids, as (zone id, owner key, RRset)."""
     return [
         (zone, bytes(key), RRset(name, type, ttl, tuple(texts), tuple(off), comment, parse_notes(notes)))
         for key, zone, name, type, ttl, texts, off, comment, notes in fetch_all(_BEHIND, [zone_id, owner_key, limit])
@@ -193,7 +193,7 @@ def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
 
 
 def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[int, list[RRset]]:
-    """Return up to `limit` RRsets per zone that have one of these rdata texts. Needs one query per 200 zones."""
+    """Return up to `limit` RRsets of each zone that have one of its values in `texts`. Needs a query per 200 zones."""
     found: dict[int, list[RRset]] = {}
     requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
     for start in range(0, len(requested), _ZONES_TOGETHER):
@@ -264,7 +264,7 @@ def _folded_member(rrset: RRset) -> str:
 
 
 def folded_texts(type: int, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the value of the column `folded` for an RRset. It is empty if it would be the same as `rdata`."""
+    """Return the rdata with names in lowercase, for the column `folded`, or () if it would be the same as `texts`."""
     if type not in rdata.WITH_NAMES:
         return ()
     # An import has millions of them, and few have capitals.
@@ -296,7 +296,7 @@ def copy_in(rows: Iterable[bytes]) -> int:
 
 
 def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
-    """Encode a zone's RRsets as rows for COPY. They can be stored in a file and inserted when the zone is created."""
+    """Encode a zone's RRsets as rows for COPY. The rows can be stored in a file until the zone is created."""
     start, with_names = f"{zone_id}\t", rdata.WITH_NAMES
     lines = []
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
@@ -357,7 +357,7 @@ def _copy_array(texts: Sequence[str]) -> str:
 
 
 def copy_text(text: str) -> str:
-    """Escape a text for COPY."""
+    """Escape a string for COPY's text format."""
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if text.isprintable():

@@ -16,7 +16,7 @@ from dnspanel.zones.typed.fields import base64_text
 
 LONGEST_PEM = 200_000
 MOST_KEYS = 20
-AUTHORITIES = ("0", "2")  # usages for a certification authority, not for the server's own certificate
+AUTHORITIES = ("0", "2")  # usages for a certificate authority, not for the server's own certificate
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 # The name in a key's bytes → its algorithm number in SSHFP (RFC 4255, 6594, 7479, 8709).
 _SSH_ALGORITHMS = {
@@ -31,7 +31,7 @@ _SSH_ALGORITHMS = {
 
 
 def certificates_of(text: str) -> Sequence[x509.Certificate]:
-    """Parse the certificates in a PEM text, in order. Raise BadFields if the text is invalid or has a private key."""
+    """Parse the PEM certificates in `text`, in order. Raise BadFields if it is invalid or has a private key."""
     if len(text) > LONGEST_PEM:
         raise BadFields(
             {

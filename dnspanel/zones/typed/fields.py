@@ -133,7 +133,7 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
 
 
 def text_of(field: Field, word: str) -> str:
-    """Convert a field of canonical rdata to the text in the form. The inverse is `word_of`."""
+    """Convert a field of canonical rdata to a string for the form. `word_of` converts it back."""
     if field.kind is Kind.STRING:
         inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquote_text(word))
         # Two quotes mean an empty string where one is required, so literal quotes are escaped.
@@ -146,7 +146,7 @@ def text_of(field: Field, word: str) -> str:
 
 
 def _text_of_strings(word: str) -> str:
-    """Join the strings to one text if all but the last one have the full length. Otherwise, return them in quotes."""
+    """Join the strings of a TXT if all but the last one have the full length. Otherwise, return them in quotes."""
     parts = _STRING.findall(word)
     joined = "".join(part[1:-1] for part in parts)
     wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]
@@ -165,18 +165,18 @@ def missing(field: Field) -> str:
 
 
 def unquote_text(word: str) -> str:
-    r"""Remove the quotes around a text. `\"` becomes a quote, and other escapes stay."""
+    r"""Remove the double quotes around a string. `\"` becomes a quote, and other escapes stay."""
     inner = word[1:-1] if word.startswith('"') else word
     return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
 
 
 def base64_text(text: str) -> str:
-    """Return the Base64 text of a PEM block or plain text, without armor and whitespace. Don't decode it."""
+    """Return the Base64 digits of a PEM block or a plain string, without armor and whitespace. Don't decode them."""
     return re.sub(r"\s", "", _ARMOUR.sub("", text))
 
 
 def quote_text(text: str) -> str:
-    """Quote a text. The inverse is `unquote_text`."""
+    """Put the text in double quotes, and escape quotes in it. Existing escapes stay. See `unquote_text`."""
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
 
 

@@ -1,4 +1,4 @@
-"""Convert between rdata texts and the fields of a type's form: `parse_fields` and `format_fields`. Pure.
+"""Convert between rdata and the fields of a type's form: `parse_fields` and `format_fields`. Pure.
 
 The input of `parse_fields` is canonical rdata. `format_fields` checks its output with `replication.dns.rdata`, but the
 caller must still parse it.
@@ -22,7 +22,7 @@ _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 
 def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
-    """Split canonical rdata of this type into field values."""
+    """Split canonical rdata of the layout's type into field values."""
     if layout.fields[0].kind is Kind.STRINGS:
         return {layout.fields[0].name: text_of(layout.fields[0], canonical)}
     texts = _WORD.findall(canonical)
@@ -40,7 +40,7 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
 
 
 def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
-    """Join the field values to an rdata text for `rdata.parse`. Names stay as typed.
+    """Join the field values to rdata for `rdata.parse`. Names stay as typed.
 
     Raise BadFields with a message for each invalid field.
     """
@@ -64,7 +64,7 @@ def format_fields(layout: Layout, values: Values, origin: str | None = None) -> 
 
 
 def joined_as_typed(layout: Layout, values: Values) -> str:
-    """Join the typed values on one line, including invalid ones."""
+    """Join the typed values, including invalid ones, to rdata on one line."""
     texts = {}
     for field in layout.all_fields:
         typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string are kept

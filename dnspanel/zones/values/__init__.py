@@ -1,1 +1,1 @@
-"""Functions for texts of zones and records, which all other packages can use."""
+"""Functions for names, values, notes and serials of zones and records. All other packages can use them."""

@@ -21,7 +21,7 @@ EXAMPLE_ZONE = "example.com."
 
 
 def parse_absolute(type: int, text: str, zone_name: str = EXAMPLE_ZONE) -> str:
-    """Parse a text as canonical rdata. Raise BadRdata if it is invalid or a name has no trailing dot.
+    """Convert `text` to canonical rdata. Raise BadRdata if it is invalid or contains a name without a trailing dot.
 
     The message about a missing dot has both possible names: the absolute name, and the name in the zone.
     """
@@ -51,8 +51,8 @@ def reason_in_zone(exc: BadRdata, zone_name: str) -> str:
 
 
 def has_relative_name(type: int, texts: Iterable[str]) -> bool:
-    """Return True if a name in these rdata texts was written without a trailing dot.
+    """Return True if a name in one of these values was written without a trailing dot.
 
-    The texts must have been parsed with the origin RELATIVE.
+    The values must have been parsed with the origin RELATIVE.
     """
     return type in _WITH_NAMES and any(RELATIVE in text for text in texts)

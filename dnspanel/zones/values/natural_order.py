@@ -15,7 +15,7 @@ _DIGITS = 16  # two control characters count the digits; typed names have none
 def natural_key(owner_key: bytes) -> bytes:
     """Return the natural sort key for an owner key (`keys.relative_key`). Names below a name sort directly after it.
 
-    Two names with control characters can have the same key. Then sort them by their owner keys.
+    Two names with control characters can have the same key. Sort such names by their owner keys.
     """
     if _NUMBER_OF_KEY.search(owner_key) is None:
         return owner_key

@@ -16,7 +16,7 @@ _PREFIXES_OF_ADDRESS = {4: (24,), 6: (64, 48)}
 class ReverseZones:
     """A network and its reverse zones. Each choice is a complete set of zones for the network.
 
-    `hint` is a hint for the user about the first choice, or "".
+    `hint` is a hint for the user about the first choice, or "" if it needs none.
     """
 
     network: str
@@ -25,7 +25,7 @@ class ReverseZones:
 
 
 def reverse_zones_of(text: str) -> ReverseZones | None:
-    """Return the reverse zones of a network or address, or None for other texts, such as a name.
+    """Return the reverse zones of a network or address, or None for any other input, such as a name.
 
     If a network's prefix length doesn't match a label, it gets the fewest zones that exactly cover it, at most 128. An
     address gets one choice for each usual network size. A network smaller than a /24 gets an RFC 2317 zone, which only

@@ -29,7 +29,7 @@ class SoaEdit:
     edit: str = ""
 
     def after(self, serial: Serial, now: datetime) -> Serial:
-        """Return the next serial. It is always greater (RFC 1982), so that secondaries notice the change."""
+        """Return the next serial, which is always greater (RFC 1982), so that secondaries notice the change."""
         found = self._edit_serial(serial, now)
         return found if found > serial else serial.next
 
@@ -91,12 +91,12 @@ def default_soa(zone: str, primary: str, hostmaster: str, serial: Serial) -> RRs
 
 
 def served_soa(rrset: RRset) -> str:
-    """Return the SOA text that nodes receive, or the first text if all are disabled."""
+    """Return the rdata of the SOA that nodes receive, or of the first record if all are disabled."""
     return (rrset.served or rrset.rdata)[0]
 
 
 def serial_of(rrset: RRset) -> Serial:
-    """Return the serial in a SOA RRset."""
+    """Return the serial in an SOA RRset."""
     return Serial(int(served_soa(rrset).split(" ")[_SERIAL_FIELD]))
 
 
@@ -117,7 +117,10 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """Return `edited` with the zone's next serial, or unchanged if its serial is already greater or a SOA is None."""
+    """Return `edited` with the zone's next serial.
+
+    Return `edited` unchanged if its serial is already greater, or if one of the RRsets is None.
+    """
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
@@ -130,7 +133,7 @@ def above(ours: Serial, served: Serial | None) -> Serial:
 
 
 def beyond(serial: Serial, last: Serial | None) -> Serial:
-    """Return `serial` if secondaries with the deleted zone's serial `last` accept it, else the next after `last`."""
+    """Return `serial` if secondaries with the deleted zone's serial `last` accept it, else the one after `last`."""
     return serial if last is None or serial > last else last.next
 
 

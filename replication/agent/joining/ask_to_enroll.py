@@ -37,7 +37,7 @@ from replication.errors import BadBytes, Permanent, ReplicationError, Transient,
 from replication.wire.enrolment import JoinSettings, decode_answer, request_fingerprint
 
 REQUEST_FILE = "node.csr"
-CODE_FILE = "code.sha256"  # of the code with which this identity was made
+CODE_FILE = "code.sha256"  # of the code that created this identity
 POLL_SECONDS = 2.0
 FINGERPRINT_DIGITS = 32
 _MAX_ANSWER = 1 << 20

@@ -27,7 +27,7 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """Add an option for each field in `texts`. If a number's default is 0, the help says "as the panel has it"."""
+    """Add a command-line option for each field in `texts`. The help shows the default 0 as "as the panel has it"."""
     for field, text in texts.items():
         default = fields[field].default
         displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
@@ -60,7 +60,7 @@ def describe_differences(path: Path, values: Mapping[str, tuple[object, object]]
 
 
 def refuse_unfit(*, user: str, program: str, packages: str) -> None:
-    """Raise CannotJoin if the program can't be set up here.
+    """Raise CannotJoin if the program can't be set up on this server.
 
     The program and its user must exist, and this process must run as root or as that user.
     """
@@ -99,7 +99,7 @@ def write_for(user: str, path: Path, text: str) -> None:
 
 
 def write_config(user: str, path: Path, values: Mapping[str, str | int | bool | Sequence[str]]) -> None:
-    """Write the configuration unless it already exists. This keeps the operator's changes."""
+    """Write the configuration, unless its file exists, to keep the operator's changes."""
     if not path.exists():
         write_for(user, path, format_toml(values))
 

@@ -186,7 +186,6 @@ class ComputedTypesKeeper:
 
 
 def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
-    """Load the records that had no correct answer when the previous agent process ended."""
     try:
         listed = json.loads((state_dir / UNANSWERED_FILE).read_text())
     except FileNotFoundError:

@@ -37,7 +37,7 @@ class RunningConfig:
         self._found: Configuration | None = None
 
     def read(self) -> Configuration | None:
-        """Return the settings that differ from their defaults, or None if PowerDNS doesn't respond.
+        """Return PowerDNS's settings that differ from their defaults, or None if PowerDNS doesn't respond.
 
         The result describes the process running at the time of the call. Calls return the same object until PowerDNS
         restarts, unless its process id is hidden.

@@ -1,7 +1,7 @@
 """Count PowerDNS's most frequent queries on request, from its ring buffers.
 
 A ring contains the last 10,000 queries of one kind. PowerDNS sends all rings at once, up to megabytes of JSON. The
-agent counts the items as they arrive, so only a few short lists are in memory. It reuses the lists of the whole node
+agent counts the items as they arrive, so only a few short lists are in memory. The lists of the whole node are reused
 for some seconds.
 """
 
@@ -95,7 +95,7 @@ def count_top(
 def count_zones(
     items: Iterable[tuple[str, str, int]], zones: Collection[str], *, at: float, zone_of: Callable[[str], str]
 ) -> dict[str, Top]:
-    """Return the top lists of each of these zones. `questions` in each result counts the queries for all zones."""
+    """Return the top lists of each given zone. `questions` in each result counts the queries for all zones."""
     found = {zone: _Lists() for zone in zones}
     questions = 0
     for list_name, what, count in items:
@@ -185,8 +185,6 @@ class TopLists:
 
 
 class _Lists:
-    """Top lists that are filled one item at a time."""
-
     def __init__(self) -> None:
         self.questions = 0
         self._lists: dict[str, _Longest] = {}

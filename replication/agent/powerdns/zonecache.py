@@ -55,9 +55,9 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest time to reread the list if no request waits for it.
+        """The earliest time to reread PowerDNS's list of zones if no request waits for it.
 
-        At most the share _SHARE of the time is then spent on reading.
+        This limits reading to the share _SHARE of the time.
         """
         return self._read_at + self.seconds / _SHARE
 

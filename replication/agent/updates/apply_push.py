@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The last rejected push and PowerDNS's last wrong answer, as messages, or "" if the problem is over."""
+    """The last rejected push and PowerDNS's last wrong answer, as messages. They are "" once the problem is over."""
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -70,7 +70,7 @@ class Health:
 
 
 class Applier:
-    """The only applier of pushes to one store. It verifies them by querying the PowerDNS that serves the store."""
+    """The only applier of pushes to one store. Pushes are verified by querying the PowerDNS that serves the store."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Applier:
         self.damaged: Callable[[str], None] = lambda reason: None
 
     def apply(self, body: bytes | BinaryIO, *, may_defer: bool = False, unproven: Collection[str] = ()) -> Ack:
-        """Apply these segments to the store and prove the result over DNS.
+        """Apply the segments in `body` to the store, and prove the result over DNS.
 
         1. Check each segment's signature, then apply its content, in order. Committed transactions stay committed.
         2. Purge and verify everything touched. If a segment was rejected, only purge, and raise the error.
@@ -198,7 +198,7 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=self.prove_computed(()))
 
     def _make_zones_known(self) -> None:
-        """Make PowerDNS find all zones in the files. Ignore NotServed: a stopped PowerDNS finds them at its start."""
+        """Make PowerDNS find all zones in the files. Ignore NotServed, because PowerDNS finds them when it starts."""
         with contextlib.suppress(NotServed):
             self._purger.purge_everything(None)
 
@@ -280,9 +280,9 @@ class Applier:
     def check_powerdns(self) -> None:
         """Check that PowerDNS runs and answers with the store's position. Runs at the start and once a second.
 
-        A new agent doesn't know which names the previous agent left unpurged, and pushes during an outage are unproven.
-        So at the start and after an outage, this purges everything and queries the position zone, until PowerDNS
-        answers correctly.
+        At the start and after an outage, purge everything and query the position zone, until PowerDNS answers
+        correctly. A new agent doesn't know which names the previous agent left unpurged, and pushes during an outage
+        are unproven.
         """
         try:
             self._purger.sweep()
@@ -375,7 +375,6 @@ class Applier:
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
     def _wait_for_list(self, new: "Unlisted") -> None:
-        """Queue these new zones until PowerDNS has read its list."""
         if new.prefixes:
             self._unlisted.add(new)
             self._added_at = time.monotonic()
@@ -428,7 +427,7 @@ class Applier:
         return prefix in self._unlisted.prefixes or prefix in self._listing.prefixes
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
-        """Write one segment and add its changes to `touched`. Return the longest time of the write lock, in ms."""
+        """Write one segment and add its changes to `touched`. Return the longest hold of the write lock, in ms."""
         if self._unseen:  # the first answers can need the keys that the last segment brought
             self._purger.purge_before_late(self._unseen)
             self._unseen.clear()

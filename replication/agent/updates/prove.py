@@ -76,7 +76,7 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """Return the number of plain rows up to which every changed name is queried. With more, only a sample is.
+        """Return the largest number of plain rows for a query of every changed name. Above it, a sample is queried.
 
         Nodes don't wait for the canary after a large push, so the canary can query everything that one person
         publishes. A change of many zones at once is an import, which has too many names for that.

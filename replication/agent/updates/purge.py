@@ -89,7 +89,7 @@ _CREDENTIALS = struct.Struct("iii")
 
 
 def socket_count(receivers: int) -> int:
-    """Return how many sockets are needed for every receiver to get a query, except with a probability of 10^-9.
+    """Return the number of sockets needed to reach every receiver with a query, except with a probability of 10^-9.
 
     The kernel's hash maps sockets to receivers evenly, and stays the same while PowerDNS runs. At most _MAX_SOCKETS.
     """
@@ -237,7 +237,7 @@ class Purger:
         self._purge_and_wait(targets(zones, names), position)
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
-        """Purge all zones as in `purge_zones`. Unless `appeared` is false, assume that any zone can be new."""
+        """Purge all zones as in `purge_zones`. If `appeared` is true, first make PowerDNS list all new zones."""
         if not self.has_caches():
             self._receivers.wait(position)
             return
@@ -259,7 +259,7 @@ class Purger:
 
     @property
     def list_due(self) -> float:
-        """The earliest monotonic time to reread PowerDNS's zone list. This limits the time spent on reading."""
+        """The earliest monotonic time to reread PowerDNS's zone list, which limits the time spent on reading."""
         return self._zone_cache.due
 
     @property
@@ -318,7 +318,7 @@ class Purger:
 
 
 def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
-    """Return the purge targets with the position zone, or EVERYTHING if there are more than MAX_ZONES zones."""
+    """Return the purge targets for these zones and names and the position zone, or EVERYTHING above MAX_ZONES zones."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
         return EVERYTHING

@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 
 class Rebuild:
-    """The replacement of this node's files. `reason` explains why it is needed, or is "" while they are in use."""
+    """The replacement of this node's files. `reason` is the reason for it, or "" while the files are in use."""
 
     def __init__(
         self, config: AgentConfig, identity: IdentityKeeper, control: ControlSocket, *, sealing_keys: SecretOf
@@ -160,7 +160,7 @@ class Rebuild:
         return bool(self.reason) or schema != self._identity.identity.schema
 
     def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
-        """Raise BadSnapshot unless the files or PowerDNS use this schema, or PowerDNS's schema is unknown."""
+        """Raise BadSnapshot unless the files have this schema, PowerDNS needs it, or PowerDNS's schema is unknown."""
         ours, needed = self._identity.identity.schema, self.needed_schema(running_release)
         if schema not in (ours, needed or schema):
             raise BadSnapshot(reason=f"it is for schema {schema}; this node has {ours}, its PowerDNS needs {needed}")

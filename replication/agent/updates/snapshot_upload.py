@@ -40,8 +40,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Reception:
-    """A partly or completely received snapshot on disk."""
-
     name: str
     directory: Path
     manifest: Manifest
@@ -61,7 +59,6 @@ class _Reception:
             return False
 
     def missing(self) -> list[int]:
-        """Return the numbers of the chunks that are still missing."""
         if self.is_placed:
             return []
         received = (self.directory / _CHUNKS).read_bytes()
@@ -94,7 +91,7 @@ class _Reception:
 
 
 class Snapshots:
-    """A receiver and installer of snapshots. It handles one request at a time and rejects others with Busy."""
+    """A receiver and installer of snapshots, which handles one request at a time and rejects others with Busy."""
 
     def __init__(  # noqa: PLR0913  # the settings of a node
         self,
@@ -117,7 +114,7 @@ class Snapshots:
 
     @property
     def progress(self) -> tuple[str, int, int] | None:
-        """The id, received chunks and total chunks of the snapshot being received, or None."""
+        """The id, received chunks and total chunks of the snapshot being received, or None between snapshots."""
         reception = self._reception
         if reception is None:
             return None

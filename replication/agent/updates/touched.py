@@ -17,7 +17,7 @@ MAX_STALE_NAMES = 1_000
 
 
 def no_zone(prefix: bytes) -> bool:
-    """Return False for every prefix. This default filter excludes no zone."""
+    """Return False for every prefix, as the default filter, which excludes no zone."""
     return False
 
 
@@ -62,7 +62,6 @@ class Touched:
             self._merge(mark.name, changes.get(mark.name), is_first=mark.name not in known)
 
     def add_keys(self, record_keys: Sequence[bytes]) -> None:
-        """Add the keys of changed rows."""
         self.keys.extend(record_keys)
         self.names.extend(record_keys)
 

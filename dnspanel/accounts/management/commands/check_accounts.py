@@ -1,4 +1,4 @@
-"""List the accounts whose user name or email address is found only in its exact spelling."""
+"""List accounts that can be found only by the exact spelling of their user name or email address."""
 
 from typing import Any
 

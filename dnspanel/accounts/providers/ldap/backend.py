@@ -7,8 +7,8 @@ Django tries this backend after the backend for passwords that the panel stores.
   that address.
 - A name without an account is looked up on every server.
 
-In each of these cases, every server receives a request, even if only a dummy request. Otherwise, the response time
-would reveal which names exist.
+In each of these cases, every server receives a request, even if only a dummy request, because the response time would
+otherwise reveal which names exist.
 """
 
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def message_of(request: HttpRequest | None) -> str:
 
 
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
-    """Return the identity of the user with this name and password on the server, or None.
+    """Return the identity of the user with this name on the server, or None if the name or the password is wrong.
 
     Raise ProviderAway if the server is unavailable, and SignInRefused if the account is disabled on the server.
     """

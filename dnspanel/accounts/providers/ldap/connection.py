@@ -65,10 +65,11 @@ def place_of(uri: str) -> Place:
 
 
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
-    """Open a TLS connection to an LDAP server and return an unbound python-ldap object. It closes after `seconds`.
+    """Open a TLS connection to an LDAP server and return an unbound python-ldap object.
 
-    `certificates` are the certificates of a private CA, in PEM. If `certificates` is empty, public CAs are trusted. The
-    caller must call `unbind`. Raise ProviderAway if the server can't be used.
+    The connection closes after `seconds`. `certificates` are the certificates of a private CA, in PEM. If
+    `certificates` is empty, public CAs are trusted. The caller must call `unbind`. Raise ProviderAway if the server
+    can't be used.
     """
     place = place_of(uri)
     try:
@@ -102,7 +103,7 @@ def _context(certificates: str) -> ssl.SSLContext:
 
 
 def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect, start TLS, and return the socket. A timer limits the total time to ANSWER_SECONDS.
+    """Connect, start TLS, and return the socket. StartTLS and the handshake together can take at most ANSWER_SECONDS.
 
     Raise ProviderAway if the address isn't allowed or StartTLS fails, and OSError if the connection fails.
     """

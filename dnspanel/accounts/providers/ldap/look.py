@@ -50,9 +50,9 @@ class Found:
 def look_at_everybody(*, now: datetime) -> None:
     """Update users from their LDAP servers if their last check was at least LOOK_EVERY ago.
 
-    Each round checks a limited number of users. If two calls run at the same time, only one of them checks a server. If
-    more than half of the checked users, and more than three, are newly missing or disabled, their accounts aren't
-    changed.
+    Each call checks a limited number of users per server. If two calls run at the same time, only one of them checks a
+    server. If more than half of the checked users, and more than three, are newly missing or disabled, their accounts
+    aren't changed.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)
@@ -61,7 +61,7 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update a user who is linked to an LDAP server. Raise SignInRefused unless it lists the user as active."""
+    """Update a user from the linked LDAP server (if any). Raise SignInRefused unless it lists the user as active."""
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return

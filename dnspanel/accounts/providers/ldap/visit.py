@@ -64,7 +64,7 @@ class Entry:
     attributes: Mapping[str, Sequence[Any]]
 
     def text(self, name: str) -> str:
-        """Return the first value of the attribute, or "" if it is missing or isn't text."""
+        """Return the first value of the attribute, or "" if it is missing or isn't a string."""
         value = (self.attributes.get(name) or [""])[0]
         return value if isinstance(value, str) else ""
 
@@ -83,7 +83,7 @@ class Visit:
         self._reader._bind()
 
     def find_by_name(self, typed: str) -> Entry | None:
-        """Return the entry of the user with this name, or None. Raise SignInRefused if several users have it."""
+        """Return the user's entry for this name, or None if no user has it. Raise SignInRefused if several users do."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
@@ -130,7 +130,7 @@ class Visit:
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """Return the user's identity, with groups by name and DN. Raise SignInRefused if there are too many."""
+        """Return the user's identity, with groups by name and DN. Raise SignInRefused for too many groups."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),
@@ -260,7 +260,7 @@ def _settings_of(provider: SignInProvider, terms: Terms) -> LDAPSettings:
 
 
 def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
-    """Return the user's permanent attribute as text. Raise SignInRefused if the attribute is missing or unusable."""
+    """Return the user's permanent attribute as a string. Raise SignInRefused if it is missing or unusable."""
     found = values.get(attribute) or [""]
     value = found[0]
     if attribute.lower() == "objectguid":

@@ -44,7 +44,7 @@ def session_key(row: SignInProvider, sid: str) -> str:
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """Return the provider's sign-out URL for this session, or "" if it has none. `came_by` is from `note_session`."""
+    """Return the URL to sign out at the provider, or "" if the provider has none. `came_by` is from `note_session`."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}

@@ -99,7 +99,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """Store the state of a new sign-in and return the provider's URL. Raise ProviderAway if it is unavailable."""
+        """Store a sign-in's state and return the provider's URL. Raise ProviderAway if the provider is unavailable."""
         nonce = secrets.token_urlsafe(24)
         # Read the user first: reading an ended session clears it, including anything stored below.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None

@@ -19,7 +19,7 @@ _remembered: dict[str, tuple[float, dict[str, Any]]] = {}
 def configuration_of(issuer: str) -> dict[str, Any]:
     """Return the provider's configuration, cached for REMEMBERED_SECONDS. Raise ProviderAway if it can't be used.
 
-    The configuration must contain this issuer. Otherwise, one provider could impersonate another (section 4.3).
+    The configuration must contain this issuer, so that one provider can't impersonate another (section 4.3).
     """
     known = _remembered.get(issuer)
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:

@@ -170,7 +170,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def redeem_handle(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """Return and delete the request id and identity stored under a handle. Raise SignInRefused if none are stored."""
+    """Return and delete the request id and identity under a handle. Raise SignInRefused if the handle is invalid."""
     stale = SignInRefused(
         "state", gettext("This response was already used, is too old, or wasn’t requested by the panel.")
     )

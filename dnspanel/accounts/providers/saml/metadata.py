@@ -21,7 +21,7 @@ _MOST_KEYS = 10
 
 
 class BadMetadata(Exception):
-    """The text isn't usable metadata of exactly one SAML provider. The message can be shown to the user."""
+    """The metadata isn't usable or doesn't describe exactly one SAML provider. Users can read the message."""
 
 
 @dataclass(frozen=True, slots=True)

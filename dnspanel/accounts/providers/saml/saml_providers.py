@@ -62,7 +62,7 @@ def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: da
 def change_provider(
     *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
 ) -> None:
-    """Change the provider, effective from the next sign-in. Keep the metadata unless it or its URL is given.
+    """Change the provider from the next sign-in on. Keep the metadata unless new metadata or a new URL is given.
 
     The slug and the issuer can't change, because users' links depend on them. Raise ProviderUnknown if the provider was
     deleted, and the errors of `create_provider`.
@@ -88,7 +88,7 @@ def change_provider(
 
 
 def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
-    """Fetch the metadata again if it is older than METADATA_EVERY. Keep the current metadata if fetching fails."""
+    """Fetch the metadata again if it is older than METADATA_EVERY. Keep it if the new metadata can't be used."""
     if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
         return
     try:

@@ -105,7 +105,7 @@ def answer_publication(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """Return the response to a retry if an earlier attempt already published the change, or None.
+    """Return the response to a retry if an earlier attempt published the change. Otherwise, return None.
 
     Raise TakenBack if the publication has been reverted since then.
     """
@@ -118,7 +118,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """Return the seconds to wait (query `wait` or header `Prefer`), or None. Raise Problem if `wait` is invalid."""
+    """Return the seconds to wait (`wait` or `Prefer`), or None if both are missing. Raise Problem for a bad `wait`."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):

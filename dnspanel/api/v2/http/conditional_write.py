@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.problems import Problem
 
 @contextmanager
 def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
-    """Lock the resource against other writes through API v2. Raise Problem (412) unless the condition holds.
+    """Lock the resource against other writes through API v2. Raise Problem (412) unless the request's condition holds.
 
     The problem contains the current resource and the sent body. `base` is null, because the version behind a digest
     isn't stored.

@@ -35,7 +35,6 @@ class Deprecation:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The response headers for the deprecation."""
         return {
             "Deprecation": f"@{_seconds(self.since)}",
             "Sunset": http_date(_seconds(self.sunset)),
@@ -59,7 +58,7 @@ def mark_deprecated(*, since: date, sunset: date, parameters: tuple[str, ...] = 
 
 
 def deprecation_of(view: object, method: str) -> Deprecation | None:
-    """Return the deprecation of a view's method, or None."""
+    """Return the deprecation of a view's method, or None if the method isn't deprecated."""
     found: Deprecation | None = getattr(getattr(view, method.lower(), None), "deprecation", None)
     return found
 

@@ -55,7 +55,7 @@ class Condition:
 
     @property
     def revision(self) -> int | None:
-        """The revision that the writer read, from the first `If-Match` tag that contains one, or None."""
+        """The revision that the client read, in the first `If-Match` tag that has one, or None if no tag does."""
         found = next(filter(None, map(_VERSIONED.fullmatch, self.match)), None)
         return int(found[1]) if found else None
 

@@ -69,7 +69,7 @@ def list_of(things: str, least: int | None, most: int | None) -> str:
 
 
 def meant(given: str, known: Iterable[str]) -> str:
-    """Return a "did you mean" question with the most similar known word, or "" if no known word is similar."""
+    """Return a "did you mean" question with the most similar known name, or "" if no known name is similar."""
     close = get_close_matches(given[:_LONGEST_QUOTED].lower(), list(known), 1, 0.6)
     return f" Did you mean {quote_text(close[0])}?" if close else ""
 

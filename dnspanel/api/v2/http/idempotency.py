@@ -116,8 +116,7 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
 def _digest(request: HttpRequest) -> bytes:
     """Return a digest of a request's method, path, query, conditions and body. Only the size of uploads is included.
 
-    The digest is keyed with one of the panel's keys, because bodies contain passwords. Otherwise, anyone who can read
-    the database could guess passwords from the digests.
+    The digest is keyed with one of the panel's keys, so that passwords in bodies can't be guessed from stored digests.
     """
     named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")
     head = "\0".join((request.method or "", request.get_full_path(), *(request.META.get(name, "") for name in named)))

@@ -34,7 +34,7 @@ class PageRequest:
 
 
 def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -> PageRequest:
-    """Parse `limit` and `cursor`. `kinds` are the types of the key's parts. Raise Problem if a parameter is invalid."""
+    """Parse `limit` and `cursor`. `kinds` are the types of the cursor's parts. Raise Problem if one is invalid."""
     typed = request.query_params.get("limit")
     if typed is not None and not (typed.isascii() and typed.isdecimal() and len(typed) < 6 and 1 <= int(typed) <= MOST):
         raise bad_number("limit", typed, f"`limit` must be a whole number from 1 to {MOST}.")

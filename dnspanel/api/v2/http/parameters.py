@@ -11,10 +11,7 @@ from dnspanel.api.v2.http.problems import RequestFault, bad_choice, invalid
 
 
 def refuse_unknown_parameters(request: Request, view: APIView) -> None:
-    """Raise Problem for an unknown query parameter, because a misspelled `dry_run` would otherwise cause a write.
-
-    This runs before the operation.
-    """
+    """Raise Problem for an unknown query parameter, because a misspelled `dry_run` would otherwise cause a write."""
     if not request.query_params:
         return
     method = "GET" if request.method == "HEAD" else str(request.method)

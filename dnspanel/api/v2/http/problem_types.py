@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """A problem type: its code, status, title, cause and remedy."""
-
     code: str
     status: int
     title: str
@@ -18,7 +16,7 @@ class ProblemType:
 
     @property
     def meaning(self) -> str:
-        """The cause and the remedy as one text."""
+        """The cause and the remedy as one string."""
         return f"{self.cause} {self.remedy}"
 
 

@@ -27,7 +27,7 @@ def time_json(at: datetime) -> str:
 
 
 def code_of(word: str) -> str:
-    """Convert a word from the panel's pages to an API code: lowercase, with hyphens for spaces."""
+    """Convert a term from the panel's pages to an API code: lowercase, with hyphens for spaces."""
     return word.lower().replace(" ", "-")
 
 

@@ -13,7 +13,7 @@ _MOST = 100
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
     """Raise Problem if a write has a body that its operation doesn't accept, such as a `reason` for a DELETE.
 
-    An empty object is allowed, because some clients send one with every POST. This runs before the operation.
+    An empty object is allowed, because some clients send one with every POST.
     """
     method = str(request.method)
     taken = taken_by(view, method)

@@ -339,7 +339,6 @@ def _to_change(request: Request, catalog_id: int) -> tuple[Actor, Catalog]:
 
 
 def _guard_write(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
-    """Return a `conditional_write` for the catalog's settings. It locks the catalog and checks If-Match."""
     return conditional_write(
         request, f"catalog/{catalog_id}", lambda: _terms_json(access.catalog_for(actor, catalog_id))
     )

@@ -176,7 +176,7 @@ def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[st
 
 
 def acting(request: Request, reason: str = "") -> Acting:
-    """Return this request's author, channel, time, reason and idempotency key."""
+    """Return this request's author, channel, time, reason and publication id."""
     return Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
 
 

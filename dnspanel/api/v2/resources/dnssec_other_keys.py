@@ -31,7 +31,7 @@ _REASON = TERMS[0]
 
 
 class OtherKeys(V2View):
-    """View to list the keys that other signers use for a zone, and to add one."""
+    """View that lists the keys that other signers use for a zone, and adds one."""
 
     unconditional = True
 
@@ -67,7 +67,7 @@ class OtherKeys(V2View):
 
 
 class OneOtherKey(V2View):
-    """View to remove a key of another signer, identified by its key tag."""
+    """View that removes a key of another signer, identified by its key tag."""
 
     @api_operation("deleteOtherKey", {202: WrittenSerializer, 200: WrittenSerializer}, parameters=[*CHANGING, _REASON])
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:

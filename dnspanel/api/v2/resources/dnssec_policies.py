@@ -140,7 +140,7 @@ class ZonePolicySerializer(serializers.Serializer):
 
 
 class DnssecPolicies(V2View):
-    """View to list and create DNSSEC policies."""
+    """View that lists and creates DNSSEC policies."""
 
     unconditional = True
 
@@ -177,7 +177,7 @@ class DnssecPolicies(V2View):
 
 
 class OneDnssecPolicy(V2View):
-    """View to read, change or delete a DNSSEC policy."""
+    """View that reads, changes or deletes a DNSSEC policy."""
 
     @api_operation("getDnssecPolicy", DnssecPolicySerializer)
     def get(self, request: Request, policy_id: int) -> HttpResponse:
@@ -238,7 +238,7 @@ class OneDnssecPolicy(V2View):
 
 
 class ZonePolicy(V2View):
-    """View to read, set or detach the DNSSEC policy of a zone."""
+    """View that reads, sets or detaches the DNSSEC policy of a zone."""
 
     @api_operation("getZonePolicy", ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

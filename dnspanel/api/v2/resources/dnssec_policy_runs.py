@@ -70,7 +70,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
 
 class PolicyRuns(V2View):
-    """View to list the policy runs that are visible to the caller, and to start one."""
+    """View that lists the policy runs that are visible to the caller, and starts one."""
 
     unconditional = True
 
@@ -116,7 +116,7 @@ class PolicyRuns(V2View):
 
 
 class OnePolicyRun(V2View):
-    """View to read or cancel a policy run."""
+    """View that reads or cancels a policy run."""
 
     @api_operation("getPolicyRun", PolicyRunSerializer)
     def get(self, request: Request, run_id: int) -> HttpResponse:
@@ -143,7 +143,7 @@ class OnePolicyRun(V2View):
 
 
 class PolicyRunZones(V2View):
-    """View to list the outcome of a policy run in each zone."""
+    """View that lists the outcome of a policy run in each zone."""
 
     @api_operation(
         "listPolicyRunZones",

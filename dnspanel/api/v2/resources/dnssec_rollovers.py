@@ -44,7 +44,7 @@ _PAGE = page_of(RolloverSerializer)  # one class for both lists, because names i
 
 
 class RolloversUnderWay(V2View):
-    """View to list the rollovers in progress in all zones."""
+    """View that lists the rollovers in progress in all zones."""
 
     @api_operation("listRollovers", _PAGE, parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
@@ -61,7 +61,7 @@ class RolloversUnderWay(V2View):
 
 
 class RolloverKinds(V2View):
-    """View to list the kinds of rollovers that a zone can have."""
+    """View that lists the kinds of rollovers that a zone can have."""
 
     @api_operation("listRolloverKinds", page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -86,7 +86,7 @@ class RolloverKinds(V2View):
 
 
 class ZoneRollovers(V2View):
-    """View to list the rollovers of a zone and to start one."""
+    """View that lists the rollovers of a zone and starts one."""
 
     unconditional = True  # a zone has at most one active rollover
 
@@ -134,7 +134,7 @@ class ZoneRollovers(V2View):
 
 
 class OneRollover(V2View):
-    """View to read a rollover of a zone."""
+    """View that reads a rollover of a zone."""
 
     @api_operation("getRollover", {200: RolloverSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
@@ -150,7 +150,7 @@ class OneRollover(V2View):
 
 
 class RolloverCancel(V2View):
-    """View to cancel a rollover."""
+    """View that cancels a rollover."""
 
     unconditional = True  # the panel checks the rollover's current state
 

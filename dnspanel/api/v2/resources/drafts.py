@@ -55,7 +55,7 @@ ZONE = OpenApiParameter("zone", str, description="Only changes in this zone.")
 
 
 class DraftDetail(V2View):
-    """View to read or discard the whole draft."""
+    """View that reads or discards the whole draft."""
 
     @api_operation("getDraft", {200: DraftSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request) -> HttpResponse:
@@ -84,7 +84,7 @@ class DraftDetail(V2View):
 
 
 class DraftOperations(V2View):
-    """View to list the changes in the draft."""
+    """View that lists the changes in the draft."""
 
     @api_operation("listDraftOperations", {200: page_of(OperationSerializer)}, parameters=[*PAGED, ZONE])
     def get(self, request: Request) -> HttpResponse:
@@ -107,7 +107,7 @@ class DraftOperations(V2View):
 
 
 class DraftRRset(V2View):
-    """View to read, set or drop the draft's change to one RRset."""
+    """View that reads, sets or drops the draft's change to one RRset."""
 
     @api_operation("getDraftRRset", {200: OperationSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -151,7 +151,7 @@ class DraftRRset(V2View):
 
 
 class DraftPlan(V2View):
-    """View to review the effect of publishing the draft."""
+    """View that reviews the effect of publishing the draft."""
 
     @api_operation("getDraftPlan", {200: PlansSerializer}, parameters=[ZONE])
     def get(self, request: Request) -> HttpResponse:
@@ -165,7 +165,7 @@ class DraftPlan(V2View):
 
 
 class DraftPublish(V2View):
-    """View to publish the draft."""
+    """View that publishes the draft."""
 
     @api_operation(
         "publishDraft",
@@ -189,7 +189,7 @@ class DraftPublish(V2View):
 
 
 class ConflictResolve(V2View):
-    """View to resolve a conflict in the draft."""
+    """View that resolves a conflict in the draft."""
 
     @api_operation(
         "resolveConflict", {200: OperationSerializer}, request=ResolveSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
@@ -211,7 +211,6 @@ class ConflictResolve(V2View):
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
-    """Return a `conditional_write` that locks the draft and checks If-Match."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
 
 

@@ -90,7 +90,7 @@ class EvidenceTestSerializer(serializers.Serializer):
 
 
 class EvidenceDestinations(V2View):
-    """View to list and create destinations of the audit log."""
+    """View that lists and creates destinations of the audit log."""
 
     unconditional = True
 
@@ -131,7 +131,7 @@ class EvidenceDestinations(V2View):
 
 
 class OneEvidenceDestination(V2View):
-    """View to read, change or delete a destination of the audit log."""
+    """View that reads, changes or deletes a destination of the audit log."""
 
     @api_operation("getEvidenceDestination", EvidenceDestinationSerializer)
     def get(self, request: Request, destination_id: int) -> HttpResponse:
@@ -182,7 +182,7 @@ class OneEvidenceDestination(V2View):
 
 
 class EvidenceDestinationTest(V2View):
-    """View to send a test message to a destination of the audit log."""
+    """View that sends a test message to a destination of the audit log."""
 
     unconditional = True
 
@@ -225,7 +225,6 @@ def _answer_row(row: DestinationRow, status: int = 200, **headers: str) -> HttpR
 
 
 def _guard_write(request: Request, destination_id: int) -> AbstractContextManager[None]:
-    """Return a `conditional_write` that locks this destination and checks If-Match."""
     return conditional_write(
         request,
         f"evidence-destination/{destination_id}",

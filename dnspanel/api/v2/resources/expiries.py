@@ -37,7 +37,7 @@ class ExpirySerializer(Shape):
 
 
 class Expiries(V2View):
-    """View to list the RRsets with a scheduled removal in all zones."""
+    """View that lists the RRsets with a scheduled removal in all zones."""
 
     @api_operation(
         "listExpiries",

@@ -40,7 +40,7 @@ class RRsetExpirySerializer(Shape):
 
 
 class RRsetExpiry(V2View):
-    """View to read, set or cancel the scheduled removal of an RRset."""
+    """View that reads, sets or cancels the scheduled removal of an RRset."""
 
     @api_operation("getRRsetExpiry", {200: RRsetExpirySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -57,9 +57,9 @@ class RRsetExpiry(V2View):
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Set the removal time of an RRset.
 
-        At that time the panel publishes the removal of the RRset, whatever its records are then, in your name. The
-        RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes to the
-        RRset do not change the removal time. Deleting the RRset also deletes its removal time.
+        At that time, the panel publishes the removal of the RRset in your name, even if the RRset has changed since.
+        The RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes to
+        the RRset do not change the removal time. Deleting the RRset also deletes its removal time.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)

@@ -110,7 +110,7 @@ _FILE = {
 
 
 class Exports(V2View):
-    """View to list the caller's exports and to create one."""
+    """View that lists the caller's exports and creates one."""
 
     unconditional = True
 
@@ -148,7 +148,7 @@ class Exports(V2View):
 
 
 class OneExport(V2View):
-    """View to read or cancel an export."""
+    """View that reads or cancels an export."""
 
     @api_operation("getExport", ExportSerializer)
     def get(self, request: Request, export_id: int) -> HttpResponse:
@@ -171,7 +171,7 @@ class OneExport(V2View):
 
 
 class ExportFile(V2View):
-    """View to download the file of an export."""
+    """View that downloads the file of an export."""
 
     renderer_classes = (*V2View.renderer_classes, Gzip, Octets)
 

@@ -87,7 +87,7 @@ class FrontSerializer(Shape):
 
 
 class OneFront(V2View):
-    """View to read and change a front."""
+    """View that reads and changes a front."""
 
     @api_operation("getFront", FrontSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:

@@ -52,7 +52,7 @@ class GrantSerializer(ScopeSerializer):
 
 
 class Grants(V2View):
-    """View to list and create grants."""
+    """View that lists and creates grants."""
 
     unconditional = True
 
@@ -92,7 +92,7 @@ class Grants(V2View):
 
 
 class OneGrant(V2View):
-    """View to read or delete a grant. A grant can't be changed, only replaced."""
+    """View that reads or deletes a grant. A grant can't be changed, only replaced."""
 
     @api_operation("getGrant", GrantSerializer)
     def get(self, request: Request, grant_id: int) -> HttpResponse:

@@ -40,7 +40,7 @@ class Octets(BaseParser):
 
 
 class ImportFiles(V2View):
-    """View to list the uploaded files of an import."""
+    """View that lists the uploaded files of an import."""
 
     @api_operation("listImportFiles", page_of(UploadedSerializer))
     def get(self, request: Request, import_id: int) -> HttpResponse:
@@ -53,7 +53,7 @@ class ImportFiles(V2View):
 
 
 class ImportFile(V2View):
-    """View to upload or delete a file of an import."""
+    """View that uploads or deletes a file of an import."""
 
     parser_classes = (Octets,)
     unconditional = True

@@ -101,7 +101,7 @@ class Csv(JSONOnly):
 
 
 class ImportZones(V2View):
-    """View to list the zones of an import."""
+    """View that lists the zones of an import."""
 
     @api_operation(
         "listImportZones",
@@ -133,7 +133,7 @@ class ImportZones(V2View):
 
 
 class ImportChoices(V2View):
-    """View to choose the action for zones of an import."""
+    """View that chooses the action for zones of an import."""
 
     @api_operation("chooseImportZones", ChosenSerializer, request=ChoicesSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
@@ -160,7 +160,7 @@ class ImportChoices(V2View):
 
 
 class ImportFaults(V2View):
-    """View to list the errors and remarks of an import."""
+    """View that lists the errors and remarks of an import."""
 
     @api_operation(
         "listImportFaults",
@@ -193,7 +193,7 @@ class ImportFaults(V2View):
 
 
 class ImportFaultsCsv(V2View):
-    """View to download the errors and remarks of an import as CSV."""
+    """View that downloads the errors and remarks of an import as CSV."""
 
     renderer_classes = (*V2View.renderer_classes, Csv)
 

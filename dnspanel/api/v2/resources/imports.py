@@ -1,6 +1,6 @@
 """API resources to create, follow, publish, cancel and undo imports, and to change their options.
 
-Each step needs its own request. This lets the client review the plan before anything is published.
+Each step needs its own request, so that the client can review the plan before anything is published.
 """
 
 from collections.abc import Callable
@@ -187,7 +187,7 @@ class ImportActSerializer(Shape):
 
 
 class Imports(V2View):
-    """View to list the imports that the caller is allowed to see, and to create one."""
+    """View that lists the imports that the caller is allowed to see, and creates one."""
 
     unconditional = True
 
@@ -217,7 +217,7 @@ class Imports(V2View):
 
 
 class OneImport(V2View):
-    """View to read, change or delete an import."""
+    """View that reads, changes or deletes an import."""
 
     @api_operation("getImport", ImportSerializer)
     def get(self, request: Request, import_id: int) -> HttpResponse:
@@ -254,7 +254,7 @@ class OneImport(V2View):
 
 
 class ImportAct(V2View):
-    """View to run a step of an import, such as plan, apply or undo."""
+    """View that runs a step of an import, such as plan, apply or undo."""
 
     @api_operation(
         "actOnImport",

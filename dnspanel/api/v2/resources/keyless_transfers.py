@@ -52,7 +52,7 @@ class KeylessTransfersSerializer(Shape):
 
 
 class KeylessTransfers(V2View):
-    """View to read and set the networks that can transfer a zone without a key, and the NOTIFY addresses."""
+    """View that reads and sets the networks that can transfer a zone without a key, and the NOTIFY addresses."""
 
     @api_operation("getKeylessTransfers", KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

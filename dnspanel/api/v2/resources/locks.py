@@ -54,7 +54,7 @@ class LockSerializer(Shape):
 
 
 class ZoneLocks(V2View):
-    """View to list and create locks of a zone."""
+    """View that lists and creates locks of a zone."""
 
     unconditional = True
 
@@ -97,7 +97,7 @@ class ZoneLocks(V2View):
 
 
 class ZoneLock(V2View):
-    """View to read or delete a lock of a zone."""
+    """View that reads or deletes a lock of a zone."""
 
     @api_operation("getLock", LockSerializer)
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:

@@ -57,7 +57,7 @@ _BY_SEVERITY = {Severity.ERROR: 0, Severity.WARNING: 1}
 
 
 class ManyRRsets(V2View):
-    """View to make the same change to many RRsets, in any zones."""
+    """View that makes the same change to many RRsets, in any zones."""
 
     @api_operation(
         "actOnRRsets",

@@ -42,7 +42,7 @@ from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 
 class ManyZones(V2View):
-    """View to change or delete many zones."""
+    """View that changes or deletes many zones."""
 
     @api_operation(
         "actOnZones",

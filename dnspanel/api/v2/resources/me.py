@@ -45,7 +45,7 @@ class MeSerializer(serializers.Serializer):
 
 
 class Me(V2View):
-    """View to read the caller's own token and its owner."""
+    """View that reads the caller's own token and its owner."""
 
     @api_operation("getMe", MeSerializer)
     def get(self, request: Request) -> HttpResponse:

@@ -101,7 +101,7 @@ class FollowedSetSerializer(Shape):
 
 
 class NameServerSets(V2View):
-    """View to list and create name server sets."""
+    """View that lists and creates name server sets."""
 
     unconditional = True
 
@@ -138,7 +138,7 @@ class NameServerSets(V2View):
 
 
 class OneNameServerSet(V2View):
-    """View to read, change or delete a name server set."""
+    """View that reads, changes or deletes a name server set."""
 
     @api_operation("getNameServerSet", NameServerSetSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
@@ -185,7 +185,7 @@ class OneNameServerSet(V2View):
 
 
 class ZoneNameServers(V2View):
-    """View to read the name server set that a zone follows."""
+    """View that reads the name server set that a zone follows."""
 
     @api_operation("getZoneNameServers", FollowedSetSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:

@@ -65,7 +65,7 @@ class NewNamedDraftSerializer(Shape):
 
 
 class TakeUpSerializer(Shape):
-    """What to do with unnamed changes in the current draft.
+    """The action for unnamed changes in the current draft.
 
     The changes are saved under a name, or moved into the resumed draft.
     """
@@ -81,7 +81,7 @@ class TakeUpSerializer(Shape):
 
 
 class NamedDraftList(V2View):
-    """View to list saved drafts, and to save the current draft."""
+    """View that lists saved drafts, and saves the current draft."""
 
     @api_operation("listNamedDrafts", page_of(NamedDraftSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
@@ -114,7 +114,7 @@ class NamedDraftList(V2View):
 
 
 class OneNamedDraft(V2View):
-    """View to read or delete a saved draft."""
+    """View that reads or deletes a saved draft."""
 
     @api_operation("getNamedDraft", NamedDraftSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
@@ -138,7 +138,7 @@ class OneNamedDraft(V2View):
 
 
 class NamedDraftPlan(V2View):
-    """View to review the effect of publishing a saved draft."""
+    """View that reviews the effect of publishing a saved draft."""
 
     @api_operation("getNamedDraftPlan", PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
@@ -152,7 +152,7 @@ class NamedDraftPlan(V2View):
 
 
 class NamedDraftPublish(V2View):
-    """View to publish a saved draft."""
+    """View that publishes a saved draft."""
 
     @api_operation(
         "publishNamedDraft",
@@ -175,7 +175,7 @@ class NamedDraftPublish(V2View):
 
 
 class NamedDraftTakeUp(V2View):
-    """View to resume a saved draft."""
+    """View that resumes a saved draft."""
 
     @api_operation(
         "resumeNamedDraft", NamedDraftSerializer, request=TakeUpSerializer, parameters=[IF_MATCH, IDEMPOTENCY_KEY]
@@ -195,7 +195,7 @@ class NamedDraftTakeUp(V2View):
 
 
 class NamedDraftPutBack(V2View):
-    """View to release a saved draft, which lets someone else resume it."""
+    """View that releases a saved draft, which lets someone else resume it."""
 
     @api_operation("releaseNamedDraft", NamedDraftSerializer, request=None, parameters=[IF_MATCH, IDEMPOTENCY_KEY])
     def post(self, request: Request, key: UUID) -> HttpResponse:
@@ -231,7 +231,6 @@ def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
 
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:
-    """Return a `conditional_write` that locks the saved draft and checks If-Match."""
     return conditional_write(request, f"draft/{key}", lambda: _json(_visible_draft(actor, key)))
 
 

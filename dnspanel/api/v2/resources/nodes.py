@@ -179,7 +179,7 @@ class NodePatchSerializer(Shape):
 
 
 class Nodes(V2View):
-    """View to list all nodes."""
+    """View that lists all nodes."""
 
     @api_operation("listNodes", page_of(NodeSerializer))
     def get(self, request: Request) -> HttpResponse:
@@ -194,7 +194,7 @@ class Nodes(V2View):
 
 
 class OneNode(V2View):
-    """View to read a node, and to change or delete a node that has not joined."""
+    """View that reads a node, and changes or deletes a node that has not joined."""
 
     @api_operation("getNode", NodeSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
@@ -236,7 +236,7 @@ class OneNode(V2View):
 
 
 class NodePoints(V2View):
-    """View to read the statistics of a node over time."""
+    """View that reads the statistics of a node over time."""
 
     @api_operation(
         "getNodePoints",
@@ -266,7 +266,7 @@ class NodePoints(V2View):
 
 
 class NodeAct(V2View):
-    """View to run an action on a node, such as drain or retire."""
+    """View that runs an action on a node, such as drain or retire."""
 
     @api_operation(
         "actOnNode",

@@ -139,7 +139,7 @@ class TransferNowSerializer(Shape):
 
 
 class TransferredZones(V2View):
-    """View to list zones with other primaries, including zones that were taken over, and to create such a zone."""
+    """View that lists zones with other primaries, including zones that were taken over, and creates such a zone."""
 
     unconditional = True
 
@@ -185,7 +185,7 @@ class TransferredZones(V2View):
 
 
 class ZonePrimaries(V2View):
-    """View to read and set the primaries of a zone."""
+    """View that reads and sets the primaries of a zone."""
 
     @api_operation("getZonePrimaries", TransferredZoneSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
@@ -225,7 +225,7 @@ class ZonePrimaries(V2View):
 
 
 class ZoneTransfer(V2View):
-    """View to transfer a zone from its primaries now."""
+    """View that transfers a zone from its primaries now."""
 
     unconditional = True  # the zone gets the primary's content, whatever its current content is
 
@@ -243,7 +243,7 @@ class ZoneTransfer(V2View):
 
 
 class ZoneTakeOver(V2View):
-    """View to make this panel the primary of a transferred zone."""
+    """View that makes this panel the primary of a transferred zone."""
 
     @api_operation(
         "takeOverZone",
@@ -265,7 +265,7 @@ class ZoneTakeOver(V2View):
 
 
 class ZoneGivenBack(V2View):
-    """View to return a taken-over zone to its primaries."""
+    """View that returns a taken-over zone to its primaries."""
 
     @api_operation("giveBackZone", {202: TransferredZoneSerializer}, request=PastRulesSerializer, parameters=[DRY_RUN])
     def post(self, request: Request, zone_name: str) -> HttpResponse:

@@ -50,7 +50,7 @@ class KindView(V2View):
 
 
 class KindList(KindView):
-    """View to list all kinds of problems that this API returns."""
+    """View that lists all kinds of problems that this API returns."""
 
     @extend_schema(operation_id="listProblems", auth=[], responses=page_of(KindSerializer))
     def get(self, request: Request) -> HttpResponse:
@@ -64,7 +64,7 @@ class KindList(KindView):
 
 
 class KindDetail(KindView):
-    """View to read the explanation of one kind of problem."""
+    """View that reads the explanation of one kind of problem."""
 
     @extend_schema(operation_id="getProblem", auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""API resources for produced catalogs (RFC 9432), their members and their groups."""
+"""API resources for producer catalogs (RFC 9432), their members and their groups."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -32,7 +32,7 @@ from dnspanel.zones.rights.access import require_right
 
 
 class CatalogGroupsSerializer(Shape):
-    """The groups of a produced catalog."""
+    """The groups of a producer catalog."""
 
     group_tags = serializers.ListField(
         child=Text(max_length=60),
@@ -43,14 +43,14 @@ class CatalogGroupsSerializer(Shape):
 
 
 class NewProducedCatalogSerializer(CatalogGroupsSerializer):
-    """A produced catalog to create."""
+    """A producer catalog to create."""
 
     name = ZoneName()
     team = Integer(default=None, allow_null=True, help_text="Id of the catalog's team.")
 
 
 class ProducedCatalogSerializer(CatalogGroupsSerializer):
-    """A produced catalog and its state."""
+    """A producer catalog and its state."""
 
     id = serializers.IntegerField(read_only=True, help_text="Id of the catalog zone.")
     name = serializers.CharField(read_only=True)
@@ -73,7 +73,7 @@ class ProducedCatalogSerializer(CatalogGroupsSerializer):
 
 
 class CatalogMemberSerializer(serializers.Serializer):
-    """A member of a produced catalog."""
+    """A member of a producer catalog."""
 
     zone = serializers.CharField()
     label = serializers.CharField(
@@ -84,7 +84,7 @@ class CatalogMemberSerializer(serializers.Serializer):
 
 
 class CatalogPutInSerializer(Shape):
-    """Zones to add to a produced catalog."""
+    """Zones to add to a producer catalog."""
 
     zones = serializers.ListField(child=ZoneName(), max_length=producer.MOST_MEMBERS, default=list)
     tag = Text(max_length=60, default="", allow_blank=True, help_text="Tag of zones to add.")
@@ -92,7 +92,7 @@ class CatalogPutInSerializer(Shape):
 
 
 class CatalogTakeOutSerializer(Shape):
-    """Zones to remove from a produced catalog."""
+    """Zones to remove from a producer catalog."""
 
     zones = serializers.ListField(child=ZoneName(), min_length=1, max_length=producer.MOST_MEMBERS)
 
@@ -104,15 +104,15 @@ class CatalogMovesSerializer(serializers.Serializer):
 
 
 class ProducedCatalogs(V2View):
-    """View to list and create produced catalogs."""
+    """View that lists and creates producer catalogs."""
 
     unconditional = True
 
     @api_operation("listProducedCatalogs", page_of(ProducedCatalogSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
-        """List produced catalogs.
+        """List producer catalogs.
 
-        A produced catalog is a catalog zone of this panel. It lists the zones that other servers should transfer. Only
+        A producer catalog is a catalog zone of this panel. It lists the zones that other servers should transfer. Only
         catalogs that the token can read are listed.
         """
         return page_by_id(request, access.producers_visible_to(self.actor), _catalogs_json)
@@ -124,7 +124,7 @@ class ProducedCatalogs(V2View):
         parameters=[DRY_RUN],
     )
     def post(self, request: Request) -> HttpResponse:
-        """Create a produced catalog.
+        """Create a producer catalog.
 
         Creates a catalog zone without members. Nodes do not serve the catalog zone. Secondaries, and clients with a
         TSIG key, can transfer it like any zone. Needs the right `create-zone`.
@@ -140,11 +140,11 @@ class ProducedCatalogs(V2View):
 
 
 class OneProducedCatalog(V2View):
-    """View to read, change or delete a produced catalog."""
+    """View that reads, changes or deletes a producer catalog."""
 
     @api_operation("getProducedCatalog", ProducedCatalogSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read a produced catalog.
+        """Read a producer catalog.
 
         Returns the catalog's serial, groups and number of members. Needs the right `read`.
         """
@@ -152,7 +152,7 @@ class OneProducedCatalog(V2View):
 
     @api_operation("changeProducedCatalog", ProducedCatalogSerializer, request=CatalogGroupsSerializer)
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
-        """Change a produced catalog.
+        """Change a producer catalog.
 
         Sets the tags that become groups in the catalog (RFC 9432). Needs the right `settings`.
         """
@@ -167,7 +167,7 @@ class OneProducedCatalog(V2View):
 
     @api_operation("deleteProducedCatalog", {204: None}, parameters=[DRY_RUN, *TERMS[:2]])
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
-        """Delete a produced catalog.
+        """Delete a producer catalog.
 
         Moves the catalog to the trash for 30 days. The member zones stay, and become members again if the catalog is
         restored. The deletion counts toward the limit on zones that a person can delete within ten minutes. Needs the
@@ -186,11 +186,11 @@ class OneProducedCatalog(V2View):
 
 
 class CatalogMembers(V2View):
-    """View to list the members of a produced catalog."""
+    """View that lists the members of a producer catalog."""
 
     @api_operation("listCatalogMembers", page_of(CatalogMemberSerializer), parameters=PAGED)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List the members of a produced catalog.
+        """List the members of a producer catalog.
 
         Lists zones that the token can read, each with its label and group in the catalog. Zones in the trash are
         marked.
@@ -206,13 +206,13 @@ class CatalogMembers(V2View):
 
 
 class CatalogPutIn(V2View):
-    """View to add zones to a produced catalog."""
+    """View that adds zones to a producer catalog."""
 
     unconditional = True  # zones that are already members stay unchanged
 
     @api_operation("addCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogPutInSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Add zones to a produced catalog.
+        """Add zones to a producer catalog.
 
         Adds the named zones, and zones with the given tag or of the given team. A named zone whose settings the token
         cannot change is refused; zones of the tag or the team are skipped instead. Zones that get the tag later are not
@@ -228,13 +228,13 @@ class CatalogPutIn(V2View):
 
 
 class CatalogTakeOut(V2View):
-    """View to remove zones from a produced catalog."""
+    """View that removes zones from a producer catalog."""
 
     unconditional = True
 
     @api_operation("removeCatalogMembers", {202: CatalogMovesSerializer}, request=CatalogTakeOutSerializer)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Remove zones from a produced catalog.
+        """Remove zones from a producer catalog.
 
         Within seconds the catalog no longer lists the given zones, and servers that consume the catalog stop serving
         these zones. Needs the right `settings` for the catalog.
@@ -255,7 +255,6 @@ def _catalogs_json(producers: Sequence[Producer]) -> list[dict[str, Any]]:
 
 
 def _json(row: ProducerRow) -> dict[str, Any]:
-    """Return the JSON form of a produced catalog."""
     return {
         "id": row.zone.pk,
         "name": row.zone.name,
@@ -284,7 +283,6 @@ def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
 
 
 def _guard_write(request: Request, catalog: Producer) -> AbstractContextManager[None]:
-    """Return a `conditional_write` for the catalog's settings, which locks the catalog and checks If-Match."""
     return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 

@@ -63,7 +63,7 @@ _FEED = [
 
 
 class PublicationList(V2View):
-    """View to read all publications, as a list or as a feed of changes."""
+    """View that reads all publications, as a list or as a feed of changes."""
 
     @api_operation("listPublications", {200: PublicationPageSerializer}, parameters=_FEED)
     def get(self, request: Request) -> HttpResponse:
@@ -103,7 +103,7 @@ class PublicationList(V2View):
 
 
 class PublicationZones(V2View):
-    """View to list the zones of a publication."""
+    """View that lists the zones of a publication."""
 
     @api_operation("listPublicationZones", {200: page_of(PublishedZoneSerializer)}, parameters=PAGED)
     def get(self, request: Request, sequence: int) -> HttpResponse:
@@ -124,7 +124,7 @@ class PublicationZones(V2View):
 
 
 class PublicationDetail(V2View):
-    """View to read a publication with its state on each node, or to wait for the nodes."""
+    """View that reads a publication with its state on each node, or waits for the nodes."""
 
     @api_operation("getPublication", {200: WatchedPublicationSerializer}, parameters=[WAIT, WAIT_FOR])
     def get(self, request: Request, sequence: int) -> HttpResponse:
@@ -166,7 +166,7 @@ def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
 
 
 def publication_for(actor: Actor, sequence: int) -> Publication:
-    """Return the publication with this sequence number. Raise Problem (404) if there is none that the actor can see."""
+    """Return the publication with this sequence. Raise Problem (404) unless it exists and the actor can see it."""
     found = publications_visible_to(actor).filter(sequence=sequence).first() if sequence < 2**63 else None
     if found is None:
         raise Problem("not-found", f"There is no publication {sequence}.")

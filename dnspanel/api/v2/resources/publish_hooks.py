@@ -122,7 +122,7 @@ class PlacedPublishHookSerializer(PublishHookSerializer):
 
 
 class PublishHooks(OneSecretView):
-    """View to list the publish hooks of zones that the caller can govern, and to create one."""
+    """View that lists the publish hooks of zones that the caller can govern, and creates one."""
 
     unconditional = True
 
@@ -155,7 +155,7 @@ class PublishHooks(OneSecretView):
 
 
 class OnePublishHook(V2View):
-    """View to read, change or delete a publish hook."""
+    """View that reads, changes or deletes a publish hook."""
 
     @api_operation("getPublishHook", PublishHookSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
@@ -201,7 +201,7 @@ class OnePublishHook(V2View):
 
 
 class PublishHookRotation(OneSecretView):
-    """View to replace the secret of a publish hook."""
+    """View that replaces the secret of a publish hook."""
 
     @api_operation("rotatePublishHookSecret", {201: HookSecretSerializer}, request=None)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
@@ -217,7 +217,7 @@ class PublishHookRotation(OneSecretView):
 
 
 class PublishHookTest(V2View):
-    """View to test a publish hook."""
+    """View that tests a publish hook."""
 
     unconditional = True
 
@@ -235,7 +235,7 @@ class PublishHookTest(V2View):
 
 
 class PublishHookHealth(V2View):
-    """View to read the health of a publish hook."""
+    """View that reads the health of a publish hook."""
 
     @api_operation("getPublishHookHealth", HookHealthAndRepliesSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
@@ -257,7 +257,6 @@ def _terms(values: dict[str, Any]) -> HookTerms:
 
 
 def _guard_write(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
-    """Return a `conditional_write` that locks this hook and checks If-Match."""
     return conditional_write(
         request, f"publish-hook/{hook_id}", lambda: _hook(place_publish_hooks.hook_for(actor, hook_id))
     )

@@ -137,7 +137,7 @@ class RequestActSerializer(Shape):
 
 
 class RequestList(V2View):
-    """View to list approval requests, and to request approval of a draft."""
+    """View that lists approval requests, and requests approval of a draft."""
 
     @api_operation(
         "listRequests",
@@ -198,7 +198,7 @@ class RequestList(V2View):
 
 
 class OneRequest(V2View):
-    """View to read an approval request."""
+    """View that reads an approval request."""
 
     @api_operation("getRequest", RequestSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
@@ -211,7 +211,7 @@ class OneRequest(V2View):
 
 
 class RequestAct(V2View):
-    """View to run an action on an approval request, such as approve or publish."""
+    """View that runs an action on an approval request, such as approve or publish."""
 
     @api_operation(
         "actOnRequest",

@@ -145,7 +145,7 @@ class FreezeSerializer(NewFreezeSerializer):
 
 
 class ApprovalRules(V2View):
-    """View to list the approval rules of zones that the caller can govern, and to create one."""
+    """View that lists the approval rules of zones that the caller can govern, and creates one."""
 
     unconditional = True
 
@@ -188,7 +188,7 @@ class ApprovalRules(V2View):
 
 
 class OneApprovalRule(V2View):
-    """View to read or delete an approval rule."""
+    """View that reads or deletes an approval rule."""
 
     @api_operation("getApprovalRule", ApprovalRuleSerializer)
     def get(self, request: Request, rule_id: int) -> HttpResponse:
@@ -211,7 +211,7 @@ class OneApprovalRule(V2View):
 
 
 class Freezes(V2View):
-    """View to list the freezes of zones that the caller can govern, and to create one."""
+    """View that lists the freezes of zones that the caller can govern, and creates one."""
 
     unconditional = True
 
@@ -242,7 +242,7 @@ class Freezes(V2View):
 
 
 class OneFreeze(V2View):
-    """View to read or delete a freeze."""
+    """View that reads or deletes a freeze."""
 
     @api_operation("getFreeze", FreezeSerializer)
     def get(self, request: Request, freeze_id: int) -> HttpResponse:

@@ -58,7 +58,7 @@ class LimitsSerializer(Shape):
 
 
 class OwnQuotas(V2View):
-    """View to read the quotas of the token's owner."""
+    """View that reads the quotas of the token's owner."""
 
     @api_operation("getMyQuotas", QuotasSerializer)
     def get(self, request: Request) -> HttpResponse:
@@ -70,7 +70,7 @@ class OwnQuotas(V2View):
 
 
 class TeamQuotas(V2View):
-    """View to read and set the quotas of a team."""
+    """View that reads and sets the quotas of a team."""
 
     @api_operation("getTeamQuotas", QuotasSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:

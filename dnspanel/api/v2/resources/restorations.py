@@ -40,7 +40,7 @@ Refusals = Sequence[tuple[str, str]]
 
 
 class Restorations(V2View):
-    """View to restore many zones from the trash."""
+    """View that restores many zones from the trash."""
 
     @api_operation(
         "restoreZones",

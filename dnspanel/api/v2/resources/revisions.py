@@ -51,7 +51,7 @@ _UNDONE = {202: WrittenSerializer, 200: WrittenSerializer}
 
 
 class RevisionList(V2View):
-    """View to list the revisions of a zone."""
+    """View that lists the revisions of a zone."""
 
     @api_operation(
         "listRevisions",
@@ -79,7 +79,7 @@ class RevisionList(V2View):
 
 
 class RevisionDetail(V2View):
-    """View to read the changes in a revision."""
+    """View that reads the changes in a revision."""
 
     @api_operation("getRevision", {200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
@@ -97,7 +97,7 @@ class RevisionDetail(V2View):
 
 
 class RevisionRRsets(V2View):
-    """View to list the RRsets of a zone at one revision."""
+    """View that lists the RRsets of a zone at one revision."""
 
     @api_operation("listRevisionRRsets", {200: page_of(RRsetSerializer)}, parameters=PAGED)
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
@@ -121,7 +121,7 @@ class RevisionRRsets(V2View):
 
 
 class RevisionUndo(V2View):
-    """View to undo a revision."""
+    """View that undoes a revision."""
 
     unconditional = True  # later changes by others are never undone
 
@@ -139,7 +139,7 @@ class RevisionUndo(V2View):
 
 
 class PublicationUndo(V2View):
-    """View to undo a publication in all its zones."""
+    """View that undoes a publication in all its zones."""
 
     unconditional = True
 
@@ -169,7 +169,7 @@ class PublicationUndo(V2View):
 
 
 class ZoneRestoreTo(V2View):
-    """View to restore a zone to a revision."""
+    """View that restores a zone to a revision."""
 
     unconditional = True  # the result doesn't depend on the zone's current state
 

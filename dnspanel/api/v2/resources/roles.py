@@ -43,7 +43,7 @@ class RoleSerializer(Shape):
 
 
 class Roles(V2View):
-    """View to list and create custom roles."""
+    """View that lists and creates custom roles."""
 
     unconditional = True
 
@@ -70,7 +70,7 @@ class Roles(V2View):
 
 
 class OneRole(V2View):
-    """View to read, change or delete a custom role."""
+    """View that reads, changes or deletes a custom role."""
 
     @api_operation("getRole", RoleSerializer)
     def get(self, request: Request, role_id: int) -> HttpResponse:

@@ -53,7 +53,7 @@ _WRITTEN = {202: RRsetWrittenSerializer, 200: RRsetWrittenSerializer}
 
 
 class RRsetList(V2View):
-    """View to list the RRsets of a zone."""
+    """View that lists the RRsets of a zone."""
 
     @api_operation(
         "listRRsets",
@@ -89,7 +89,7 @@ class RRsetList(V2View):
 
 
 class RRsetDetail(V2View):
-    """View to read, replace, change or delete one RRset."""
+    """View that reads, replaces, changes or deletes one RRset."""
 
     @api_operation("getRRset", {200: RRsetSerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
@@ -150,7 +150,7 @@ class RRsetDetail(V2View):
 
 
 def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Patch:
-    """Return a patch for one RRset with a condition. The condition is checked while the zone is locked."""
+    """Return a patch that changes one RRset. Applying the patch raises Problem (412) unless the condition holds."""
 
     def decide(at_name: CurrentRRsets) -> Changes:
         current = at_name.get(key)

@@ -71,7 +71,7 @@ class ScimSecretSerializer(serializers.Serializer):
 
 
 class ScimDirectories(OneSecretView):
-    """View to list and create SCIM directories."""
+    """View that lists and creates SCIM directories."""
 
     unconditional = True
 
@@ -100,7 +100,7 @@ class ScimDirectories(OneSecretView):
 
 
 class OneScimDirectory(V2View):
-    """View to read, change or delete a SCIM directory."""
+    """View that reads, changes or deletes a SCIM directory."""
 
     @api_operation("getScimDirectory", ScimDirectorySerializer)
     def get(self, request: Request, directory_id: int) -> HttpResponse:
@@ -138,7 +138,7 @@ class OneScimDirectory(V2View):
 
 
 class ScimDirectoryRotation(OneSecretView):
-    """View to replace the secret of a SCIM directory."""
+    """View that replaces the secret of a SCIM directory."""
 
     @api_operation("rotateScimDirectorySecret", {201: ScimSecretSerializer}, request=None)
     def post(self, request: Request, directory_id: int) -> HttpResponse:
@@ -170,7 +170,6 @@ def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
 
 
 def _guard_write(request: Request, directory_id: int) -> AbstractContextManager[None]:
-    """Return a `conditional_write` that locks this directory and checks If-Match."""
     return conditional_write(
         request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))
     )

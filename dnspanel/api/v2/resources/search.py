@@ -27,7 +27,7 @@ Found = tuple[dict[str, Any], tuple[Any, ...]]  # the item and the cursor after 
 
 
 class Search(V2View):
-    """View to search zones and RRsets."""
+    """View that searches zones and RRsets."""
 
     @api_operation(
         "searchZonesAndRRsets",

@@ -52,7 +52,7 @@ class SecondFactorRulesSerializer(Shape):
 
 
 class SecondFactorRules(V2View):
-    """View to read and set the rules that require two-factor authentication for roles and teams."""
+    """View that reads and sets the rules that require two-factor authentication for roles and teams."""
 
     @api_operation("getSecondFactorRules", SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:

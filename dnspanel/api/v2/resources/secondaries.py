@@ -142,7 +142,7 @@ class SecondaryZoneSerializer(serializers.Serializer):
 
 
 class Secondaries(OneSecretView):
-    """View to list and create secondaries."""
+    """View that lists and creates secondaries."""
 
     unconditional = True
 
@@ -172,7 +172,7 @@ class Secondaries(OneSecretView):
 
 
 class OneSecondary(V2View):
-    """View to read, change or delete a secondary."""
+    """View that reads, changes or deletes a secondary."""
 
     @api_operation("getSecondary", SecondarySerializer)
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -211,7 +211,7 @@ class OneSecondary(V2View):
 
 
 class SecondaryNotification(V2View):
-    """View to send NOTIFY to a secondary."""
+    """View that sends NOTIFY to a secondary."""
 
     unconditional = True
 
@@ -230,7 +230,7 @@ class SecondaryNotification(V2View):
 
 
 class SecondaryRotation(OneSecretView):
-    """View to replace the TSIG secret of a secondary."""
+    """View that replaces the TSIG secret of a secondary."""
 
     @api_operation("rotateSecondaryKey", {201: SecondarySecretSerializer}, request=None)
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
@@ -246,7 +246,7 @@ class SecondaryRotation(OneSecretView):
 
 
 class SecondaryZones(V2View):
-    """View to list the zones of a secondary."""
+    """View that lists the zones of a secondary."""
 
     @api_operation(
         "listSecondaryZones",
@@ -272,7 +272,6 @@ def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
 
 
 def _guard_write(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
-    """Return a `conditional_write` that locks this secondary and checks If-Match."""
     return conditional_write(
         request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))
     )

@@ -32,7 +32,7 @@ _LISTED = OpenApiParameter("kind", enum=ProviderKind.values, description="Only p
 
 
 class SignInProviders(V2View):
-    """View to list and create sign-in providers."""
+    """View that lists and creates sign-in providers."""
 
     unconditional = True
 
@@ -68,7 +68,7 @@ class SignInProviders(V2View):
 
 
 class OneSignInProvider(V2View):
-    """View to read, change or delete a sign-in provider."""
+    """View that reads, changes or deletes a sign-in provider."""
 
     @api_operation("getSignInProvider", ANY_PROVIDER)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
@@ -173,7 +173,6 @@ def _write(kind_name: str, verb: Callable[..., Any], values: Mapping[str, Any], 
 
 
 def _conditional_write(request: Request, provider_id: int) -> AbstractContextManager[None]:
-    """Return a `conditional_write` that locks the provider and checks If-Match."""
     resource = f"sign-in-provider/{provider_id}"
     return conditional_write(request, resource, lambda: provider_json(rows.provider_by_id(provider_id)))
 

@@ -61,7 +61,7 @@ class PasswordLinkSerializer(Shape):
 
 
 class SecondFactor(V2View):
-    """View to read or reset a person's two-factor authentication."""
+    """View that reads or resets a person's two-factor authentication."""
 
     @api_operation("getSecondFactor", SecondFactorSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
@@ -88,7 +88,7 @@ class SecondFactor(V2View):
 
 
 class Sessions(V2View):
-    """View to list a person's most recent 100 sessions, or to end all sessions of the person."""
+    """View that lists a person's most recent 100 sessions, or ends all sessions of the person."""
 
     @api_operation("listSessions", SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
@@ -114,7 +114,7 @@ class Sessions(V2View):
 
 
 class PasswordLink(OneSecretView):
-    """View to create a link that lets a person set a password."""
+    """View that creates a link that lets a person set a password."""
 
     unconditional = True
 

@@ -143,7 +143,7 @@ def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
     """Select the teams that the actor is allowed to see.
 
     An actor with the permission `people` sees all teams. Others see their own teams. A token that doesn't cover all
-    zones sees only the teams in its scope.
+    zones sees only those of its owner's teams that are in its scope.
     """
     found = Team.objects.prefetch_related("memberships__user")
     if Permission.PEOPLE in actor.permissions:

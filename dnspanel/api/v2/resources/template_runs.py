@@ -101,7 +101,7 @@ class TemplateRuns(V2View):
 
     @api_operation("listTemplateRuns", page_of(TemplateRunSerializer), parameters=PAGED)
     def get(self, request: Request) -> HttpResponse:
-        """List runs of templates.
+        """List template runs.
 
         The newest run comes first. A token sees the runs that it started. Needs the permission `read`.
         """
@@ -110,7 +110,7 @@ class TemplateRuns(V2View):
 
     @api_operation("createTemplateRun", {202: TemplateRunSerializer}, request=TemplateRunSerializer)
     def post(self, request: Request) -> HttpResponse:
-        """Start a run of a template.
+        """Start a template run.
 
         Starts a dry run over the zones of a search, or the real run after a dry run (`dry_run_of`). The run publishes
         its changes in several publications. Needs the rights `add`, `change` or `remove` in each zone. Records that
@@ -148,7 +148,7 @@ class OneTemplateRun(V2View):
 
     @api_operation("getTemplateRun", TemplateRunSerializer)
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
-        """Read a run of a template.
+        """Read a template run.
 
         Returns the run's state, its progress and the number of zones with each outcome. A token sees the runs that it
         started.
@@ -158,7 +158,7 @@ class OneTemplateRun(V2View):
 
     @api_operation("cancelTemplateRun", {204: None})
     def delete(self, request: Request, template_run_id: int) -> HttpResponse:
-        """Cancel a run of a template.
+        """Cancel a template run.
 
         Stops an unfinished run. Changes that the run has already published stay.
         """
@@ -179,7 +179,7 @@ class TemplateRunZones(V2View):
         parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Zones with this outcome.")],
     )
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
-        """List the zones of a run of a template.
+        """List the zones of a template run.
 
         Returns the outcome of the run in each zone. Lists the first 200 zones that change, and the first 1,000 zones
         that have conflicts or were refused. The counts of the run include all zones.

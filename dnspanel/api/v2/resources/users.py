@@ -130,7 +130,7 @@ class ReasonSerializer(serializers.Serializer):
 
 
 class VerdictSerializer(serializers.Serializer):
-    """One right: whether the person has it, and its sources."""
+    """The result of the check for one right, and the sources of the right."""
 
     right = serializers.ChoiceField(
         choices=[(str(right), str(right)) for right in Right], help_text="The right over the zone."
@@ -392,7 +392,7 @@ def _since(since: Since) -> dict[str, Any]:
 
 
 def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subject]:
-    """Return the zone in the query, and the query's subject, which is the zone or one of its RRsets.
+    """Return the zone that the query names, and the subject of the check: the zone or one of its RRsets.
 
     Raise Problem for an invalid query, and Unknown for a zone that the caller is not allowed to see.
     """

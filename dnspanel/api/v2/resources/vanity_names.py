@@ -72,8 +72,8 @@ class VanityPlaces(V2View):
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that contain names of a name server set.
 
-        Lists zones of this panel that contain the name of at least one of the set's name servers with nodes. Omits
-        zones that the token can't read. Needs the permission `read`.
+        Lists the zones of this panel that contain the name of a name server of the set. Ignores name servers without
+        nodes, and omits zones that the token can't read. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), self.actor)
         return page_answer(request, [place_json(place) for place in places])

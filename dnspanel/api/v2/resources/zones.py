@@ -211,8 +211,8 @@ class ZoneClones(V2View):
         """Clone a zone.
 
         Creates one or more zones with the published RRsets of the source zone, including comments and disabled values.
-        All new zones are created in one publication. If one fails, no zone is created. Names within the source zone are
-        changed to the new zone, also in record values. DNSSEC keys, signatures and DS records are not copied.
+        All new zones are created in one publication. If one fails, no zone is created. Names within the source zone
+        become names within the new zone, also in record values. DNSSEC keys, signatures and DS records are not copied.
 
         Needs the right `read` for the whole zone, and `create-zone`.
         """

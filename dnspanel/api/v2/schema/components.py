@@ -8,7 +8,7 @@ Schema = dict[str, Any]
 
 
 def settle_defaults(schemas: Schema) -> None:
-    """Replace each `default` in a request by a sentence. In a response, make the field required instead.
+    """Replace each `default` in request schemas with a sentence. In response schemas, make the field required instead.
 
     Responses always include the field. In requests, some generators treat a field with a default as required.
     """
@@ -24,7 +24,7 @@ def settle_defaults(schemas: Schema) -> None:
 
 
 def settle_forms(schemas: Schema) -> None:
-    """Allow a PATCH body to match several forms. All its fields are optional, so most bodies match every form."""
+    """Replace `oneOf` with `anyOf` for PATCH bodies. Their fields are optional, so most bodies match several forms."""
     for name, schema in schemas.items():
         if name.startswith("Patched") and "oneOf" in schema:
             schemas[name] = {"anyOf": schema["oneOf"]}

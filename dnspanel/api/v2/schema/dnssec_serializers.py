@@ -259,7 +259,7 @@ def made_algorithm(value: int) -> int:
 
 
 def requested_signing(values: dict[str, Any]) -> RequestedSigning:
-    """Return the requested signing from the validated values of a body."""
+    """Create a RequestedSigning from the validated values of a request body."""
     denial = values.get("denial")
     cds = values.get("cds")
     return RequestedSigning(
@@ -280,7 +280,7 @@ def nsec3_of(denial: dict[str, Any]) -> Nsec3 | None:
 
 
 def denial_json(nsec3: Nsec3 | None) -> dict[str, Any]:
-    """Convert NSEC3 parameters to a denial. This is the inverse of `nsec3_of`."""
+    """Return the JSON form of NSEC3 parameters, or of NSEC if `nsec3` is None. This is the inverse of `nsec3_of`."""
     found = nsec3 or Nsec3()
     return {
         "method": "nsec" if nsec3 is None else "nsec3",

@@ -92,7 +92,7 @@ class Operations(AutoSchema):
         return self._text().partition("\n")[2].strip()
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any | type[Any]]:
-        """Return the request headers that every write accepts. For a GET, return []."""
+        """Return the request headers of a write, or [] for a GET. Unconditional views don't accept `If-Match`."""
         if self.method == "GET":
             return []
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]

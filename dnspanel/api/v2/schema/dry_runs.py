@@ -1,4 +1,4 @@
-"""Add the responses to `dry_run` to the OpenAPI document, for all views."""
+"""Add the responses of dry runs to the OpenAPI document, for all views."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def _alternatives(schema: Schema, schemas: Schema) -> list[Schema]:
 
 
 def _with_plans(schema: Schema, schemas: Schema) -> str:
-    """Return a reference to a component that also allows plans. Create the component if it doesn't exist."""
+    """Return a reference to a component that allows this schema or plans. Create the component if it doesn't exist."""
     name = f"{_name(schema)}OrPlans"
     schemas.setdefault(name, {"oneOf": [*_alternatives(schema, schemas), {"$ref": _PLANS}]})
     return f"#/components/schemas/{name}"

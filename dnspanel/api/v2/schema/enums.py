@@ -115,7 +115,7 @@ def name_enums(document: Schema) -> None:
 
 
 def inline_enums(document: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yield each enumeration that isn't a component, with its position in the notation of `NAMES`."""
+    """Yield each enumeration that isn't a component, with its place in the format of `NAMES`."""
     for name, schema in document["components"]["schemas"].items():
         for member, value in schema.get("properties", {}).items():
             yield from _within(f"{name}.{member}", value)

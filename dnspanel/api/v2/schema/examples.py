@@ -49,7 +49,6 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
 
 
 def _parse_value(value: str, type: str | None) -> str | int | bool:
-    """Convert a value from a URL to the parameter's type."""
     return value == "true" if type == "boolean" else int(value) if type == "integer" else value
 
 

@@ -45,7 +45,7 @@ _MANY = (*_LISTS, serializers.DictField)
 
 
 def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
-    """Return a serializer's errors in the same structure, with the API's codes and messages.
+    """Convert a serializer's errors to the API's codes and messages, in the same structure.
 
     Errors of the panel's own checks don't change. `field` is None if no field exists for the value.
     """
@@ -67,7 +67,7 @@ def explain_detail(field: Any, detail: Any, value: Any, pointer: str = "") -> An
 
 
 def describe_value(field: Any) -> str:
-    """Describe this field's valid values, in words that fit at the end of a sentence."""
+    """Describe the field's valid values, in words that fit at the end of a sentence."""
     text = _describe_kind(field)
     return f"{text}, or null" if field.allow_null else text
 
@@ -132,7 +132,7 @@ def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> Error
 
 
 def _is_of_framework(field: Any, detail: Any) -> bool:
-    """Return True if this error has one of the framework's messages for the field.
+    """Return True if the error has one of the framework's messages for the field.
 
     The code isn't enough to decide, because the panel's own checks also use `invalid`.
     """

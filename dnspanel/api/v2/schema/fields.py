@@ -168,7 +168,7 @@ def type_number(text: str) -> int:
 def page_of(
     shape: type[serializers.Serializer[Any]] | PolymorphicProxySerializer,
 ) -> type[serializers.Serializer[Any]]:
-    """Return a serializer for a page of these items. The items can have several forms."""
+    """Return a serializer for a page of items. `shape` is their serializer, or a union of several serializers."""
     if isinstance(shape, PolymorphicProxySerializer):
         name = shape.component_name
         item = extend_schema_field(shape)(type("Item", (serializers.DictField,), {}))
@@ -220,7 +220,7 @@ def _refuse_long_lists(field: Any, value: Any) -> None:
 
 
 def moment(text: str) -> datetime | None:
-    """Parse a time with its offset from UTC. Return None if the text is invalid."""
+    """Parse a time with an offset from UTC. Return None if the string is invalid."""
     try:
         found = parse_datetime(text)
     except ValueError:
@@ -256,7 +256,7 @@ def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[st
 
 
 def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:
-    """Return the text in a query parameter, or "" if missing. Raise Problem if it is too long or can't be stored."""
+    """Return a query parameter, or "" if it is missing. Raise Problem if it is too long or can't be stored."""
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         code = "too-long" if len(text) > longest else INVALID

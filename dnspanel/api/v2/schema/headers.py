@@ -1,4 +1,4 @@
-"""Describe the response headers in the OpenAPI document, and declare the operations that send them. Pure.
+"""Add response headers to the OpenAPI document: their descriptions, and the headers of each operation. Pure.
 
 Most headers follow from the kind of operation. A test checks that real responses have exactly the declared headers.
 """

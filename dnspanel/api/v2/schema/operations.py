@@ -10,5 +10,5 @@ from rest_framework.fields import empty
 def api_operation(
     operation_id: str, responses: Any, *, request: Any = empty, parameters: Sequence[OpenApiParameter] = ()
 ) -> Callable[[Any], Any]:
-    """Describe a view's method: its operation id, its responses, and its request body and parameters, if any."""
+    """Return a decorator that documents a view method: its operation id, responses, request body and parameters."""
     return extend_schema(operation_id, parameters or None, request, responses)

@@ -98,7 +98,7 @@ def read_orders(
 def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Key | None = None) -> RRset | None:
     """Parse an RRset from a body. If it is invalid, add an error to `faults` and return None.
 
-    If the body doesn't contain the name and type, `key` gives them.
+    `key` is the RRset's name and type if the body doesn't contain them.
     """
     before = len(faults)
     if not _is_object(value, _CONTENT if key else _ORDER - {"op"}, pointer, faults):

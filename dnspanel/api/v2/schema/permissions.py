@@ -14,5 +14,5 @@ def permission_names(permissions: Iterable[Permission]) -> list[str]:
 
 
 def permissions_of(names: Iterable[str]) -> frozenset[Permission]:
-    """Return the permissions for names that were already checked."""
+    """Return the permissions with these names. Raise KeyError for an unknown name."""
     return frozenset(_BY_NAME[name] for name in names)

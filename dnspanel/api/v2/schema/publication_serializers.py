@@ -36,7 +36,7 @@ class PublishedZoneSerializer(Shape):
 
 
 class TakenBackSerializer(Shape):
-    """The time and reason of a reversal: the canary couldn't serve the publication, and no other node received it."""
+    """The reversal of a publication that the canary couldn't serve. No other node received the publication."""
 
     at = serializers.DateTimeField(allow_null=True, help_text="Time of the reversal.")
     sequence = serializers.IntegerField(allow_null=True, help_text="Sequence of the reversal.")

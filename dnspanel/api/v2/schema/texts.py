@@ -1,4 +1,4 @@
-"""Texts that the OpenAPI document shares: descriptions of responses by status, and of path variables. Pure."""
+"""Descriptions in the OpenAPI document: of responses by status, and of path variables. Pure."""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,1 +1,1 @@
-"""Transfer zones from a name server with AXFR and IXFR, over TCP or TLS, signed with TSIG."""
+"""Transfer zones from a name server with AXFR and IXFR, over TCP or TLS, optionally with TSIG."""

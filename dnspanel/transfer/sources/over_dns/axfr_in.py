@@ -1,7 +1,7 @@
 """Read zones from a running server by zone transfer (AXFR, RFC 5936), with TSIG.
 
-The zones come from a list or from a catalog zone. `Server` returns one zone, or the changes to it since a serial (IXFR,
-RFC 1995).
+The zones come from a list, a catalog zone or both. `Server` returns one zone, or the changes to it since a serial
+(IXFR, RFC 1995).
 
 If the server does not transfer a zone, that zone becomes a fault, and other zones are not affected. If the server
 cannot be reached, SourceAway is raised. Each message is converted to text on arrival, so a zone takes little more
@@ -53,7 +53,7 @@ _T = TypeVar("_T")
 
 
 class AxfrSource:
-    """One server's zones, either from a list or from a catalog zone. `total` counts zones."""
+    """One server's zones: those in a list, and the members of a catalog zone if there is one. `total` counts zones."""
 
     unit = "zones"
 
@@ -83,7 +83,7 @@ class AxfrSource:
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the zones by name. For each, yield its groups in the catalog, then its document or a fault."""
+        """Yield each zone's catalog groups, and then its document or a fault. Zones are sorted by name."""
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -158,20 +158,22 @@ class Server:
     def all_of(self, zone: str) -> Iterator[Record]:
         """Transfer the zone by AXFR and yield its records, with the SOA first and only once.
 
-        Raise SourceAway if the connection fails, NotGiven if the zone isn't sent, or Broken if the connection breaks.
+        Raise SourceAway if the connection fails, or NotGiven if the server doesn't send a complete, signed zone. Raise
+        Broken if the connection breaks or the zone changes during the transfer.
         """
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
         """Send a query and return the response. If this server has a `key`, the response must be signed.
 
-        Raise SourceAway if the connection fails, NotGiven for a late or invalid response, or Broken if it breaks.
+        Raise SourceAway if the connection fails, NotGiven for a late or invalid response, or Broken if the connection
+        breaks.
         """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
 
     def changes_since(self, zone: str, serial: int, most: int) -> Increment | Iterator[Record] | None:
-        """Transfer the zone's changes since the serial by IXFR. Return None if there are more than `most` records.
+        """Transfer the zone's changes since the serial by IXFR. Return None if they have more than `most` records.
 
         If the server sends the whole zone (RFC 1995 section 4), return its records as they arrive, like `all_of`. An
         increment without steps means that the server has nothing newer. Raise the same errors as `all_of`.
@@ -203,7 +205,7 @@ class Server:
         return [catalog_members.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
     def _twice(self, transfer: Callable[[], _T]) -> _T:
-        """Run a transfer and return its result. If the connection breaks, try once more."""
+        """Run a transfer and return its result. If it raises Broken, try once more."""
         try:
             return transfer()
         except Broken:
@@ -252,7 +254,7 @@ class Server:
             records = message.answers()
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
-        """Send the query, by default for AXFR, and yield the server's messages until the caller stops.
+        """Send the query, by default for AXFR, and yield the response's messages until the caller stops.
 
         Raise NotGiven unless each message belongs to the response and is signed correctly.
         """
@@ -283,7 +285,7 @@ class Server:
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
-        """Connect to the server. Raise SourceAway if no address accepts, or ServerRefused if the host isn't allowed."""
+        """Connect to the server. Raise SourceAway if the connection fails, ServerRefused if the host isn't allowed."""
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:

@@ -23,7 +23,7 @@ _REASONS = {
 
 
 class TlsRefused(Exception):
-    """TLS with this server failed. The text is a part of a sentence."""
+    """Raised if TLS with a server fails. The error's message is a part of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TlsPeer:
     """The identity that the server has to prove.
 
     If `name` is set, the certificate must be for that name and signed by one of `certificates`, or by an authority that
-    the system trusts if `certificates` is empty. If `name` is empty, it must be one of `certificates`.
+    the system trusts if `certificates` is empty. If `name` is empty, the certificate must be one of `certificates`.
     """
 
     name: str

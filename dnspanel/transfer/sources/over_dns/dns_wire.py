@@ -20,7 +20,7 @@ TSIG = 250
 
 
 class BadMessage(ValueError):
-    """The bytes are not a valid DNS message. The text is a part of a sentence."""
+    """Raised if bytes are not a valid DNS message. The error's text is a part of a sentence."""
 
 
 class Record(NamedTuple):
@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A record's position in the message."""
+    """A record's type, TTL and offsets in its message."""
 
     start: int
     type: int
@@ -89,7 +89,6 @@ class Message:
             raise BadMessage(gettext("a record ends too early")) from exc
 
     def owner(self, place: _Place) -> str:
-        """Return a record's owner name."""
         return self._text(self._name(place.start)[0])
 
     def _place(self, at: int) -> _Place:

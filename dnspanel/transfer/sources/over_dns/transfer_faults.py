@@ -20,7 +20,7 @@ class NotGiven(Exception):
 
 
 class Broken(Exception):
-    """The connection broke during a transfer. Another attempt can succeed."""
+    """Raised if a transfer breaks off or its records are inconsistent. Another attempt can succeed."""
 
 
 _RCODE_MESSAGES: dict[int, str] = {

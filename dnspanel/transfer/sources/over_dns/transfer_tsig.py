@@ -77,7 +77,7 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
 
 
 class Signatures:
-    """Verifier of the signatures in one transfer.
+    """Verifier of the TSIG signatures in one transfer.
 
     A signature covers all messages since the previous signature (RFC 8945 5.3.1).
     """
@@ -88,7 +88,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raise NotGiven for an invalid signature or too many unsigned messages. Do nothing if no key is set."""
+        """Raise NotGiven for an invalid signature or too many consecutive unsigned messages, if a key is set."""
         place = message.signature
         if self._key is None:
             return

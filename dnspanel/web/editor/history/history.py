@@ -52,7 +52,7 @@ LONGEST_NAME = 1100  # escapes included
 _FILTERS = ("author", "channel", "name", "since", "until")
 MOST_DIFFS = 1000
 MOST_IN_A_FILE = 100_000
-MOST_IN_MEMORY = 1 << 20  # a file beyond this goes to disk
+MOST_IN_MEMORY = 1 << 20  # a larger file is written to disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
-    """Return the URL of the page that explains the rights over the RRset when the revision was published.
+    """Return the URL of the page that explains the rights over the RRset at the time when the revision was published.
 
     For a reader who manages users, the page explains the author's rights, otherwise the reader's own.
     """
@@ -254,7 +254,7 @@ def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: Histo
 
 @require_safe
 def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpResponseBase:
-    """Download this revision's zone file. For a large zone, redirect to the export of the newest revision."""
+    """Download a revision's zone file. For a large zone, redirect to the export of the newest revision."""
     zone = access.zone_for_reading(request.user, zone_name)
     found = revision_of(zone, number)
     if zone.rrset_count > MOST_IN_A_FILE:
@@ -291,7 +291,7 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_POST
 def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Add the inverse of this revision to the draft."""
+    """Add the inverse of the revision to the user's draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     found = revision_of(zone, number)
     return _draft_and_review(
@@ -305,7 +305,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_POST
 def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
-    """Draft the changes that restore the zone to this revision."""
+    """Add changes to the user's draft that restore the zone to the revision."""
     zone = access.zone_for_editing(request.user, zone_name)
     return _draft_and_review(
         request,

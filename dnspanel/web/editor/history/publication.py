@@ -209,7 +209,7 @@ def _can_undo(request: PanelRequest, each: Revision) -> bool:
 def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
     """Return the revisions to revert, except changes to zones that the same large write created.
 
-    A large write is published in parts. Reverting a zone's creation also removes its contents.
+    A large write is published in parts, and reverting a zone's creation also removes the contents from later parts.
     """
     if found.part_of is None:
         return list(revisions)

@@ -102,7 +102,7 @@ def _what_is_open(char: str) -> str:
 def part_comment(text: str) -> tuple[str, str]:
     """Split a TXT line into its value and its comment.
 
-    A comment starts with a `;` after a space, outside quotes. A value that contains this must be in quotes.
+    A comment starts with a `;` after a space, outside quotes. A value that contains such a `;` must be in quotes.
     """
     quoted, escaped = False, False
     for position, char in enumerate(text):

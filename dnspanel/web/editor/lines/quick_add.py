@@ -1,6 +1,6 @@
 """Parse lines in zone-file syntax, as people type them.
 
-`read_line` turns one line into an `Entry`, or raises an error with the reason and column. `read_lines` reads a pasted
+`read_line` turns one line into an `Entry`, or raises an error with the reason and column. `read_lines` reads pasted
 text. The parser never guesses silently: a name that ends in the zone's name without a final dot raises `AmbiguousName`.
 `Entry.notes` lists automatic corrections, such as quotes added to a TXT or a completed relative target.
 """

@@ -235,7 +235,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
 
 
 def digest_of(display: RRset | None) -> str:
-    """Return a digest to detect an outdated row. It ignores the SOA serial, which changes automatically."""
+    """Return the RRset's digest, to detect an outdated row. It ignores the SOA serial, which changes automatically."""
     if display is not None and display.type == rdtypes.SOA:
         display = soa.with_serial(display, soa.NO_SERIAL)
     content = [display.name, display.type, display.to_json()] if display else None

@@ -78,7 +78,7 @@ def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
 
 
 def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
-    """Return a form to resolve the conflict manually: the drafted values, then those that are only published."""
+    """Return a form to resolve the conflict manually, with the drafted values before values that are only published."""
     shape = conflict.change.after or conflict.theirs or conflict.change.before
     assert shape is not None
     initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)

@@ -129,7 +129,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
 
 
 def _form_id(request: PanelRequest) -> UUID | None:
-    """Return the form's id, or None if it is invalid. The form then rejects the request."""
+    """Return the form's id, or None if it is invalid, so that the form then rejects the request."""
     try:
         return UUID(request.POST.get("form_id", ""))
     except ValueError:

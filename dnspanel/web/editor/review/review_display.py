@@ -1,4 +1,4 @@
-"""Prepare the review page's changes (in pages), checks, and effects for display."""
+"""Prepare the review page's changes, divided into pages, and its checks and effects for display."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,6 @@ class Page:
 
     @property
     def last(self) -> int:
-        """The number of the last page."""
         return max(1, -(-self.total // CHANGES_PER_PAGE))
 
     @property
@@ -67,12 +66,12 @@ class Page:
 
     @property
     def previous(self) -> int:
-        """The number of the previous page, or 0 on the first."""
+        """The number of the previous page, or 0 on the first page."""
         return self.number - 1
 
     @property
     def next(self) -> int:
-        """The number of the next page, or 0 on the last."""
+        """The number of the next page, or 0 on the last page."""
         return self.number + 1 if self.number < self.last else 0
 
 

@@ -1,7 +1,7 @@
 """Find the rows of a draft that block publishing or have warnings, to mark them and to count them in the draft bar.
 
-These rows come from the plan that the review shows. The plan is computed for each page and each change of the draft.
-Therefore a large draft isn't checked here, only in the review.
+The rows come from the plan that the review shows. Because the plan is computed for each page and each change of the
+draft, a large draft is checked only in the review.
 """
 
 from collections.abc import Iterable
@@ -45,9 +45,9 @@ class Blocking:
 
 
 def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
-    """Return the rows that block publishing this person's draft of the zone. The result is cached in the request.
+    """Return the rows that block publishing the user's draft of the zone. The result is cached in the request.
 
-    Call it only after the request has made all its changes.
+    Call this function only after the request has made all its changes.
     """
     known: dict[int, Blocking] = getattr(request, "blocking", {})
     if zone.pk not in known:

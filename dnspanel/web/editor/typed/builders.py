@@ -101,7 +101,7 @@ class Building:
 
     @property
     def about_key(self) -> str:
-        """A remark on the DKIM key in the records, or ""."""
+        """A remark on the DKIM key in the records, or "" without a remark."""
         if not isinstance(self.builder, DkimBuilder) or self.changes is None:
             return ""
         return about_key(self.values["public_key"])

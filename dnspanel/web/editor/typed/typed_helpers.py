@@ -40,7 +40,7 @@ class Helper:
 
     @property
     def kind(self) -> str:
-        """The kind of computation: `tlsa`, `sshfp`, `hints`, or ""."""
+        """The kind of computation: `tlsa`, `sshfp` or `hints`, or "" for other types."""
         return _KINDS.get(self.layout.type, "")
 
     @property
@@ -161,7 +161,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Add the targets' addresses in zone and draft to the values as hints. Raise BadFields if a target has none."""
+    """Return the values with hints for their targets' current addresses. Raise BadFields if a target has none."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)
