@@ -96,15 +96,16 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
         worse = _update([(open_alerts[key], by_key[key]) for key in open_alerts.keys() & by_key.keys()], now)
         gone = [a for key, a in open_alerts.items() if key not in by_key and now - a.seen_at >= OVER_AFTER]
         _end(gone, now)
+        over = [*others, *gone]
         if raised or worse:
             _tell([*raised, *worse], now)
         begun = [EventInput(EventKind.ALERT, f"{a.pk}:{a.severity}", alert_attributes(a)) for a in (*raised, *worse)]
-        tell([*begun, *(EventInput(EventKind.ALERT_OVER, f"{a.pk}", alert_attributes(a)) for a in gone)], now=now)
+        tell([*begun, *(EventInput(EventKind.ALERT_OVER, f"{a.pk}", alert_attributes(a)) for a in over)], now=now)
     for alert in raised:
         logger.warning("alert %s %s: %s", alert.severity, alert.key, alert.sentence)
-    for alert in gone:
+    for alert in over:
         logger.info("over: %s", alert.key)
-    return Looked(len(raised), len(gone), len(open_alerts) + len(raised) - len(gone))
+    return Looked(len(raised), len(over), len(open_alerts) + len(raised) - len(gone))
 
 
 def mark_disks(reading: Reading, *, now: datetime) -> None:

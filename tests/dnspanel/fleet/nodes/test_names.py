@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.models import AuditEntry
+from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts.models import Alert
 from dnspanel.alerts.watch import keep
 from dnspanel.conditions import Condition, Severity
@@ -14,6 +14,8 @@ from dnspanel.fleet.errors import CodeRefused, NameTaken, UnknownNode
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import fronts, node_lifecycle, unjoined
 from dnspanel.fleet.reads.queries import node_status, node_statuses
+from dnspanel.webhooks.hooks import WebhookTerms, create_webhook
+from dnspanel.webhooks.models import Event, EventKind
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, create_front, create_waiting_node, signing_request
 from tests.dnspanel.monitoring.test_metrics import sample
 
@@ -105,7 +107,9 @@ def test_a_front_does_not_ask_the_new_node_because_it_asked_the_old_one(active_n
     assert [row.node for row in front.front.backends.all()] == [new]
 
 
-def test_an_alert_of_the_old_node_ends_when_the_new_one_has_the_same(active_node: MakeNode) -> None:
+def test_an_alert_of_the_old_node_ends_when_the_new_one_has_the_same(active_node: MakeNode, charlie: User) -> None:
+    terms = WebhookTerms("", (EventKind.ALERT, EventKind.ALERT_OVER), format="mail")
+    create_webhook(terms=terms, by=charlie, now=NOW)
     old = active_node("ns1")
 
     def of(node: Node) -> Condition:
@@ -117,6 +121,8 @@ def test_an_alert_of_the_old_node_ends_when_the_new_one_has_the_same(active_node
     keep([of(new)], now=NOW + timedelta(seconds=1))
     found = {alert.node_id: alert.over_at is None for alert in Alert.objects.all()}
     assert found == {old.pk: False, new.pk: True}
+    kinds = Event.objects.order_by("pk").values_list("kind", flat=True)
+    assert list(kinds) == [EventKind.ALERT, EventKind.ALERT, EventKind.ALERT_OVER]
 
 
 def test_the_audit_log_tells_the_two_apart(retired: Node, active_node: MakeNode) -> None:
