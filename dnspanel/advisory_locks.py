@@ -25,7 +25,7 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND classid::bigint = A
 
 
 class Lock(IntEnum):
-    """The first number of a two-part lock key. The second number is an id from one of the panel's tables, or 0."""
+    """The first number of a two-part lock key. The second is usually an id from one of the panel's tables, or 0."""
 
     PUBLISHER = 1
     SIGNING_KEY = 2

@@ -30,7 +30,7 @@ class PanelTask(Task):
 
     @with_room
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the task. Return None if PostgreSQL is unavailable."""
+        """Run the task. Return None if PostgreSQL is unavailable, or if a statement exceeds its time limit."""
         with while_postgresql_answers():
             return super().__call__(*args, **kwargs)
         return None

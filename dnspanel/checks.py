@@ -76,7 +76,7 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register(OWN)
 def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the suffixes that must not be zones (E010). Zones can't be created while a rule is invalid."""
+    """Check the suffixes that must not be zones, and their file (E010). Zones can't be created while one is invalid."""
     try:
         read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     except BadName as exc:
@@ -172,7 +172,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
 
 @register(Tags.files, OWN)
 def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check that the publisher's directory is writable (E007). The publisher writes encoded data there."""
+    """Check that the publisher can write its directory for encoded data, or create it (E007)."""
     directory = Path(settings.PUBLISHER_DIR)
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=True):

@@ -45,7 +45,7 @@ class NotPure(Exception):
 def command_line(panel_url: str) -> bytes:
     """Return the command-line client as one executable file. By default, it connects to the panel at this URL.
 
-    The file contains no secret. Raise NotPure if a required package has compiled code.
+    The file contains no secret. Raise NotPure if a required package can't be included.
     """
     content = io.BytesIO(_SHEBANG)
     content.seek(0, io.SEEK_END)

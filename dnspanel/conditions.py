@@ -120,12 +120,12 @@ _SUBJECTS: dict[type, Subject[Any]] = {}
 
 
 def register(subject: Subject[Any]) -> None:
-    """Register an app's subject, after the subjects of the apps that it depends on. A second call changes nothing."""
+    """Register an app's subject after those whose inputs its `read` needs. Registering it again changes nothing."""
     _SUBJECTS[subject.inputs] = subject
 
 
 def subjects() -> tuple[Subject[Any], ...]:
-    """Return the subjects of all apps. Each subject follows those of the apps that it depends on."""
+    """Return the subjects of all apps, in the order of their registration."""
     return tuple(_SUBJECTS.values())
 
 

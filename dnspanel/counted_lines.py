@@ -35,7 +35,7 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def counted_lines(text: str, most: int) -> list[tuple[int, str]]:
-    """Return the non-blank lines with their numbers. Raise TooManyLines if there are more than `most`."""
+    """Return the non-blank lines with their numbers. Raise TooManyLines in the cases of `limit_lines`."""
     return limit_lines(((number, line) for number, line in numbered_lines(text) if line.strip()), text, most)
 
 

@@ -17,7 +17,8 @@ def file_response(
 ) -> HttpResponseBase:
     """Return a response that downloads `file` under `name`, and closes the file afterwards.
 
-    If there is a `tag`, an interrupted download can be resumed. The tag must change when the bytes change.
+    If there is a `tag`, a client can request one byte range, for example to resume a download. A range past the end
+    gets status 416. The tag must change when the bytes change.
     """
     part = _requested_part(request, size, tag) if tag else None
     if part is not None and part.start >= size:

@@ -35,7 +35,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Delete the web server's row when gunicorn stops cleanly."""
+    """Delete the web server's row when gunicorn stops cleanly. This needs `--preload`."""
     from django.apps import apps
 
     if not apps.ready:  # without --preload, only the workers load the application

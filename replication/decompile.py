@@ -1,7 +1,7 @@
 """Convert rows of the records table back to a zone's RRsets, as far as the rows allow it. Pure.
 
-Nodes never receive comments or disabled records, so the result doesn't contain them. Rows of empty non-terminals, which
-the compiler adds, are left out.
+Nodes never receive comments or disabled records, so the result doesn't contain them. Rows that the compiler adds, of
+empty non-terminals and NSEC3 chains, are left out.
 """
 
 from collections.abc import Iterable, Iterator

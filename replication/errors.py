@@ -129,7 +129,7 @@ class WrongClock(NodeUnreachable):
 
 
 class NotServed(Transient):
-    """PowerDNS doesn't answer, or its answer differs from the written data."""
+    """A server on the node, such as PowerDNS or dnsdist, doesn't answer, or its answer isn't the expected one."""
 
     def __init__(self, *, question: str, expected: str, found: str) -> None:
         super().__init__(
@@ -157,7 +157,7 @@ class NeedsSnapshot(Transient):
 
 
 class DiskFull(Transient):
-    """The disk rejected data written to `path`. None of the data is visible."""
+    """The disk has no room for data at `path`, or rejected it. The rejected data isn't visible."""
 
     def __init__(self, *, path: str, reason: str) -> None:
         super().__init__(gettext("{path} couldn’t be written: {reason}").format(path=path, reason=reason))
@@ -186,10 +186,7 @@ class NameOutside(BadName):
 
 
 class BadRdata(Permanent):
-    """`text` is not rdata of `type`.
-
-    `reason` is a message for the user who typed it. If `reason` quotes the text, `detail` doesn't.
-    """
+    """`text` is not rdata of `type`. `reason` is for the user who typed it. `detail` doesn't quote the text."""
 
     def __init__(self, *, type: int, text: str, reason: str, detail: str = "") -> None:
         super().__init__(reason)
@@ -205,7 +202,7 @@ class BadRRset(Permanent):
 
 
 class BadBytes(Permanent):
-    """An LMDB file contains bytes that PowerDNS and dnspanel never write. Code must not guess their meaning."""
+    """Stored or received bytes are invalid. Code must not guess their meaning."""
 
     def __init__(self, *, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
@@ -279,7 +276,7 @@ class UnknownSchema(Permanent):
 
 
 class Unfinished(Permanent):
-    """A snapshot's installation was interrupted. Segments can't be applied to the current contents."""
+    """A snapshot's installation is unfinished. Segments can't be applied to the current contents."""
 
     def __init__(self, *, what: str) -> None:
         super().__init__(gettext("{what} contains an incomplete snapshot and needs a full one first").format(what=what))
@@ -287,7 +284,7 @@ class Unfinished(Permanent):
 
 
 class Diverged(Permanent):
-    """Content does not match its digest. Nothing was written."""
+    """Content does not match its digest. The position has not changed."""
 
     def __init__(self, *, expected: bytes, found: bytes, what: str = "the database") -> None:
         super().__init__(

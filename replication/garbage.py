@@ -1,4 +1,4 @@
-"""Pause or limit Python's cyclic garbage collection where it is expensive and useless."""
+"""Pause or limit Python's cyclic garbage collection where it is expensive, and return unused memory."""
 
 import ctypes
 import gc

@@ -151,10 +151,7 @@ def format_text(text: str) -> str:
 
 
 def parse_text(stored: str) -> str:
-    """Render a stored Text in the current language. Return other stored strings unchanged.
-
-    This function never raises.
-    """
+    """Render a stored Text in the current language. Return other stored strings unchanged. Never raise."""
     if not stored.startswith(_BEGINNING):
         return stored
     try:
@@ -165,10 +162,7 @@ def parse_text(stored: str) -> str:
 
 @lru_cache(_MESSAGES)
 def _in_english(english: str) -> Text:
-    """Return the message in English, before formatting.
-
-    The result is cached, because checks of thousands of RRsets use the same messages repeatedly.
-    """
+    """Return the message in English, before formatting. Cached, because many checks use the same messages."""
     return _text(english, "", 1, None, english_form)
 
 

@@ -110,10 +110,7 @@ class NodeClient:
         return Status.from_json(self._get(STATUS_PATH))
 
     def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:
-        """Return the status, and the samples as in `samples`, with one request.
-
-        Agents that are too old for this need two requests.
-        """
+        """Return the status and the samples (`samples`) with one request, or with two for an old agent."""
         message = self._get(f"{STATUS_PATH}?samples_after={after}")
         status, samples = Status.from_json(message), message.get("samples")
         if samples is None:
@@ -125,7 +122,7 @@ class NodeClient:
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
-        """Make the agent create a new key, and return its signing request (PEM).
+        """Make the agent create a new key, and return its certificate signing request (PEM).
 
         Raise NodeUnreachable if the agent doesn't answer, or the agent's rejection.
         """
@@ -142,10 +139,7 @@ class NodeClient:
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
     def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
-        """Send the sealing keys. From then on, the agent decrypts DNSSEC keys only with these sealing keys.
-
-        Raise Refused if the agent is too old.
-        """
+        """Send the only sealing keys that the agent uses from then on. Raise Refused if the agent is too old."""
         body = encode_sealing_keys(keys)
         self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
 
@@ -197,10 +191,7 @@ class NodeClient:
         self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
 
     def top(self) -> Top:
-        """Return PowerDNS's most frequent queries.
-
-        Raise NodeUnreachable if the agent doesn't answer, or NotServed if PowerDNS doesn't.
-        """
+        """Return PowerDNS's most frequent queries. Raise NodeUnreachable, or NotServed if PowerDNS doesn't answer."""
         return Top.from_json(self._get(TOP_PATH))
 
     def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
@@ -214,10 +205,7 @@ class NodeClient:
         return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
 
     def log(self) -> list[str]:
-        """Return the agent's last log lines, oldest first.
-
-        Raise NodeUnreachable if the agent doesn't answer, or Refused if it is too old.
-        """
+        """Return the agent's last log lines, oldest first. Raise NodeUnreachable, or Refused if it is too old."""
         message = self._get(LOG_PATH)
         lines = message.get("lines") if isinstance(message, dict) else None
         if not isinstance(lines, list):
@@ -268,10 +256,7 @@ class NodeClient:
             after = page[-1].zone_id
 
     def zone_rows(self, zone_id: int) -> list[tuple[bytes, bytes]]:
-        """Return keys and bodies of a zone's records on the node.
-
-        Raise Refused if the zone has too many records for one answer.
-        """
+        """Return keys and bodies of a zone's records on the node. Raise Refused if there are too many."""
         found = self._get(f"{ZONES_PATH}/{zone_id}/rows")
         return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
 
@@ -396,10 +381,7 @@ class NodeClient:
             raise Refused(error="WrongCertificate", message=message)
 
     def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
-        """Describe a certificate that has expired or isn't valid yet.
-
-        Only this node is affected, and its PowerDNS continues to run.
-        """
+        """Describe a certificate that has expired or isn't valid yet. Only this node is affected."""
         message = (
             gettext(
                 "the agent’s certificate at {host} port {port} has expired. Revoke it on the node’s page and "

@@ -36,7 +36,7 @@ class Pace:
 
 
 def is_by_time(error: ReplicationError) -> bool:
-    """Return True if the agent or its PowerDNS did not answer in time."""
+    """Return True if the agent or its PowerDNS did not answer in time, or is still handling an earlier request."""
     match error:
         case Busy():  # the previous request is still running
             return True

@@ -96,9 +96,10 @@ def bring_to_head(
 
     The ack can have an earlier position than the node's files, as long as its PowerDNS hasn't found all new zones.
     `have` is the node's position as stored by the panel. If the node answers Gap, the position in that answer is used.
-    After `until` (monotonic time), no further request is sent. `unproven` is described in `NodeClient.push`. Pass the
-    same `pace` to each call, because a request that timed out is repeated with fewer segments. Raise NeedsSnapshot if
-    the node needs a snapshot, the errors of `next_step`, errors of reading the log, and the agent's rejections.
+    After `until` (monotonic time), no request is sent once there is an ack. `unproven` is described in
+    `NodeClient.push`. Pass the same `pace` to each call, because a request that timed out is repeated with fewer
+    segments. Raise NeedsSnapshot if the node needs a snapshot, the errors of `next_step`, errors of reading the log,
+    and the agent's rejections.
     """
     ack: Ack | None = None
     restarts, pace = 0, pace or Pace()

@@ -21,7 +21,7 @@ class Troubles:
         self._known: dict[str, _Trouble] = {}
 
     def say(self, about: str, trouble: str, now: float) -> None:
-        """Log a new `trouble`. If it is "", log the end of a problem not seen for OVER_SECONDS. `now` is in seconds."""
+        """Log a subject's first `trouble`, or with "" the end of one not seen for OVER_SECONDS. `now` is in seconds."""
         known = self._known.get(about)
         if trouble:
             self._known[about] = _Trouble(known.message if known else trouble, now)

@@ -140,7 +140,10 @@ def _fold_wires(type: int, wires: Iterable[bytes]) -> frozenset[str]:
 
 
 def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:
-    """Yield the expected SOA of each marked zone, and the expected RRset of each key, from the store's rows."""
+    """Yield the expected SOA of each marked zone, and the expected RRset of each key, from the store's rows.
+
+    A missing zone must have no SOA. Keys of rows that can't be compared are skipped.
+    """
     requested: set[tuple[str, int]] = set()
     zones: dict[int, str | None] = {}  # the zone of each id that PowerDNS finds by the zone's name
     for mark in marks:

@@ -63,8 +63,8 @@ _HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
 class ChangedNames:
     """The rows that a push changes, limited to rows whose names have to be queried.
 
-    All rows of types other than PLAIN_TYPES are kept, about 25 bytes each. At most MOST_PLAIN plain rows are kept,
-    evenly spread. An import has millions of rows, so only each row's type is examined.
+    All rows of types other than PLAIN_TYPES are kept, about 25 bytes each, except those of NSEC3 chains. At most
+    MOST_PLAIN plain rows are kept, evenly spread. An import has millions of rows, so only each row's type is examined.
     """
 
     def __init__(self) -> None:

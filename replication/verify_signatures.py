@@ -1,9 +1,9 @@
 """Prove that a PowerDNS signs its answers: signatures are present, valid now, and made with the zone's keys.
 
 In a zone with active keys three RRsets are queried with EDNS DO: the SOA, one changed RRset, and the DNSKEY. One of the
-zone's own keys has to sign the DNSKEY. If an RRset was deleted, its denial has to be signed and valid. If names were
-added or deleted, or only the signing changed, the denial of a name that never existed is checked too. The digest proves
-that the keys are the panel's keys.
+zone's own keys has to sign the DNSKEY. If an RRset was deleted, its denial has to be signed and valid. Otherwise, if an
+NSEC3 chain or only the signing changed, the denial of a name that never existed is checked. The digest proves that the
+keys are the panel's keys.
 
 Zones without active keys are not queried. dnspython's DNSSEC part is loaded only when it is first needed, which saves
 memory on most nodes.
@@ -63,10 +63,10 @@ def verify_signatures(  # noqa: PLR0913  # what is verified, and against which s
     now: float,
     seconds: float,
 ) -> None:
-    """Verify the signatures of these zones, and in each zone also those of one RRset among `record_keys`.
+    """Verify the signatures of at most MAX_ZONES signed zones: DNSKEY, SOA, one changed RRset, and a denial.
 
-    Raise NotServed for the first signature or denial that is missing, not valid now, or not made with a key of the
-    zone.
+    A denial is checked only in the cases that the module's docstring lists. Raise NotServed for the first signature or
+    denial that is missing, not valid now, or not made with a key of the zone.
     """
     signed = signed_marks(store, marks)
     if not signed:

@@ -1,7 +1,4 @@
-"""Check the master key and the trusted proxies at startup. An error stops the panel and explains the fix.
-
-`dnspanel.checks` defines the ids and terms.
-"""
+"""Check the master key and the trusted proxies at startup. `dnspanel.checks` defines the ids and terms."""
 
 from collections.abc import Sequence
 from ipaddress import ip_network

@@ -58,10 +58,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 
 class NotFound(Exception):
-    """Base class of errors about objects that don't exist, or that the user isn't allowed to know about.
-
-    `text` is the default message.
-    """
+    """Base class of errors about objects that don't exist or are hidden from the user. `text` is a default message."""
 
     text = ""
 
@@ -132,7 +129,7 @@ class TeamUnknown(AccountError, NotFound):
 
 
 class TeamRefused(AccountError, FieldsRefused):
-    """The team can't be stored with these values. `fields` maps each field to its errors."""
+    """The team or a membership can't be stored with these values. `fields` maps each field to its errors."""
 
 
 class TeamNameTaken(TeamRefused):
@@ -160,7 +157,7 @@ class GrantUnknown(AccountError, NotFound):
 
 
 class GrantRefused(AccountError, FieldsRefused):
-    """The grant can't be created with these values. `fields` maps each field to its errors."""
+    """The grant is invalid, or the author lacks rights that a change needs. `fields` maps each field to its errors."""
 
 
 class SecondFactorRefused(AccountError):
@@ -203,7 +200,7 @@ class SecondFactorMissing(SecondFactorRefused):
 
 
 class PasskeyRefused(SecondFactorRefused):
-    """The browser's response is not a valid passkey response to the panel's challenge."""
+    """The browser's response is not a valid response to the panel's challenge, or the user has too many passkeys."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason or gettext("This passkey wasn’t accepted. Try again."))
@@ -222,7 +219,7 @@ class SessionUnknown(AccountError, NotFound):
 
 
 class LinkDead(AccountError):
-    """The link can't be used to set a password: it was used, is older than a day, or the account has changed."""
+    """The link to set a password is invalid, was used or is older than a day, or the account has changed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -243,7 +240,7 @@ class ProviderRefused(AccountError, FieldsRefused):
 
 
 class SignInRefused(AccountError):
-    """The provider's response doesn't allow a sign-in. `reason` is a code for the audit log, such as `audience`."""
+    """A sign-in with a provider, or a link to it, isn't allowed. `reason` is a code for the audit log (`audience`)."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -261,7 +258,7 @@ class DirectoryRefused(AccountError, FieldsRefused):
 
 
 class DirectoryFull(AccountError):
-    """The directory or a group already has the maximum number of users, groups or members."""
+    """The directory or a group would have more than the maximum number of users, groups or members."""
 
     def __init__(self, most: int, what: str) -> None:
         super().__init__(gettext("The maximum is {most:,} {what}.").format(most=most, what=what))
@@ -291,7 +288,7 @@ class OutOfReach(AccountError):
 
 
 class AddressKept(OutOfReach):
-    """A directory tried to change the address of an account with a password, role or rights from another source."""
+    """A directory tried to change the address of an account with a password, passkey, role or rights of its own."""
 
     def __init__(self, username: str) -> None:
         AccountError.__init__(
@@ -334,7 +331,7 @@ class OpensMore(AboveYou):
 
 
 class TokenRefused(AccountError, FieldsRefused):
-    """The token can't be created with these values. `fields` maps each field to its errors."""
+    """The token can't be created, changed, rotated or transferred like this. `fields` maps each field to its errors."""
 
 
 class TsigNameTaken(TokenRefused):

@@ -18,7 +18,7 @@ def send_password_link(user_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def look_at_ldap_people() -> None:
-    """Update users' groups from their LDAP servers, and close the accounts of users who were deleted there.
+    """Update users' groups from their LDAP servers. Close or reopen accounts as `providers.ldap.look` describes.
 
     If two tasks run at the same time, only one of them checks a server.
     """

@@ -11,7 +11,7 @@ from dnspanel.texts import spoken
 
 @dataclass(frozen=True, slots=True)
 class AlertLine:
-    """Alerts of one kind, severity and state, sorted by id."""
+    """Alerts of one kind and severity, sorted by id. Either all of them are muted, or none."""
 
     alerts: tuple[Alert, ...]
     is_muted: bool = False
@@ -52,7 +52,7 @@ class AlertLine:
         return max(ends) if len(ends) == len(self.alerts) else None
 
     def needs_attention_of(self, person_id: int) -> bool:
-        """Return True if the line requires an action, isn't muted, and isn't marked as read by this user."""
+        """Return True if the severity is above INFO, and the line is neither muted nor marked as read by this user."""
         is_urgent = self.alert.severity != Severity.INFO and not self.is_muted
         return is_urgent and not self.is_read_by(person_id)
 
@@ -61,10 +61,7 @@ class AlertLine:
 
 
 def merged_lines(alerts: Iterable[Alert], now: datetime | None = None) -> list[AlertLine]:
-    """Merge alerts into lines, sorted by urgency, then by start time. Muted lines come last.
-
-    If `now` is None, no line counts as muted.
-    """
+    """Merge alerts into lines, sorted by urgency and start time, muted ones last. If `now` is None, none are muted."""
     found: dict[tuple[bool, str, str], list[Alert]] = {}
     for alert in sorted(alerts, key=lambda each: each.pk):
         is_muted = now is not None and alert.muted_until is not None and alert.muted_until > now

@@ -2,8 +2,7 @@
 
 A condition is a current problem. Its key doesn't change while the problem lasts, even if its message does. For example,
 if a node that is behind goes offline, the node's condition only becomes worse. If a condition depends on a number, an
-open condition (`is_open`) remains until the number is clearly better, so that alerts don't start and end again and
-again.
+open condition (`is_open`) remains until the number is clearly better, so that alerts don't repeatedly start and end.
 """
 
 from collections.abc import Collection, Iterable

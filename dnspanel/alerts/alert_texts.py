@@ -17,7 +17,7 @@ _LONGEST_SUBJECT = 120
 
 
 def subject_of(messages: Sequence[Message]) -> str:
-    """Return the mail subject: the alert's text, or the number of alerts."""
+    """Return the mail subject: one alert's text, the numbers of open and resolved alerts, or the text for a test."""
     wrong, over = _split(messages)
     if not wrong and not over:
         return _SUBJECT_START + gettext("Test message")
@@ -38,7 +38,10 @@ def subject_of(messages: Sequence[Message]) -> str:
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
-    """Return the mail body: first the open problems, then the resolved ones, each with the most severe first."""
+    """Return the mail body: first the open problems, then the resolved ones, each with the most severe first.
+
+    For a test message, return only a note about the test.
+    """
     wrong, over = _split(messages)
     if not wrong and not over:
         request = gettext("This is a test message for an alert route, requested at {url}").format(

@@ -43,7 +43,7 @@ class Outcome:
 
 
 def routes_with_due(*, now: datetime) -> list[int]:
-    """Return the ids of routes with due messages."""
+    """Return the ids of active routes with due messages, and of any routes with a due test message."""
     due = Message.objects.filter(sent_at=None, failed_at=None, due_at__lte=now)
     due = due.filter(Q(route__active=True) | Q(alert=None))
     return list(due.order_by().values_list("route", flat=True).distinct())

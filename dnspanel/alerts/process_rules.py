@@ -149,7 +149,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | None:
-    """Return the time when a process with this name last worked, or None if one may still be starting."""
+    """Return the time since when no process with this name has worked, or None if one may still be starting."""
     if silent := [each.at for each in state.processes if each.name == name]:
         return max(silent)
     if (left_at := state.left.get(name)) is not None:
@@ -160,7 +160,7 @@ def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | N
 
 
 def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each process that stopped responding while others with the same name still work."""
+    """Yield a condition for each process that recently stopped responding while others of its name still work."""
     for each in state.processes:
         others = len(state.living(each.name, now))
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
@@ -185,9 +185,10 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
-    """Return a condition if the queue's workers don't respond to the roll call, or None if they respond.
+    """Return a condition if the queue's workers haven't answered the roll call for too long, or None.
 
-    Workers that don't respond hang, or all of their threads have been busy for too long.
+    Workers that don't answer hang, or all of their threads have been busy for too long. Without workers, return None,
+    because `_of_names` reports them.
     """
     workers = state.living(queue, now)
     since = max(

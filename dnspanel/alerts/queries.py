@@ -54,7 +54,7 @@ class RouteRow:
 
 
 def alert_summary(person: AnonymousUser | User, *, now: datetime) -> AlertSummary:
-    """Count the user's unread, unmuted alerts. Uses one small query, because every page shows the numbers."""
+    """Count the open alerts that are neither muted nor read by the user. One query, because each page shows them."""
     unread = Alert.objects.filter(Q(muted_until=None) | Q(muted_until__lte=now), over_at=None)
     found = unread.exclude(read_by__contains=[person.pk]).aggregate(
         open=Count("pk"),
@@ -95,5 +95,5 @@ def route_by_id(route_id: int) -> Route:
 
 
 def messages_of(route: Route, *, limit: int) -> list[Message]:
-    """Return the route's sent and waiting messages, newest first."""
+    """Return the route's newest messages, sent, waiting or given up, newest first."""
     return list(route.messages.select_related("alert").order_by("-pk")[:limit])

@@ -60,7 +60,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 
 
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
-    """Change the route's settings. Raise RouteRefused if a field is invalid or the kind changes, or RouteUnknown."""
+    """Change the route. Raise RouteRefused for an invalid field or another kind, or RouteUnknown if it was deleted."""
     if terms.kind != route.kind:
         raise RouteRefused({"kind": [gettext("A route’s type can’t be changed. Create a new route instead.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)

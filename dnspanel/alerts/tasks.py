@@ -32,7 +32,10 @@ def watch_fleet() -> None:
 
 @shared_task(ignore_result=True)
 def tell_route(route_id: int) -> None:
-    """Send one route's due messages. A lost or repeated call is harmless, because each check queues the task again."""
+    """Send one route's due messages, or do nothing if all senders are busy.
+
+    A lost or repeated call is harmless, because each check queues the task again.
+    """
     if not _places.acquire(blocking=False):
         return  # the next check wakes a sender again
     try:
@@ -43,7 +46,7 @@ def tell_route(route_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def forget_old_alerts() -> str:
-    """Delete alerts that ended more than `watch.KEPT` ago."""
+    """Delete alerts that ended more than `watch.KEPT` ago, and test messages of that age."""
     return f"forgot alerts={watch.forget_old_alerts(now=timezone.now())}"
 
 

@@ -79,10 +79,11 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
 
     1. Raise an alert for each new condition. Queue a message for every active route whose minimum severity it reaches.
     2. Keep alerts whose condition is still present. If an alert has become critical, send its messages again.
-    3. End alerts whose condition hasn't been seen for OVER_AFTER. Routes with a message about the alert also get a
-       message about its end.
+    3. End alerts whose condition hasn't been seen for OVER_AFTER. Active routes with a message about the alert also get
+       a message about its end. If another node now has the name of an alert's node, end the alert at once.
 
-    Webhooks that subscribed to alerts also receive an event for each alert that is raised, becomes critical or ends.
+    Webhooks that subscribed to alerts also receive an event for each alert that is raised, becomes critical or ends. An
+    alert that ends because of another node has no such event.
     """
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():
@@ -124,7 +125,7 @@ def mark_disks(reading: Reading, *, now: datetime) -> None:
 
 
 def forget_old_alerts(*, now: datetime) -> int:
-    """Delete alerts that ended more than KEPT ago, and old messages. Return the number of deleted alerts."""
+    """Delete alerts that ended and test messages due more than KEPT ago. Return the number of deleted alerts."""
     gone = Alert.objects.filter(over_at__lt=now - KEPT).delete()[1].get("alerts.Alert", 0)
     Message.objects.filter(alert=None, due_at__lt=now - KEPT).delete()
     return gone
@@ -137,7 +138,7 @@ def alert_of(condition: Condition, since: datetime, now: datetime) -> Alert:
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
-    """Update known alerts. Return those that have become critical. A critical alert stays critical until it ends."""
+    """Update known alerts, but keep `critical`. Return those that became critical, and remove their marks."""
     alerts, worse = [], []
     for alert, condition in known:
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """A loop that checks for alerts every few seconds. It also sends alerts while PostgreSQL is unavailable."""
+    """A loop that checks for alerts and sends them, including the alert about PostgreSQL while it is unavailable."""
 
     def __init__(self) -> None:
         self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="tell")
@@ -47,7 +47,10 @@ class Watcher:
         connection.close()
 
     def step(self) -> None:
-        """Check once, and start a sender for every route that has due messages and no running sender."""
+        """Check once, and start a sender for every route that has due messages and no running sender.
+
+        If PostgreSQL is unavailable, only send the alert about the outage. Log unexpected errors.
+        """
         try:
             close_old_connections()
             outage = self._outage(timezone.now())

@@ -1,6 +1,6 @@
 """dyndns2: the URL where routers report their current addresses.
 
-    GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
+  GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
 
 The password is a token. The user name is used as the host name if `hostname` is missing, and is ignored otherwise. The
 response has one line per host, with the protocol's codes: `good` and `nochg` with the addresses, `nohost`, `notfqdn`,
@@ -14,7 +14,8 @@ The parameters change each address family as follows:
 - Without a parameter, or with `preserve`, the family doesn't change.
 - If a parameter is empty while the other family has an address, the family's records are deleted, because the router
   has no such address now.
-- Without a parameter for either family, the client's address is used.
+- Without an address for either family, the client's address is used.
+- With `offline=yes`, the records of both families are deleted.
 """
 
 import logging
@@ -64,7 +65,7 @@ logger = logging.getLogger(__name__)
 
 
 class NotAnAddress(ApiError):
-    """The request contains no address that a host can have."""
+    """An item in the request isn't an address, or no host can have any of the addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Addresses:
     texts: tuple[str, ...]
 
     def rrset_after(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """Return the RRset with the new addresses, or None if there are none. TTL and comment don't change."""
+        """Return the RRset with the new addresses, or None if there are none. Keep the TTL and comment of `current`."""
         if current is not None and set(current.served) == set(self.texts):
             return current
         return _rrset(host, type_, current, self.texts)
@@ -105,7 +106,7 @@ Intents = Mapping[int, Addresses | Prefix]  # by record type; missing types stay
 def update(request: HttpRequest) -> HttpResponse:
     """Set the addresses of the given hosts.
 
-    This view checks access itself: without a valid token, it returns only `badauth`.
+    This view checks access itself: without a valid token, or for a token that requires If-Match, it returns `badauth`.
     """
     try:
         actor = _actor(request)
@@ -150,9 +151,10 @@ def _items(texts: Iterable[str]) -> list[str]:
 
 
 def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
-    """Return the change for each family that changes. Raise NotAnAddress if no host can have any of the addresses.
+    """Return the change for each family that changes, as the module's docstring describes.
 
-    If at least one address is usable, unusable ones are ignored, because routers without a global address send fe80::1.
+    Raise NotAnAddress if an item isn't an address, or if no host can have any of the addresses. If at least one address
+    is usable, unusable ones are ignored, because routers without a global address send fe80::1.
     """
     if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}

@@ -24,10 +24,7 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """Zone attributes set by API v1 clients. They are stored for the clients to read back.
-
-    Zones without such attributes have no row.
-    """
+    """Attributes that API v1 clients set, stored for reading back. Zones without such attributes have no row."""
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="powerdns")
     kind = models.CharField(max_length=16, default="Native")

@@ -57,11 +57,10 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Call `ask` repeatedly for at most `seconds`, and return True once it returns True.
+    """Call `ask` repeatedly for at most `seconds` or LONGEST_WAIT, and return True once it returns True.
 
     Return False after the timeout or if `ask` returns None. If too many requests are already waiting, call `ask` only
-    once, and return True or None. The caller must not be in a transaction, because it would hold a connection during
-    long pauses.
+    once, and return True or None. The caller must not be in a transaction, which would hold a connection during pauses.
     """
     if seconds <= 0:
         return ask() is True

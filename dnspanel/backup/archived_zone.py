@@ -95,9 +95,8 @@ class ArchivedZone:
 def read_zone(file: IO[bytes], name: str) -> ArchivedZone:
     """Read one zone, by its canonical name, from an archive. The whole archive is checked.
 
-    If the archive has several zones with this name, read the one that was not deleted, or else the most recently
-    deleted one. Raise BadArchive for an invalid archive, ZoneNotInArchive for an unknown name, or ProgramFailed if
-    pg_restore fails.
+    If the archive has several zones with this name, read the one that wasn't deleted, or else the one deleted last.
+    Raise BadArchive for an invalid archive, ZoneNotInArchive for an unknown name, or ProgramFailed.
     """
     with tempfile.TemporaryDirectory(prefix="restore-zone-") as directory:
         dump = Path(directory) / DUMP

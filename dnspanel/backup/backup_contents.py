@@ -98,7 +98,7 @@ def counts(conn: Connection) -> dict[str, int]:
 
 
 def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
-    """Return the migrations that were applied to the database, by app."""
+    """Return the names of the migrations that were applied to the database, keyed by app."""
     found: dict[str, list[str]] = {}
     for app, name in conn.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall():
         found.setdefault(app, []).append(name)

@@ -122,7 +122,7 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
 
 
 def _migrate(scratch: Target) -> None:
-    """Migrate the scratch database in a separate process, because Django uses one database per process."""
+    """Migrate the scratch database in another process (Django uses one in each). Raise ProgramFailed if that fails."""
     environment = {**os.environ, "PANEL_DATABASE": url_of(scratch)}
     done = subprocess.run(
         [sys.executable, "-m", "django", "migrate", "--no-input", "--verbosity=0"],

@@ -27,8 +27,7 @@ from dnspanel.backup.programs import Target, panel_database, run
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
     """Write an archive to `path`, sync it to disk, and return its manifest.
 
-    An older file at `path` is replaced only after success. Raise ProgramFailed if pg_dump fails, or OSError if the file
-    can't be written.
+    An older file at `path` is replaced only after success. Raise ProgramFailed if pg_dump fails, or OSError.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:

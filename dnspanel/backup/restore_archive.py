@@ -1,6 +1,6 @@
 """Restore an archive into the panel's database, and put publishing on hold. Verbs.
 
-The database is replaced in one transaction, so a restore that fails changes nothing. The hold ends when someone has
+The database is replaced in one transaction, so a failed replacement changes nothing. The hold ends when someone has
 chosen the content to keep: the panel's or the nodes'.
 """
 
@@ -44,7 +44,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
     3. Replace the database in one transaction. This also sets the hold, and removes sessions and one-time codes.
     4. Migrate.
 
-    Raise BackupError if a step fails. Nothing is changed until step 3 is complete.
+    Raise BackupError if one of the steps 1 to 3 fails. Nothing is changed until step 3 is complete.
     """
     with tempfile.TemporaryDirectory(prefix="restore-") as directory:
         dump = Path(directory) / DUMP
@@ -115,7 +115,7 @@ def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
 
 
 def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", after: str) -> None:
-    """Send the dump to psql as one transaction, which commits only if the whole dump was read."""
+    """Send the dump, then the SQL `after`, to psql in one transaction. It commits only if the whole dump was read."""
     assert reader.stdout is not None
     assert psql.stdin is not None
     try:

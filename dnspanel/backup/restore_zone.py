@@ -121,7 +121,7 @@ def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
 
 
 def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, serial: int | None) -> Publication:
-    """Create a zone that no longer exists, signed with its archived keys, in one publication."""
+    """Create a zone that no longer exists, with its archived keys and settings, in one publication."""
     signing = None
     if archived.keys:
         refuse_another_key(archived.manifest, own_keys())

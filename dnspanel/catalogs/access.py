@@ -41,7 +41,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
-    """Return the zones that a catalog lists and that the person is allowed to see."""
+    """Select the listed zones of a catalog that the person can see, or all listings if the person can read any zone."""
     listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred")
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):

@@ -141,7 +141,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
 
 
 def _reset(turn: Turn, plan: Plan) -> None:
-    """Store the changed labels, groups and `coo` of members. Transfer members with another label from scratch."""
+    """Store changed labels, groups and `coo` of at most BATCH members. With another label, transfer from scratch."""
     changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
     anew = set(plan.reset)
     turn.left |= len(changed) > BATCH
@@ -172,7 +172,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
 
 
 def _take(turn: Turn, coming: Sequence[str]) -> None:
-    """Create the listed zones that are missing, or move them from other catalogs. Store the reasons of refusals."""
+    """Create at most BATCH of the missing zones, or move zones from other catalogs. Store the reasons of refusals."""
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
     turn.members = _members_here(turn)
@@ -212,7 +212,7 @@ def _take(turn: Turn, coming: Sequence[str]) -> None:
 
 
 def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
-    """Move a zone from another catalog to this one if that catalog allows it. Otherwise add the reason to `refused`."""
+    """Move a zone that another catalog gives to this one. If that isn't allowed, add the reason to `refused`."""
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
@@ -256,7 +256,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
 
 
 def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: Team | None) -> dict[str, str]:
-    """Create these zones, except those that are refused. Return the reasons for the refused zones, by name."""
+    """Create these zones, except those that are refused. Return the reasons for the refused zones, keyed by name."""
     refused: dict[str, str] = {}
     left = list(fitting)
     while left:
@@ -276,7 +276,7 @@ def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: T
 
 
 def _reasons_in(exc: ZoneError, names: Sequence[str]) -> dict[str, str]:
-    """Return the reasons for refused zones, by name. If the error doesn't name any zones, it applies to all `names`."""
+    """Return the reasons for refused zones, keyed by name. An error that names no zones applies to all `names`."""
     match exc:
         case NamesRefused():
             return {name: str(each) for name, each in exc.refusals.items()}
@@ -344,10 +344,10 @@ def _members_here(turn: Turn) -> set[int]:
 
 
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return the reasons why names are refused, by name.
+    """Return the reasons why names are refused, keyed by name.
 
     A name is refused if its enclosing zone or a zone below it isn't a member, or if rules of an enclosing zone forbid
-    it.
+    it. The zones in `own` count as members.
     """
     kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)

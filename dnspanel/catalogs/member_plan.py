@@ -24,7 +24,7 @@ class Plan:
     """The names of members, grouped by the change that they need.
 
     - `leave`: members that are no longer listed
-    - `forget`: zones that are no longer listed and were never here
+    - `forget`: zones that are no longer listed and aren't here
     - `come`: listed zones that aren't here
     - `reset`: members with another label, which are transferred again from scratch
     - `retold`: members with other groups or another `coo`
@@ -33,7 +33,7 @@ class Plan:
     """
 
     leave: tuple[str, ...]
-    forget: tuple[str, ...]  # no longer listed, and never here
+    forget: tuple[str, ...]  # no longer listed, and not here
     come: tuple[str, ...]
     reset: tuple[str, ...]
     retold: tuple[str, ...]

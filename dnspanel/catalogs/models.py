@@ -20,7 +20,7 @@ class Catalog(models.Model):
     # Terms of members without a matching rule.
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     tags = ArrayField(models.TextField(), default=list)
-    within = ArrayField(models.TextField(), default=list)  # names below which members are allowed; empty: any
+    within = ArrayField(models.TextField(), default=list)  # members must be at or below one of these names; empty: any
     most_members = models.IntegerField(default=1_000)
     most_lost = models.SmallIntegerField(default=20)  # percentage of members that can leave at once
     created_at = models.DateTimeField()

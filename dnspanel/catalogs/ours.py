@@ -34,7 +34,7 @@ class ProducerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """The number of zones at one step of the move between two catalogs, and the time when the last zone reached it."""
+    """The number of zones at one step of a move, and the time of their last announcement (now if one is missing)."""
 
     catalog: int
     entered: int

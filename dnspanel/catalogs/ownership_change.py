@@ -81,7 +81,7 @@ def take_steps(*, now: datetime) -> None:
 
 
 def locked_of(zones: Collection[Zone]) -> list[Leaving]:
-    """Lock and return the rows of these zones, one for each catalog that still lists the zone."""
+    """Lock and return the rows of these zones, one for each catalog that a zone left and whose move isn't over."""
     return list(Leaving.objects.select_for_update().filter(zone__in=zones).order_by("pk"))
 
 
@@ -134,7 +134,7 @@ def still_named() -> QuerySet[Leaving]:
 
 
 def most_on_their_way(catalog_ids: Collection[int]) -> int:
-    """Return the largest number of moved zones that any of these catalogs still lists."""
+    """Return the largest number of unfinished moves out of any of these catalogs."""
     counted = Leaving.objects.filter(catalog__in=catalog_ids).order_by().values("catalog").annotate(rows=Count("pk"))
     return max((row["rows"] for row in counted), default=0)
 

@@ -179,7 +179,7 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
     A zone is in one catalog at most. The catalog zone changes soon after. The caller checks the right to change the
     zone. Raise RightMissing if the author is not allowed to change a catalog that the zone enters or leaves. Raise
-    CatalogRefused if the zone is a catalog or the producer catalog is full.
+    CatalogRefused if the zone is a catalog, the catalog is full, or too many zones already leave the old catalog.
     """
     catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
     if catalog is not None or Produced.objects.filter(zone=zone).exists():
@@ -239,10 +239,10 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
 
 
 def follow_members(*, now: datetime) -> int:
-    """Update the member lists of the producer catalogs that are due. Return the number of changed catalogs.
+    """Advance moves, and update the producer catalogs that are due. Return the number of changed catalogs.
 
     At most AT_ONCE members of each catalog change per call. A catalog is due after its members change, and at least
-    once every COMPARED_EVERY.
+    once every COMPARED_EVERY. If a catalog can't be published now, it stays due.
     """
     ownership_change.take_steps(now=now)
     changed = 0
@@ -397,7 +397,7 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
 
 
 def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]:
-    """Return the canonical names of these zones, and add a fault for each invalid name."""
+    """Return the canonical names of these zones. Add a fault for each invalid name, or one if there are too many."""
     if len(texts) > MOST_MEMBERS:
         _add(faults, "zones", [gettext("Enter at most {most:,} zones at once.").format(most=MOST_MEMBERS)])
         return set()
@@ -411,7 +411,7 @@ def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]
 
 
 def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
-    """Return a message for each of these zones (id by name) whose settings the author is not allowed to change."""
+    """Return a message for each of these zones (name → id) whose settings the author is not allowed to change."""
     mine = set(
         access.zones_within_reach(author, Right.SETTINGS).filter(pk__in=zones.values()).values_list("pk", flat=True)
     )

@@ -74,9 +74,9 @@ def catalog_row(catalog: Catalog) -> CatalogRow:
 def listings_page(
     person: Person, catalog: Catalog, *, search: str = "", state: str = "", after: str = "", limit: int = 50
 ) -> list[Listing]:
-    """Return the zones that a catalog lists and that the person is allowed to see, optionally in one state.
+    """Return the zones that a catalog lists and that the person is allowed to see, sorted by name.
 
-    At most `limit` zones are returned: those whose names begin with `search` and come after `after`.
+    At most `limit` zones are returned: those in the given state whose names begin with `search` and come after `after`.
     """
     found = listings_visible_to(person, catalog).order_by("zone_name")
     if search:
@@ -87,9 +87,9 @@ def listings_page(
 
 
 def troubled_catalogs() -> list[CatalogTrouble]:
-    """Return the catalogs that are broken, have removals that wait for a confirmation, or have refused members.
+    """Return the catalogs that are broken, have kept removals, or have refused members, oldest problem first.
 
-    This takes two queries, and one for each catalog with refused members.
+    Kept removals wait for a confirmation. This takes two queries, and one for each catalog with refused members.
     """
     found = []
     for row in rows_of(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):

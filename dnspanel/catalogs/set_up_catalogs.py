@@ -44,8 +44,8 @@ LONGEST_GROUP = 255
 class CatalogTerms:
     """The terms for the members of a catalog, from a form or the API.
 
-    If `within` isn't empty, members must be below one of its names. `most_lost` is the percentage of members that can
-    leave without a confirmation.
+    If `within` isn't empty, members must be at or below one of its names. `most_lost` is the percentage of members that
+    can leave without a confirmation.
     """
 
     team: int | None = None
@@ -239,7 +239,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
-    """Raise the errors of `publish_guards.refuse_act` if a rule forbids converting the zone to a catalog or back."""
+    """Raise the errors of `publish_guards.refuse_act` if a rule forbids converting the zone. Else record the act."""
     passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(author, Channel.API, now), past_rules=False)
     publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 

@@ -21,7 +21,7 @@ TURN_SECONDS = 10.0
 
 @shared_task(ignore_result=True)
 def follow_catalogs() -> None:
-    """Follow the due consumer catalogs while time is left. It is harmless if this runs twice, late or not at all."""
+    """Take at least one turn of each due consumer catalog. It is harmless if this runs twice, late or not at all."""
     until = time.monotonic() + TURN_SECONDS
     for catalog_id in consumer.catalogs_due(timezone.now()):
         with hold_lock(Lock.CATALOG, catalog_id) as mine:

@@ -42,7 +42,8 @@ class Config:
 def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: str | None = None) -> Config:
     """Return the configuration from all sources.
 
-    Raise UsageError if a setting is missing or invalid. The message never shows the token.
+    Raise UsageError if a setting is missing or invalid, or if the token is configured for another server. The message
+    never shows the token.
     """
     path = config_path(environ)
     in_file = _in_file(path, profile)
@@ -90,9 +91,9 @@ def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
 
 
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
-    """Return this profile's settings in the file. Raise UsageError if the profile is missing or the file is invalid.
+    """Return this profile's settings in the file, or no settings if the file is missing and no profile is selected.
 
-    If the file is missing and no profile is selected, return no settings.
+    Raise UsageError if the profile is missing, the file is invalid, or other users can read a token in the file.
     """
     if not path.exists():
         if profile:

@@ -15,10 +15,11 @@ _INSIDE = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
 
 
 def fields_of(texts: Iterable[str], typed: Iterable[str]) -> dict[str, Any]:
-    """Convert the fields to a nested dictionary. Raise UsageError if a field is not `key=value`.
+    """Convert the fields to a nested dictionary.
 
     The values of `texts` stay strings. The values of `typed` are parsed as JSON if possible. In `typed`, `@FILE` is
-    replaced by the text of a file, and `@-` by standard input.
+    replaced by the text of a file, and `@-` by standard input. Raise UsageError if a field is not `key=value` or
+    conflicts with an earlier field.
     """
     found: dict[str, Any] = {}
     for text in texts:

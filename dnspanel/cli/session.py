@@ -33,7 +33,7 @@ class Session:
 
     @cached_property
     def client(self) -> Client:
-        """The client of the configured panel. Raises UsageError if no panel or no token is configured."""
+        """The client of the configured panel. Warns if its URL is unencrypted. Raises the errors of `read_config`."""
         config = read_config(environ=environment(), url=self.url, profile=self.profile)
         if is_in_the_clear(config.url):
             output.warn("the token can be read on the way; use the panel's https address.", "token-in-the-clear")

@@ -147,7 +147,7 @@ def bare(name: str) -> str:
 
 
 def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
-    """Show the changes in these plans, with warnings and errors."""
+    """Show the changes in these plans, with warnings, errors and reasons to confirm."""
     for plan in plans:
         if plan["kind"] != "change":
             click.echo(f"{plan['zone']}: {plan['kind']}")

@@ -112,8 +112,7 @@ _server: Server | None = None
 def begin(parameters: Callable[[], dict[str, Any]], *, patience: float, statement_seconds: float = 0.0) -> None:
     """Limit the wait for a silent server to `patience` seconds (0: no limit), on connections opened after this call.
 
-    `parameters` returns the parameters of new connections. `statement_seconds` is PostgreSQL's time limit for
-    statements (0: none).
+    `parameters` returns the parameters of new connections. `statement_seconds` is PostgreSQL's limit (0: none).
     """
     global _server
     _server = Server(parameters, patience=patience, statement_seconds=statement_seconds) if patience else None

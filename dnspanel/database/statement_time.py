@@ -56,8 +56,7 @@ def begin(kind: str) -> None:
 def searching() -> Iterator[None]:
     """Apply the time limit for searches to statements in the block. Raise SearchTooGeneral if a statement exceeds it.
 
-    The block runs in its own transaction, because the limit ends with the transaction. It must not be inside another
-    transaction.
+    The block runs in its own transaction, which also ends the limit. It must not be inside another transaction.
     """
     try:
         with transaction.atomic(durable=True):

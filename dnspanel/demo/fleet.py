@@ -30,8 +30,7 @@ class NotEnrolled(Exception):
 def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: datetime) -> list[Node]:
     """Enroll these servers as nodes of the panel. Return the new nodes. Raise NotEnrolled if one fails to enroll.
 
-    After an interruption, another call continues, because the code is stored in the node's directory until the agent
-    has its certificate.
+    After an interruption, another call continues, because a node's directory keeps the code until the end.
     """
     deadline = time.monotonic() + ENROLLMENT_SECONDS
     agents = [(node, _ask_to_enroll(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]

@@ -84,7 +84,7 @@ def program_of(words: Sequence[str]) -> Callable[[], object] | None:
 
 
 def _split_shell_text(text: str, env: Mapping[str, str]) -> list[str]:
-    """Replace the variables in a shell command and split it. Return an empty list if it needs a shell."""
+    """Split a shell command into words and replace their variables. Return an empty list if it needs a shell."""
     if not _SHELL.isdisjoint(text):
         return []
     return [_VARIABLE.sub(lambda found: env.get(found[1] or found[2]) or found[3] or "", w) for w in shlex.split(text)]
@@ -98,7 +98,7 @@ class Loaded:
         self._failed = False
 
     def load(self) -> None:
-        """Load Django and the panel with all tasks and pages. Do nothing if they are loaded or a load has failed."""
+        """Load Django and the panel with all tasks and pages, unless this was done or has failed. Only print errors."""
         if self.at or self._failed:
             return
         at = _newest_code()
@@ -152,7 +152,7 @@ class Process(process.Subprocess):  # type: ignore[misc]
 
 
 class Options(ServerOptions):  # type: ignore[misc]
-    """supervisord's options. Their `execve` runs the panel's programs in the fork itself."""
+    """supervisord's options. Their `execve` runs the panel's programs in the fork itself instead of executing them."""
 
     def setsignals(self) -> None:
         """Install supervisord's signal handlers. On SIGUSR1, load the panel and serve management commands."""

@@ -122,7 +122,7 @@ class Stack:
 
     @property
     def ports(self) -> dict[str, int]:
-        """The ports by name: web, update, update-tls, postgres, redis, ns1-dns, ns1-agent, ns1-statistics, ..."""
+        """The ports, keyed by name: web, update, update-tls, postgres, redis, ns1-dns, ns1-agent, ns1-statistics..."""
         if not self._ports:
             self._ports = self._stored_ports()
         return self._ports
@@ -246,7 +246,7 @@ class Stack:
         self.stop()
 
     def start(self) -> None:
-        """Start all processes and wait until they respond. If one fails, stop all. Raise StackError or NotUp."""
+        """Start all processes and wait for them, or stop all. Raise StackError, PortTaken, NotStarted or NotUp."""
         self.start_pages()
         self.start_others()
 

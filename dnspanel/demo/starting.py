@@ -33,7 +33,7 @@ class Starting:
         self._runs: dict[str, tuple[int, int]] = {}
 
     def wait(self, name: str, is_up: Callable[[], bool], *, seconds: float = LONGEST_START) -> None:
-        """Wait until the process is up. Raise NotUp after `seconds` seconds, or if any process can't start."""
+        """Wait until the process is up. Raise NotUp after `seconds` seconds, or the errors of `look`."""
         began = time.monotonic()
         next_look, next_progress = began, began + PROGRESS_SECONDS
         while not is_up():

@@ -41,7 +41,7 @@ class NotStarted(Exception):
 
 
 def last_lines(log: Path, *, count: int = 15) -> list[str]:
-    """Return the last lines of a log, or "(nothing)" for an empty log."""
+    """Return the last lines of a log, or "(nothing)" if the log is empty or missing."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return text.splitlines()[-count:] or ["(nothing)"]
 
@@ -93,7 +93,7 @@ class Supervisor:
     def load(self) -> None:
         """Make supervisord load the panel now, while other programs start, instead of before the panel's first process.
 
-        Until the panel is loaded, supervisord answers no calls. Afterwards it also runs management commands.
+        Until then, supervisord answers no calls. Afterwards it runs management commands. Without `forks`, do nothing.
         """
         if self._forks and self._process is not None:
             self._process.send_signal(signal.SIGUSR1)
@@ -101,8 +101,7 @@ class Supervisor:
     def run_command(self, words: Sequence[str]) -> Ended | None:
         """Run a management command, such as `manage.py migrate`, in a fork of the loaded panel. Return its result.
 
-        Return None if nothing was run because this supervisord hasn't loaded the panel, or because the panel's code has
-        changed.
+        Run nothing and return None if this supervisord hasn't loaded the panel, or if the panel's code has changed.
         """
         if not self._forks or not self.is_running:
             return None

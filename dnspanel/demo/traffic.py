@@ -77,7 +77,7 @@ class Trickle:
         self._socket.close()
 
     def step(self, *, now: float, elapsed: float) -> int:
-        """Send the queries that are due since the last step. Return their number."""
+        """Send the queries that became due since the last step. Return their number, even if some couldn't be sent."""
         self._due += min(elapsed, 1.0) * rate(now, phase=self._phase)
         count, self._due = int(self._due), self._due % 1
         for _ in range(count):

@@ -82,7 +82,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Fetch and store the agent's new samples. Raise ReplicationError or RedisError if this fails."""
+        """Fetch and store new samples, and wake a repair if zones differ. Raise ReplicationError or RedisError."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()
@@ -126,8 +126,7 @@ class Poller:
     def _fetch_top(self, now: float) -> None:
         """Fetch the node's top lists and log while someone views the node's page.
 
-        Also fetch the busiest zones once a minute, and the lists of watched zones. Skip requests that an old agent
-        refuses.
+        Also fetch the busiest zones once a minute, and lists of watched zones. Skip requests that an old agent refuses.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
@@ -214,7 +213,7 @@ class Collector:
             poller.polled = True
 
     def _exchange(self) -> None:
-        """Record the nodes that responded, and load the list of nodes.
+        """Record the nodes' contact and reports, hold publishing if a node is ahead, and load the list of nodes.
 
         If PostgreSQL is unavailable, the collector continues with the nodes it knows.
         """

@@ -139,8 +139,8 @@ def _transfer_of(
 ) -> AbstractContextManager[ixfr_out.Transfer]:
     """Return the transfer of a zone, or of the catalog if `zone` is None, as a context manager.
 
-    If the secondary has answered with records that differ from the zone's, send the whole zone. A difference between
-    two serials would not correct wrong records.
+    The transfer is incremental if the serial `since` is given. If the secondary has answered with records that differ
+    from the zone's, send the whole zone, because an incremental transfer would not correct these records.
     """
     if zone is None:
         return ixfr_out.transfer_of_catalog(secondary, since=since)

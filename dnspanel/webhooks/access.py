@@ -60,8 +60,7 @@ def delivery_for(person: Person, pk: int) -> Delivery:
 def require_webhooks(person: Person) -> Actor:
     """Return the actor. Raise Forbidden if it isn't allowed to have webhooks.
 
-    A token that is limited to some names or types isn't allowed to have webhooks, because an event describes a whole
-    zone.
+    A token that is limited to some names or types isn't allowed to, because an event describes a whole zone.
     """
     actor = actor_of(person)
     if actor is None or not {Permission.READ, Permission.FLEET} & actor.permissions:

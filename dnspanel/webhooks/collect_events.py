@@ -104,7 +104,8 @@ def tell(happened: Collection[EventInput], *, now: datetime) -> None:
 def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
     """Queue each event for each webhook that subscribes to it and is allowed to see it.
 
-    `webhooks` must be sorted by id, which prevents deadlocks between processes.
+    A webhook with an invalid owner or token gets one event, so that `deliver_next` switches it off. `webhooks` must be
+    sorted by id, which prevents deadlocks between processes.
     """
     deliveries = []
     for webhook in webhooks:
@@ -197,7 +198,7 @@ def _taken_back(watch: Watch) -> list[Event]:
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
-    """Return a function that maps a sequence to the time when this node first confirmed it. Makes one query.
+    """Return a function that maps a sequence to the time when this node first confirmed it, or None. Makes one query.
 
     `publications` must be consecutive. The query reads one acknowledgement more than there are publications, which is
     enough to find the first confirmation of each.
@@ -214,7 +215,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 
 
 def _node_states(now: datetime, *, subscribed: bool) -> list[Event]:
-    """Return an event for each node whose new state has lasted for STEADY, and record the new state as sent."""
+    """Record node states that have lasted for STEADY as sent. If `subscribed`, return an event for each new state."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     events = []
@@ -251,7 +252,7 @@ def _has_left(watch: NodeWatch) -> bool:
 
 
 def _told_word(word: Word) -> str:
-    """Return the state to send. "Catching up" is sent as live, because every publication causes it briefly."""
+    """Return the state to send. Minor states such as "catching up" are sent as live, because they are often brief."""
     return Word.LIVE if word in WELL else word
 
 

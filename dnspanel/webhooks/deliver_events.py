@@ -79,11 +79,11 @@ def webhooks_with_due(*, now: datetime) -> list[int]:
 
 
 def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """Attempt this webhook's first due delivery and record the outcome. Return False if nothing is due.
+    """Attempt this webhook's first due delivery and record the outcome. Return False if there is nothing to send now.
 
     1. Switch the webhook off and return False if its owner or token is no longer valid.
     2. Send the data that the listener is allowed to see, outside of any transaction. A program gets one event. People
-       get one message with up to MOST_TOGETHER events that are due now or soon.
+       get one message with up to MOST_TOGETHER events that are due now or soon. Events that aren't visible fail.
     3. Record the outcome. After a crash before this step, the attempt is repeated.
     """
     now = clock()
@@ -187,7 +187,7 @@ def _tell_people(
     send: Post,
     mail: Mail,
 ) -> None:
-    """Send these deliveries as one message. Events that the owner is no longer allowed to see are omitted."""
+    """Send these deliveries as one message and record the outcomes. Events that the owner can't see now fail."""
     seen: list[Delivery] = []
     events: list[tuple[str, Mapping[str, Any], str]] = []
     for delivery in deliveries:

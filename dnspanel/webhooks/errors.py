@@ -36,7 +36,7 @@ class AddressRefused(WebhookError):
 
 
 class NoAnswer(WebhookError):
-    """The receiver didn't respond in time, didn't respond with HTTP, or has an invalid certificate."""
+    """The receiver has no address, can't be reached, has an invalid certificate, or sent no HTTP response in time."""
 
 
 class NotTold(WebhookError):

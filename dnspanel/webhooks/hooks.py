@@ -83,8 +83,8 @@ def create_webhook(
 ) -> NewWebhook:
     """Create a webhook that receives events from now on. A form submitted twice creates only one webhook.
 
-    Raise Forbidden if the actor isn't allowed to have webhooks. Raise WebhookRefused with the invalid fields: a URL
-    that isn't allowed, an unknown event, an event that the creator isn't allowed to see, or too many webhooks.
+    Raise Forbidden if the actor isn't allowed to have webhooks. Raise WebhookRefused with all invalid fields, such as
+    an event that the creator isn't allowed to see, or if the owner has too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):
@@ -130,7 +130,8 @@ def change_webhook(
     """Change the given settings of a webhook. Waiting deliveries keep their times.
 
     Switching the webhook off gives up its waiting deliveries. Switching it on resets its failures, but doesn't send
-    deliveries that were given up. Raise the errors of `create_webhook`, and WebhookRefused if the format changes.
+    deliveries that were given up. Raise the errors of `create_webhook`, WebhookRefused if the format changes, and
+    WebhookUnknown.
     """
     actor = require_webhooks(by)
     terms = replace(copy_fields(WebhookTerms, webhook), **given)
@@ -305,7 +306,7 @@ def _faults_of_address(
 
 
 def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) -> dict[str, list[str]]:
-    """Return errors about zones, tags and teams, by field. Zones and teams that `before` has are accepted.
+    """Return errors about zones, tags and teams, keyed by field. Zones and teams that `before` has are accepted.
 
     A zone or team that the actor isn't allowed to see is reported as not found.
     """

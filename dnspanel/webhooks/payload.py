@@ -59,10 +59,7 @@ def listener_of(webhook: Webhook, actor: Actor) -> Listener:
 
 
 def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
-    """Return the body for this listener, or None if the listener isn't allowed to see any part of the event.
-
-    `number` is the delivery's number.
-    """
+    """Return the body of delivery `number` for this listener, or None if no part of the event is visible to it."""
     data = contents(event, listener)
     if data is None:
         return None

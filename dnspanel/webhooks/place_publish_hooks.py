@@ -1,4 +1,4 @@
-"""Add, change, test and remove publish hooks, for people who can govern the hooks' zones. Verbs.
+"""Add, change, test and remove publish hooks, and rotate their secrets. Authors must govern the hooks' zones. Verbs.
 
 A change creates a new version of the hook, so that earlier answers no longer count.
 """

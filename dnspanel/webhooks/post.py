@@ -27,7 +27,7 @@ _MOST_ADDRESSES = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The receiver's response: its status, the beginning of its body, and the seconds of its Retry-After header."""
+    """A response: status, beginning of the body as text, total time, and the seconds of the Retry-After header."""
 
     status: int
     text: str
@@ -52,9 +52,9 @@ def post(  # noqa: PLR0913  # the request, and its network limits
 ) -> Answer:
     """Send the body to a checked address of the URL's host. Wait at most `seconds` (default ANSWER_SECONDS).
 
-    `networks` names the setting with allowed private networks. `tls` replaces the system's TLS context. Return an
-    Answer for any status. Raise AddressRefused if the address isn't allowed, and NoAnswer if no HTTP response arrives
-    in time.
+    Connecting takes up to CONNECT_SECONDS more for each of the host's first addresses. `networks` names the setting
+    with allowed private networks. `tls` replaces the system's TLS context. Return an Answer for any status. Raise
+    AddressRefused if the URL or an address isn't allowed, and NoAnswer if no HTTP response arrives.
     """
     begun = time.monotonic()
     seconds = ANSWER_SECONDS if seconds is None else seconds

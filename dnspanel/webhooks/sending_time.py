@@ -28,7 +28,7 @@ def due_at(webhook: Webhook, now: datetime) -> datetime:
 
 
 def _end_of_span(minutes: int, now: datetime, clock: tzinfo) -> datetime:
-    """Return the end of the gathering period that contains `now`."""
+    """Return the end of the gathering period that contains `now`. Without `minutes`, the period is LEAST_GATHERED."""
     if not minutes:
         return now + LEAST_GATHERED
     midnight = now.astimezone(clock).replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)

@@ -33,7 +33,7 @@ def notice_events() -> None:
 
 @shared_task(ignore_result=True)
 def deliver_webhook(webhook_id: int) -> None:
-    """Send a webhook's due deliveries one after another. It may run twice, late or never without harm."""
+    """Send a webhook's due deliveries, unless too many senders run. It can run twice, late or never without harm."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
@@ -60,7 +60,7 @@ def wake_sender(*, webhook_id: int, **_: Any) -> None:
 
 
 def _deliver(webhook_id: int) -> None:
-    """Send a webhook's deliveries under its lock. Events keep their order unless a delivery fails."""
+    """Send a webhook's deliveries for some seconds, if its lock is free. Events keep their order unless one fails."""
     with hold_lock(Lock.WEBHOOK, webhook_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while (

@@ -70,7 +70,7 @@ class LogInputs:
     failed: tuple[tuple[int, str, int | None], ...] = ()  # sequence, reason, the publication that reverted it
     requests: tuple[PublishRequest, ...] = ()  # that bypassed the rules, or were not published at their time
     hooks: tuple[HookInputs, ...] = ()
-    rollovers: NamedZones = NO_ZONES  # zones whose rollover waits too long
+    rollovers: NamedZones = NO_ZONES  # zones whose rollover is stuck, waits too long or could not start
     ending: NamedZones = NO_ZONES  # zones whose imported signatures end soon, with that time
     expired: NamedZones = NO_ZONES  # zones with an RRset that should have been removed automatically, and since when
 

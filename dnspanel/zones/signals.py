@@ -1,4 +1,4 @@
-"""Signals about zones: notices of new log entries (without content), and requests to apps that manage the nodes."""
+"""Signals about zones: notices of publications and policy runs, and requests to apps that manage the nodes."""
 
 from django.dispatch import Signal
 

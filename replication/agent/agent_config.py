@@ -74,7 +74,7 @@ _REQUIRED: dict[str, type] = {
 
 
 class BadConfig(Exception):
-    """The configuration can't be used. `faults` lists all its errors."""
+    """The configuration can't be used. `faults` lists the errors."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -83,7 +83,7 @@ class BadConfig(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A node's identity, which the panel assigned when the node enrolled."""
+    """A node's identity: the panel assigns it at enrollment, and can change the schema and the keys later."""
 
     node: str
     cluster: UUID
@@ -133,7 +133,7 @@ class AgentConfig:
 
 
 def read_config(path: Path) -> AgentConfig:
-    """Read the configuration from a file. Raise BadConfig with all errors at once."""
+    """Read the configuration from a file. Raise BadConfig with all errors in the settings, or else in the identity."""
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:

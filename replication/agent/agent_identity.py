@@ -84,7 +84,7 @@ class IdentityKeeper:
         self.certificate_expires_at = _expires_at(config.certificate_path)
 
     def request(self) -> str:
-        """Return a signing request. Each call uses the same new key until `install` receives its certificate."""
+        """Return a certificate signing request for a new key, the same one until `install` receives its certificate."""
         with self._lock:
             kept = self._directory / NEXT_KEY_FILE
             if not kept.exists():
@@ -192,7 +192,7 @@ def is_valid_at(certificate: Mapping[str, Any], now: float) -> bool:
 
 
 def signing_request(key: ec.EllipticCurvePrivateKey) -> str:
-    """Return a PEM signing request for this key. The panel decides the certificate's contents."""
+    """Return a PEM certificate signing request for this key. The panel decides the certificate's contents."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "node")])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM).decode("ascii")

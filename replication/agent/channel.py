@@ -156,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """A handler that rejects every request with the error WrongClock and the time on this server's clock."""
+    """A handler that rejects GET and POST requests with the error WrongClock and the time on this server's clock."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -222,7 +222,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._refuse_unread(404, "no such path")
 
     def _take_small(self, takes: Mapping[str, Callable[[Any, bytes], None]]) -> bool:
-        """Read a small body for a path in `takes` and respond. Return False, without reading, for other requests."""
+        """Read and answer a small body for a path in `takes`. Return False, without reading, for other requests."""
         size = self.headers.get("Content-Length", "")
         if self.path not in takes or not size.isdecimal() or int(size) > MAX_SMALL_BODY:
             return False

@@ -72,7 +72,7 @@ class IntegrityScanner:
 
     @property
     def diverged(self) -> tuple[tuple[int, str, str], ...]:
-        """The first MAX_LISTED_DIVERGED zones that differ from the agent's writes: (id, name, reason), by id."""
+        """The first MAX_LISTED_DIVERGED zones that differ from the agent's writes: (id, name, reason), sorted by id."""
         with self._lock:
             first = sorted(self._diverged.items())[:MAX_LISTED_DIVERGED]
         return tuple((zone.zone_id, zone.name, zone.reason) for _, zone in first)

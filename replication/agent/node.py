@@ -175,7 +175,7 @@ class AgentNode:
             self.applier.read_list()
 
     def _scan(self) -> None:
-        """Check rows until the agent stops. Start only after the probe has shown that the files are readable."""
+        """Check rows until the agent stops. Start only after the probe of the files has ended."""
         self.rebuild.probed.wait()
         self.scanner.run()
 

@@ -31,7 +31,8 @@ class Strangers:
     def add(self, connection: socket.socket, address: str) -> None:
         """Add a waiting connection.
 
-        If this exceeds a limit, close the oldest waiting connection from the same network, or from any network.
+        If this exceeds a limit, close the oldest waiting connection from the same network, or from any network (known
+        ones last).
         """
         network = network_of(address)
         with self._lock:

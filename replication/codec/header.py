@@ -38,10 +38,7 @@ def encode_header(time_ns: int, txn_id: int, *, deleted: bool = False) -> bytes:
 
 
 def decode_header(value: bytes) -> tuple[Header, bytes]:
-    """Decode a value's header. Return the header, and the body that follows it and its extension blocks.
-
-    Raise BadBytes if the header is invalid.
-    """
+    """Return a value's header, and the body after its extension blocks. Raise BadBytes if the header is invalid."""
     if len(value) < SIZE:
         raise BadBytes(what="value header", reason=f"the value has {len(value)} bytes, a header alone takes {SIZE}")
     time_ns, txn_id, version, flags, blocks = _HEADER.unpack_from(value)

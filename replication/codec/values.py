@@ -63,10 +63,7 @@ def encode_rrset(contents: Sequence[bytes], ttl: int, *, auth: bool, ordername: 
 
 @lru_cache(maxsize=1024)
 def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:  # noqa: FBT001  # by name, the cache is slower
-    """Encode the bytes after each rdata of an RRset.
-
-    The result is cached, because the same few values occur millions of times.
-    """
+    """Encode the bytes after each rdata of an RRset. Cached, because the same few values occur millions of times."""
     return _TAIL.pack(ttl, auth, _ENABLED, ordername)
 
 

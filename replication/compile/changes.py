@@ -55,7 +55,7 @@ class _State:
         self._occluded: dict[bytes, bool] = {}  # True if names directly below this name are occluded
 
     def types(self, rel: bytes) -> Collection[int]:
-        """Return the types of a name's rows. For an unchanged name this includes the compiler's pseudo-types."""
+        """Return the types of a name's rows, including the compiler's pseudo-types as stored before the changes."""
         if rel not in self._changed:
             return self._read(rel)
         found = self._types.get(rel)

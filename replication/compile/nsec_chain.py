@@ -79,7 +79,7 @@ class ChainMaker:
             self._take_hashed(rel, types, self._nsec3, at_cut=at_cut)
 
     def _take_hashed(self, rel: bytes, types: set[int], nsec3: Nsec3, *, at_cut: bool) -> None:
-        """Add a name to the NSEC3 chain, plus the names above it that aren't in the chain yet."""
+        """Add a name, unless opt-out leaves it out, and the missing names above it to the NSEC3 chain."""
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
         listed = self._list(types, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()), at_cut=at_cut)

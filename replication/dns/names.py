@@ -271,7 +271,7 @@ def is_within(name: str, zone: str) -> bool:
 
 
 def relative_text(name: str, zone: str) -> str:
-    """Format a name relative to its zone, for pages, such as `@` or `www`."""
+    """Format a name relative to its zone, for pages, such as `@` or `www`. Names outside the zone stay absolute."""
     if name == zone:
         return "@"
     if zone == ROOT:

@@ -70,10 +70,7 @@ def to_wire(type: int, text: str) -> bytes:
 
 
 def from_wire(type: int, wire: bytes) -> str:
-    """Convert uncompressed wire form to canonical text.
-
-    Raise BadRdata if the bytes are not exactly one rdata of the type.
-    """
+    """Convert uncompressed wire form to canonical text. Raise BadRdata unless it is exactly one rdata of the type."""
     form = FORMS.get(type)
     try:
         text = form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
@@ -300,10 +297,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
 
 
 def _check_comment(line: str, comment: str | None) -> None:
-    """Raise ValueError if a comment has no space before it.
-
-    Without quotes, the value `0 issue ca.test;policy=x` would lose its end.
-    """
+    """Raise ValueError for a comment without a space before it: `0 issue ca.test;policy=x` would lose its end."""
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
         raise ValueError(gettext("an unquoted “;” starts a comment, so put the text in double quotes"))
 

@@ -27,8 +27,8 @@ Key = tuple[str, int]  # owner name and type, which identify an RRset in its zon
 class RRset:
     """A name, type and TTL, plus rdata as canonical strings, sorted by wire form, without duplicates.
 
-    Names in rdata keep their capital letters, which make no difference in DNS: two RRsets that differ only in capitals
-    have the same `folded`. `disabled` is the part of `rdata` that is stored but not served.
+    Names in rdata keep their capital letters, which make no difference in DNS. RRsets that differ only in the case of
+    names have the same `folded`. `disabled` is the part of `rdata` that is stored but not served.
     """
 
     name: str
@@ -48,7 +48,7 @@ class RRset:
 
     @property
     def folded(self) -> "RRset":
-        """The same RRset with all names in lowercase, for comparisons that ignore letter case."""
+        """The same RRset with all names in lowercase, for comparisons that ignore the case of names."""
         if self.type not in rdata.WITH_NAMES:
             return self
         texts = rdata.fold_all(self.type, self.rdata)
@@ -60,7 +60,7 @@ class RRset:
         return replace(self, rdata=ordered, disabled=tuple(text for text in ordered if text in off), notes=notes)
 
     def without(self, texts: Iterable[str]) -> "RRset | None":
-        """Return the RRset without these canonical values, ignoring letter case. Return None if it becomes empty."""
+        """Return the RRset without these canonical values, ignoring the case of names, or None if it is empty."""
         left = rdata.not_among(self.type, self.rdata, texts)
         if not left:
             return None
@@ -203,10 +203,7 @@ def _bad(rrset: RRset, reason: str) -> BadRRset:
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """An SOA serial: a 32-bit number that is compared as in RFC 1982.
-
-    If two serials are exactly 2**31 apart, neither is greater.
-    """
+    """An SOA serial, compared as in RFC 1982. If two serials are exactly 2**31 apart, neither is greater."""
 
     value: int
 

@@ -80,7 +80,10 @@ def _once(config: FrontConfig, command: str) -> None:
 
 
 def _start(path: Path) -> None:
-    """Wait until the panel has chosen nodes, then replace this process with dnsdist."""
+    """Wait until the panel has chosen nodes, then replace this process with dnsdist.
+
+    If dnsdist rejects the new configuration, start it with the previous one.
+    """
     while not (config := read_config(path)).backends:
         time.sleep(WAIT_SECONDS)
     front = Front(config)

@@ -99,10 +99,7 @@ class FrontAgent:
         os.close(self._lock_file)
 
     def serve(self, stop: threading.Event) -> None:
-        """Serve the panel, and keep the rotation and the held zones up to date until `stop` is set.
-
-        dnsdist runs independently of this call.
-        """
+        """Serve the panel, and update the rotation and held zones until `stop` is set. dnsdist runs independently."""
         self._write()
         logger.info("started front=%s position=%s", self._config.identity.node, self._taken or "none")
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True).start()
@@ -158,7 +155,10 @@ class FrontAgent:
         return ()
 
     def install(self, name: str) -> Ack:
-        """Treat all zones as changed up to this snapshot. Return the newest ack. Raise BadSnapshot if not offered."""
+        """Treat all zones as changed up to this snapshot. Return the newest ack.
+
+        Raise BadSnapshot if the snapshot was not offered, or NotServed while nothing is proved.
+        """
         with self._pushing:
             if name not in self._offered:
                 raise BadSnapshot(reason="it was not offered")

@@ -52,7 +52,10 @@ class Bypass:
         return (EVERYTHING,) if EVERYTHING in bypassed else tuple(sorted(bypassed))
 
     def hold(self, zones: Iterable[str], since: Position | None) -> None:
-        """Hold these zones, at least until all nodes in rotation have this position."""
+        """Hold these zones, at least until all nodes in rotation have this position.
+
+        If more than MOST_ZONES zones would be held, hold everything.
+        """
         for zone in zones:
             self._entries[zone] = _Entry(since)
             if len(self._entries) > MOST_ZONES and EVERYTHING not in self._entries:
@@ -62,9 +65,10 @@ class Bypass:
             self._entries = {EVERYTHING: _Entry(since)}
 
     def settle(self, served: Position | None, now: float) -> None:
-        """Record that all nodes in rotation have this position.
+        """Record that all nodes in rotation have this position. If it is None, change nothing.
 
-        Zones that are held for this position or an earlier one stay held for another HOLD_SECONDS.
+        Zones that are held for this position, an earlier one, another epoch or no particular position stay held for
+        another HOLD_SECONDS.
         """
         for entry in self._entries.values():
             reached = entry.since is None or (

@@ -113,7 +113,7 @@ def needs_restart(before: str, after: str) -> bool:
 
 
 def policy(backends: Sequence[Backend]) -> Policy:
-    """Return the dnsdist policy for choosing among these backends."""
+    """Return dnsdist's policy for these backends: by weight if the weights differ, else by the fewest open queries."""
     if len({backend.weight for backend in backends}) > 1:
         return Policy("wrandom", "by weight")
     return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")

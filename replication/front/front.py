@@ -254,7 +254,10 @@ class Front:
         return stamps
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
-        """Make dnsdist query the right nodes, and drop outdated answers. Raise NotServed if dnsdist fails."""
+        """Make dnsdist query the right nodes, drop outdated answers, and reload renewed certificates.
+
+        Raise NotServed if dnsdist fails, or the errors of `write` if another release has started.
+        """
         found = self._dnsdist.read_configuration()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
@@ -312,7 +315,7 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        """Write the list of backends that are out of rotation. dnsdist uses this list after a restart."""
+        """Write the backends that are out of rotation to both files that dnsdist reads after a restart."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
         text = rotation_text(self._out)

@@ -48,10 +48,7 @@ class Verdict:
     is_in: bool
 
     def is_older(self, floor: Position | None) -> bool:
-        """Return True if the backend is in rotation but behind `floor`.
-
-        Clients can then get older answers than before.
-        """
+        """Return True if the backend is in rotation but behind `floor`, so that clients can get older answers."""
         if floor is None or self.position is None or self.position.epoch != floor.epoch:
             return False
         return self.is_in and self.position < floor

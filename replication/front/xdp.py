@@ -66,7 +66,7 @@ def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
     """Let dnsdist receive the interface's queries through AF_XDP. Return a description of the mode.
 
     The interface's driver delivers the packets if it can. Otherwise the kernel does so after receiving the packet
-    ("generic"). Raise NotServed with the reason if both fail. The result of an earlier call is replaced.
+    ("generic"). Raise NotServed with the reason on failure. The result of an earlier call is replaced.
     """
     interface = config.xdp_interface
     queues = _queues(interface) if interface else 0

@@ -207,7 +207,10 @@ class _Writer:
         self._release_pages = self._waiting.release_pages = release_pages
 
     def write(self, op: Op) -> None:
-        """Write one operation. Start a new transaction first if enough rows wait to be committed."""
+        """Write one operation. If enough rows wait, commit them: before a new zone, or after a row of a zone.
+
+        A zone is only split as described in `_add`. Raise BadSegment if a segment of new zones deletes a row.
+        """
         self._enter(op.dbi, op.key)
         if op.kind is not OpKind.PUT and self._only_new_rows:
             raise BadSegment(reason="a segment of new zones deletes a row")
@@ -238,7 +241,10 @@ class _Writer:
             self.check_digest(expected)
 
     def complete(self, expected: bytes, *, own: Row | None = None, main_required: int | None = None) -> None:
-        """Commit the last rows together with the position, plus a record `own` that is not part of any digest."""
+        """Commit the last rows together with the position, plus a record `own` that is not part of any digest.
+
+        Raise Diverged before the commit if the file's digest isn't `expected`.
+        """
 
         def complete_row(row: FileRow) -> FileRow:
             required = row.main_required if main_required is None else main_required
@@ -262,7 +268,7 @@ class _Writer:
         """Put the rows all at once and return True. If the result could be wrong, do nothing and return False.
 
         Records are put at once only while PowerDNS can't find the last zone yet. Then the transaction can end after
-        these rows, and also before the first zone. Rows that are not in ascending order are never put at once.
+        these rows, and also before the first zone. Records that are not in ascending order are never put at once.
         """
         rows, is_of_records = puts.rows, puts.dbi is Dbi.RECORDS
         first, last = rows[0][0], rows[-1][0]
@@ -334,10 +340,7 @@ class _Writer:
         return replace(self._row, begun=max(self._row.begun, last), digest=digest % DIGEST_MODULUS)
 
     def _commit(self, expected: bytes | None, rewritten: Callable[[FileRow], FileRow], own: Row | None = None) -> None:
-        """Write the waiting rows, and the row that stores the file's state.
-
-        Raise Busy if another process wrote the state row.
-        """
+        """Write the waiting rows and the file's state row. Raise Busy if another process wrote the state row."""
         with self._database.env.begin() as reading:
             plan, number = self._plan(reading, expected), reading.id()
         try:

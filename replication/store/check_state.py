@@ -72,7 +72,7 @@ class CheckState:
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
         """Yield read transactions of the main file and the records file, both at the same position.
 
-        Yield None if the files have no common position.
+        Yield None while a snapshot is being installed, or if the files have no common position.
         """
         with self.records.env.begin() as records, self.main.env.begin() as main:
             rows = self.main.row(main), self.records.row(records)

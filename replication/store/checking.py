@@ -65,7 +65,10 @@ class Check:
         return self._state.share
 
     def everything(self) -> Steps:
-        """Check both files from the first row to the last. If all rows are right, correct the digests of the files."""
+        """Check both files from the first row to the last, and mark their foreign commits as checked.
+
+        If all rows are right, correct the digests of the files. Stop early if the files have no common position.
+        """
         covered = {id(database): newest_commit(database) for database in (self._main, self._records)}
         zones = count_rows(self._main, Dbi.DOMAINS)
         entries = max(1, count_rows(self._records, Dbi.RECORDS) + 3 * zones)

@@ -117,10 +117,7 @@ class AttachedCheck:
             return None
 
     def _sum(self, main: Any, dbi: Dbi, prefix: bytes, zone_id: int, name: str) -> tuple[int | None, int]:
-        """Return the digest and the number of a name's rows of one kind.
-
-        The digest is None if a row is missing or unreadable.
-        """
+        """Return the digest (None if a row is missing or unreadable) and the number of a name's rows of one kind."""
         total, index, count = 0, Dbi(dbi + 1), 0
         for count, row in enumerate(index_rows(main, self._main, self._schema, index, prefix), 1):
             key = self._schema.row_id_key(row.row_id)

@@ -57,7 +57,7 @@ class RecordsCheck:
         self._unknown: list[_Unknown] = []
 
     def walk(self, entries: int) -> Steps:
-        """Check all zones. `entries` is the approximate number of rows that the whole check reads."""
+        """Check all zones, and fill in unknown digests. `entries` is about the number of rows in the whole check."""
         at: int | None = 0
         while at is not None:
             with self._records.env.begin() as txn:

@@ -67,10 +67,7 @@ def common_position(main: FileRow | None, records: FileRow | None) -> Position |
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One open LMDB file with the handles of its tables.
-
-    The fields are untyped, because py-lmdb's objects have no types.
-    """
+    """One open LMDB file and the handles of its tables. Fields are untyped, because py-lmdb's objects have no types."""
 
     path: str
     map_size: int

@@ -148,10 +148,7 @@ class Installation:
         self._records.flush()
 
     def _append(self, rows: Sequence[Row]) -> bool:
-        """Put records that are all new, and return True.
-
-        If this would make a part of a zone visible, do nothing and return False.
-        """
+        """Put these new records and return True, or return False if that would make a part of a zone visible."""
         if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
             return False
         self._records.put_all(Dbi.RECORDS, rows)
@@ -190,10 +187,7 @@ class Installation:
         return _differences(self._rows(dbi, of_snapshot=True), self._rows(dbi), put_all)
 
     def _name_of(self, change: RowChange) -> bytes:
-        """Return the name in an index key.
-
-        Changes with the same name share a transaction, so that a new id replaces the old one at once.
-        """
+        """Return the name in an index key. Changes with the same name share a transaction."""
         return change.key[:-4] if self._schema.has_header else change.key
 
     def _refuse_other_counts(self) -> None:

@@ -1,4 +1,4 @@
-"""Release file pages that this process has mapped.
+"""Measure this process's memory, and release file pages that it has mapped.
 
 LMDB reads through a shared mapping of the whole file, and every page it ever touched counts as resident memory of the
 process. Dropping the mapping's page table entries costs only soft page faults later: the pages stay in the page cache,
@@ -41,10 +41,7 @@ def peak_resident_bytes() -> int:
 
 
 def ranges_of(paths: Collection[str]) -> list[Range]:
-    """Return the address ranges at which these files are mapped shared and read-only.
-
-    The ranges are valid while the files are open.
-    """
+    """Return the address ranges at which these files, while open, are mapped shared and read-only."""
     found = []
     with open("/proc/self/maps") as maps:
         for line in maps:

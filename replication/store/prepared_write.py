@@ -33,7 +33,7 @@ class Placed(Enum):
 
 
 class _Run(NamedTuple):
-    """Rows to put with one call. `may_append` is True if they come after all other waiting rows of the table."""
+    """Rows to put with one call. `may_append` is True if they ascend, and no other row is between or waits after."""
 
     puts: Puts
     may_append: bool
@@ -143,7 +143,7 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Queue rows of new zones, to put with one LMDB call. If the result could be wrong, return None instead.
+        """Queue rows to put with one LMDB call, and return their position, or None if the result could be wrong.
 
         The result is right if the keys ascend, and no row exists or waits from the first to the last key. In tables
         other than those of records, metadata and keys, other rows can be in between if no part of the segment was

@@ -58,7 +58,7 @@ _OPS_OF_ZONE = 2
 class Repaired:
     """The differences that a repair found and fixed.
 
-    `differences` describes the first ones. `keys` are keys of changed records.
+    `differences` describes the first ones. `keys` are keys of changed records, at most LONGEST_CHANGE.
     """
 
     mark: ZoneMark
@@ -159,7 +159,8 @@ class RepairWriter:
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
         """Return the bodies of the zone's expected metadata and keys, by table and key of each object.
 
-        Raise BadSegment if they belong to another zone, and UnknownSealingKey or BadBytes if a key can't be decrypted.
+        Raise BadSegment if the rows don't fit the zone or each other, and UnknownSealingKey or BadBytes if a key can't
+        be decrypted.
         """
         if self._segment.main_op_count <= _OPS_OF_ZONE:
             return {}
@@ -213,7 +214,10 @@ class RepairWriter:
         self._write_records(batch, is_last=True)
 
     def _record_differences(self, release_pages: Callable[[], None]) -> Iterator[_Difference]:
-        """Yield differences from the expected rows, and sum up their digests. Raise BadSegment for unsorted keys."""
+        """Yield the rows that differ from the expected ones, and sum up the digests of all expected rows.
+
+        Raise BadSegment if the expected keys are unsorted.
+        """
         stored = self._stored_rows(release_pages)
         have = next(stored, None)
         before = b""
@@ -304,7 +308,10 @@ class RepairWriter:
         return True
 
     def _mend_main(self) -> None:
-        """Repair the zone's object, index row, metadata and keys. Remove all other rows of the zone's name or id."""
+        """Repair the zone's object, index row, metadata and keys, or delete them if the zone must not exist.
+
+        Remove all other rows of the zone's name or id.
+        """
         with self._main.env.begin() as txn:
             left = self._left_objects(txn)
         with self._main.writing(self._stopwatch) as txn:

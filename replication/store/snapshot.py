@@ -83,10 +83,7 @@ class Chunk:
     sha256: bytes
 
     def open(self, stored: bytes) -> bytes:
-        """Decompress a chunk's stored bytes into the piece of the file.
-
-        Raise BadSnapshot unless the bytes are exactly the chunk.
-        """
+        """Decompress a chunk's stored bytes. Raise BadSnapshot unless the bytes are exactly the chunk."""
         if len(stored) != self.size or hashlib.sha256(stored).digest() != self.sha256:
             raise BadSnapshot(reason=f"the chunk at {self.offset} of {self.file.name} is not what the manifest names")
         inflate = zlib.decompressobj()

@@ -99,10 +99,7 @@ _RESIDENT_FILE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The result of `apply`.
-
-    If `already` is True, the store already had the whole segment, and the other numbers are 0.
-    """
+    """The result of `apply`. If `already` is True, the store had the whole segment, and the other numbers are 0."""
 
     position: Position
     already: bool = False
@@ -160,9 +157,9 @@ class Store:
         `sealing_keys` maps a sealing key's id to its secret. If it is given, DNSSEC keys are decrypted before they are
         written, because PowerDNS serves from this store. Otherwise they stay sealed.
 
-        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError if files are missing
-        and `create` is false, and BadBytes if the files have another schema. Raise RuntimeError if the LMDB library's
-        format differs from PowerDNS's.
+        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError if the main file is
+        missing and `create` is false, and BadBytes if the files are damaged or have another schema. Raise RuntimeError
+        if the LMDB library's format differs from PowerDNS's.
         """
         if lmdb.version()[:2] != (0, 9):
             raise RuntimeError(f"PowerDNS needs LMDB 0.9, this Python has {lmdb.version()}")
@@ -444,8 +441,8 @@ class Store:
     def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
         """Write compact copies of both files to `path` and `<path>-0`. Return their common position and digests.
 
-        Readers and writers don't have to wait. Raise Busy if the files have no common position within `seconds`,
-        because a segment is half applied or none was ever applied.
+        Readers and writers don't have to wait. Raise Busy if the files have no common position within `seconds`. A
+        segment is then half applied, a snapshot is unfinished, or the store is empty.
         """
         until = time.monotonic() + seconds
         while True:

@@ -32,10 +32,7 @@ class ZoneRows:
             yield key[4:-3], int.from_bytes(key[-2:], "big"), body
 
     def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Return an iterator over the zone's record keys and bodies, in key order.
-
-        If `after` is given, start at the first key after it.
-        """
+        """Return an iterator over the zone's record keys and bodies in key order, or over those after `after`."""
         return self._scan(after + b"\0" if after else self._prefix, self._prefix)
 
     def _scan(self, start: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:

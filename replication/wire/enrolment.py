@@ -98,8 +98,9 @@ def encode_answer(
 def decode_answer(message: Mapping[str, Any], *, request: str, now: datetime) -> dict[str, Any]:
     """Verify the signatures for this request and return the fields, plus `settings` if the panel sent any.
 
-    The panel's certificate must be issued by the authority in the answer. The caller compares the authority with the
-    code. Raise BadBytes if a field is missing or invalid, or BadSignature if a signature is wrong.
+    The panel's certificate must be issued by the authority in the answer and be valid at `now`. The caller compares the
+    authority with the code. Raise BadBytes if a field is missing or invalid, or BadSignature if the certificate or a
+    signature is wrong.
     """
     try:
         fields = {name: message[name] for name in FIELDS}
@@ -138,9 +139,10 @@ def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
 
 
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
-    """Return the panel certificate's key. Raise BadSignature unless the authority issued the certificate for the panel.
+    """Return the key of the panel's certificate.
 
-    The certificate's name alone proves nothing, because a node can have the same name. However, a node's certificate is
+    Raise BadSignature unless the authority issued the certificate for the panel, and it is valid at `now`. The
+    certificate's name alone proves nothing, because a node can have the same name. However, a node's certificate is
     only valid for servers.
     """
     try:

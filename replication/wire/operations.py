@@ -120,7 +120,8 @@ def encode_op(op: Op) -> bytes:
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
     """Encode the operations that put a zone's rows (relative key, type, body). Return the bytes and the digests' sum.
 
-    Raise BadSegment unless the rows are sorted by key and each key occurs once. Packed rows are not checked again.
+    Raise BadSegment for unsorted or repeated keys, and for keys or bodies that are too long. Packed rows are not
+    checked again.
     """
     prefix = keys.zone_prefix(zone_id)
     put = [(prefix + rel + b"\0" + type.to_bytes(2, "big"), body) for rel, type, body in rows]
@@ -205,7 +206,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """Read the PUTs of one table that come next. Return no rows if the next operation isn't a PUT."""
+        """Read the next PUTs of one table. Return no rows before another operation, or a PUT with long data."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []

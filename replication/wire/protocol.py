@@ -30,9 +30,9 @@
     PUT  /v1/front                          200 {}             to a front: `FrontSettings`; once the front uses them
 
 An error response is `{"error": <class of replication.errors>, "message": <text>, "position": <position or null>,
-"spoken": <the message as `message_texts.format_text` stores it, which older agents leave out>}`: 409 Gap, 503
-NotServed, Busy or DiskFull (try again), 422 for errors that need a person, 400 and 404 and 413 for requests outside
-this protocol. All bodies are JSON without spaces, digests are hex.
+"spoken": <the message as `message_texts.format_text` stores it, which older agents leave out>}`: 409 Gap or
+UnknownSealingKey, 413 TooMuch, 503 NotServed, Busy or DiskFull (try again), 422 for errors that need a person, 400,
+404, 411 and 413 for requests outside this protocol. All bodies are JSON without spaces, digests are hex.
 """
 
 import json
@@ -105,10 +105,7 @@ class ComputedTypes:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Read computed types.
-
-        Raise BadBytes if a value or the resolver's address is invalid, because both are written into pdns.conf.
-        """
+        """Read computed types. Raise BadBytes for values that must not be written into pdns.conf."""
         try:
             resolver, lua = message["resolver"], message["lua"]
             if not isinstance(lua, bool) or (resolver != "" and not is_resolver(resolver)):
@@ -172,7 +169,7 @@ def decode_unproven(value: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """A node's confirmation that its files have this position and these digests, and that PowerDNS serves them."""
+    """A node's confirmation that PowerDNS serves this position, at which the node's files have these digests."""
 
     position: Position
     digest_main: bytes
@@ -221,7 +218,7 @@ class Status:
     digest_records: bytes
     schema: int
     state: str  # a message for people; "in order" if nothing is wrong
-    refusal: str = ""  # the message of the last refusal; empty once a later push was applied
+    refusal: str = ""  # the last refusal that a person must fix; empty once a later push was applied
     refused_at: float = 0.0
     answered: Position | None = None  # the newest position that PowerDNS has answered
     unserved: str = ""  # the reason that PowerDNS answers wrongly or not at all; empty if it answers
@@ -432,10 +429,7 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
 
 
 def decode_clock(body: bytes) -> float | None:
-    """Return the agent's clock time, if the agent rejects the panel's certificate because it isn't valid at that time.
-
-    Return None for other answers.
-    """
+    """Return the time of an agent's clock that rejects the panel's certificate, or None for other answers."""
     try:
         message = decode_message(body)
         return float(message["clock"]) if message["error"] == "WrongClock" else None
@@ -444,7 +438,10 @@ def decode_clock(body: bytes) -> float | None:
 
 
 def decode_refusal(status: int, body: bytes) -> ReplicationError:
-    """Return the error in an agent's error response. Errors that the panel must distinguish keep their class."""
+    """Return the error in an agent's error response, or BadBytes if the response is unreadable.
+
+    Errors that the panel must distinguish keep their class. Others become Refused.
+    """
     try:
         message = decode_message(body)
         name, text = message["error"], parse_text(str(message.get("spoken") or message["message"]))

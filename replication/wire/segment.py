@@ -165,10 +165,7 @@ class Segment:
         return self.main_op_count + self.record_op_count
 
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
-        """Return an iterator over the marks in sealed order: all marks, or every `every`-th mark.
-
-        Raise BadSegment if a mark is invalid.
-        """
+        """Return an iterator over all marks in sealed order, or every `every`-th. Raise BadSegment if one is bad."""
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:

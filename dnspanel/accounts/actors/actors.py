@@ -67,9 +67,10 @@ Author = User | Actor | None
 
 
 class SystemRight(StrEnum):
-    """A reason for the panel to change zones without a user. All reasons except CATALOG skip the approval rules.
+    """A reason for the panel to change zones without a user.
 
-    Changes from a consumed catalog follow the same rules as a user's changes.
+    All reasons except CATALOG skip approval rules, freezes, locks and publish hooks. Changes from a consumer catalog
+    follow the same rules as a user's changes.
     """
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
@@ -95,7 +96,7 @@ def passes_rules(under: SystemRight | None) -> bool:
 def actor_of(person: Person) -> Actor | None:
     """Return the actor for this user, or None for anonymous users and closed accounts. Return an actor unchanged.
 
-    The first call for a `User` object makes a query and caches the actor on the object until the role changes.
+    The first call for a `User` object queries the rights and caches the actor on the object until the role changes.
     """
     if isinstance(person, Actor):
         return person

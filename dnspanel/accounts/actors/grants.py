@@ -33,9 +33,9 @@ EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS, Right.GOVERN}
 class Grant:
     """Rights over all zones, or over zones selected by id, tag or team.
 
-    `names` (see `name_patterns`) and `types` limit which RRsets can be changed. An empty limit allows all. The limits
-    don't apply to DELETE_ZONE and SETTINGS. CREATE_ZONE has no effect in a grant with limits, because a new zone can
-    contain any name.
+    `names` (see `name_patterns`) and `types` limit which RRsets can be changed, and which a token can read. An empty
+    limit allows all. The limits don't apply to rights over whole zones, such as DELETE_ZONE and SETTINGS. CREATE_ZONE
+    has no effect in a grant with limits, because a new zone can contain any name.
     """
 
     rights: frozenset[Right]

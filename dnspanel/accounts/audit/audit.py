@@ -53,10 +53,7 @@ def record_each(*, action: str, by: Author, now: datetime, targets: Mapping[str,
 
 
 def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Write several audit entries for one action, in one query.
-
-    `entries` are pairs of target and details. A target can occur more than once.
-    """
+    """Write an audit entry for each pair of target and details, in one query. A target can occur more than once."""
     where = _origin.get()
     AuditEntry.objects.bulk_create(
         AuditEntry(

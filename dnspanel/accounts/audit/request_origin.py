@@ -1,4 +1,4 @@
-"""Determine each request's id and client address for the audit log, `X-Request-ID` and network-bound tokens."""
+"""Determine each request's id, client address and host for the audit log, `X-Request-ID` and network-bound tokens."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -19,10 +19,10 @@ UNIX_SOCKET = "unix"
 class RequestOriginMiddleware:
     """Middleware that assigns an id to every request and sets `REMOTE_ADDR` to the client's address.
 
-    `audit.origin()` returns the id and the address. Behind reverse proxies, the client's address is the last address in
-    X-Forwarded-For that isn't a trusted proxy, because clients can forge earlier addresses. A client that connects
-    through a UNIX socket has no address. Such a client counts as a trusted proxy if PANEL_TRUSTED_PROXIES contains
-    `unix`, because the permissions of the socket's directory decide who can connect.
+    `audit.origin()` returns both. A missing Host header is set too. Behind reverse proxies, the client's address is the
+    last address in X-Forwarded-For that isn't a trusted proxy, because clients can forge earlier addresses. A client
+    that connects through a UNIX socket has no address. Such a client counts as a trusted proxy if PANEL_TRUSTED_PROXIES
+    contains `unix`, because the permissions of the socket's directory decide who can connect.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -60,7 +60,7 @@ class RequestOriginMiddleware:
 
 
 def _name_host(request: HttpRequest) -> None:
-    """Set a missing Host header to the host of PANEL_URL.
+    """Set a missing Host header to the host of PANEL_URL, unless Django's substitute is an allowed host.
 
     HTTP/1.0, which some routers use, doesn't require the header. Without it, Django would use the address or socket
     that the web processes listen on.

@@ -10,9 +10,10 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 def fill_keys(people: Any) -> list[str]:
     """Store the missing canonical user names and email addresses of accounts. Return the problems, in English.
 
-    `people` is a query set of accounts, or the manager of a migration's model. If several accounts have the same
-    spelling and only one of them is open, the open account gets the spelling. If several are open, no account gets it.
-    Accounts without a canonical spelling are found only by their exact name or address.
+    `people` is a query set of accounts, or the manager of a migration's model. An account doesn't get a spelling that
+    is already stored with another account. If several accounts lack the same spelling, the only open one gets the
+    spelling, or no account if none or several are open. Accounts without a spelling are found only by their exact name
+    or address.
     """
     return [
         *_fill(people, "username", "name_key", canonical_username),

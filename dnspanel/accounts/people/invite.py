@@ -26,8 +26,7 @@ SECRET_BYTES = 32
 def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta = LIFETIME) -> str:
     """Create an invitation and return its secret. Only a hash is stored, so the secret can be shown only once.
 
-    `by` is None for an invitation from the console. Raise GrantRefused if the role has more rights than the inviting
-    token.
+    `by` is None on the console. Raise GrantRefused if the role has more rights than the inviting token.
     """
     refuse_higher_role(by, role)
     secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -54,11 +53,10 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 
 
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
-    """Create the account for an invitation. An invitation can be used only once.
+    """Create the account for an invitation. An invitation can be used only once, even by simultaneous calls.
 
-    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid,
-    without using up the invitation. A conditional UPDATE claims the invitation, so two simultaneous calls create only
-    one account.
+    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid or a
+    name in use, without using up the invitation.
     """
     invitation = open_invitation(secret, now)
     mail = canonical_mail(email.strip()) or email.strip()

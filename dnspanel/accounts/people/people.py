@@ -129,7 +129,7 @@ def open_account(*, user: User, by: Author, now: datetime, **details: str) -> No
 
 
 def locked_administrators() -> "QuerySet[User]":
-    """Lock and return the administrators with open accounts."""
+    """Return a query that locks the administrators with open accounts."""
     administrators = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True)
     return administrators.select_for_update(no_key=True).order_by("pk")
 

@@ -20,11 +20,12 @@ from dnspanel.texts import gettext
 
 
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
-    """Link the account to `other` and the accounts linked to `other`. If `other` is None, remove existing links.
+    """Link the account, and accounts linked to it, to the person of `other`. If None, remove the account's own link.
 
-    Raise AccountRefused if both are the same account, or if the author would undo a link between the author's own
-    accounts, because the author could then approve their own changes. Raise OpensMore for a token with fewer rights
-    than its owner.
+    Do nothing if the link doesn't change, or if `other` is None and only other accounts link to this one. Raise
+    AccountRefused if both are the same account, or if the author would undo a link between the author's own accounts,
+    because the author could then approve their own changes. Raise OpensMore for a token with fewer rights than its
+    owner.
     """
     refuse_partial_token(by, user)
     if other is not None:

@@ -54,8 +54,7 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
     """Delete a team and its grants. The team's zones then have no team. Do nothing if the team is already deleted.
 
-    Raise GrantRefused for a token with fewer rights than the team gives, because it must not remove rights that it
-    lacks.
+    Raise GrantRefused for a token with fewer rights than the team gives, because it must not remove such rights.
     """
     _refuse_more_than_own(by, team, Role.EDITOR)
     with transaction.atomic():

@@ -56,9 +56,10 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 
 
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
-    """Link the account with the same verified email address if the provider allows this. Otherwise, create an account.
+    """Link the account with the identity's email address, or create an account if none has it. Return the new link.
 
-    Return the new link. Raise SignInRefused if the provider allows neither.
+    Raise SignInRefused if the provider's settings don't allow this, if the address is unverified, or if an account has
+    it in another spelling.
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
@@ -135,6 +136,6 @@ def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome,
 
 
 def _free_name(identity: Identity) -> str:
-    """Convert the user's name at the provider to a valid user name. Append a number if the name is taken."""
+    """Return a free user name: the name at the provider, or else the address's local part, with a number if taken."""
     typed = ascii_lower(identity.username or identity.mail.partition("@")[0])[:_LONGEST_NAME]
     return free_name(_NOT_IN_NAMES.sub("-", typed) or "person")

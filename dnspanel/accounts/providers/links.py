@@ -45,7 +45,7 @@ def make_link(
     """Link the user at the provider to this account, inside the caller's transaction.
 
     If the provider is an LDAP server, it then checks the account's password, and the password stored in the panel is
-    deleted. Raise SignInRefused if the account must keep its password.
+    deleted. Raise SignInRefused if another LDAP server already checks the password, or if the account must keep it.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)
@@ -66,6 +66,7 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
     """Link the signed-in user's account to the provider. Do nothing if the same link exists.
 
     Raise SignInRefused if the identity is linked to another account, or the account has another link to the provider.
+    Raise the errors of `make_link`.
     """
     with transaction.atomic(durable=True):
         # Otherwise, two sessions of the person could each create a link.
@@ -89,8 +90,8 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
     """Delete the link and everything that the provider's rules gave the user. End all of the user's sessions.
 
-    Raise SignInRefused if the author is the user and couldn't sign in without this link. Raise the errors of
-    `refuse_to_open`.
+    After a link to an LDAP server, the account has no usable password. Raise SignInRefused if the author is the user
+    and couldn't sign in without this link. Raise the errors of `refuse_to_open`.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
@@ -154,7 +155,10 @@ def forget_ldap_password(link: ProviderLink) -> None:
 
 
 def _take_ldap_password(user: User) -> None:
-    """Replace the stored password with a marker for LDAP. Raise SignInRefused if the account must keep it."""
+    """Replace the stored password with a marker for LDAP.
+
+    Raise SignInRefused if the marker is already set, or if no other administrator has a password in the panel.
+    """
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

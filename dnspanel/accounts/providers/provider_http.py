@@ -23,10 +23,7 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class ProviderAway(requests.ConnectionError):
-    """The provider can't be used: its address isn't allowed, or its response is missing or invalid.
-
-    The message can be shown to the user.
-    """
+    """The provider's address isn't allowed, or its response is missing or invalid. Users can read the message."""
 
 
 def provider_session() -> requests.Session:

@@ -41,9 +41,10 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in the user with this identity, or link the signed-in user's account to it. Return the next page.
+    """Sign in the user with this identity, or link the signed-in user's account to it.
 
-    `note` is called after a sign-in, and stores data about the provider's session in the panel's session.
+    Return the next page, or a page that explains the rejection. `note` is called only for a sign-in. It stores data
+    about the provider's session in the panel's session.
     """
     now = timezone.now()
     try:

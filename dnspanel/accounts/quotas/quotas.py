@@ -1,8 +1,8 @@
 """Quotas: limits per user or team, so that no one can use up shared resources.
 
 A quota is stored in the user's or team's row. If none is stored, the panel's settings apply. Editors and administrators
-manage all zones. They have no limit on zones, RRsets and imports, unless their own row has a quota. Existing objects
-are never deleted; a quota only blocks new ones.
+manage all zones. They have no limit on zones, RRsets, imports and bytes, unless their own row has a quota. Existing
+objects are never deleted; a quota only blocks new ones.
 
 Functions that add objects count the existing ones under a lock, so that simultaneous requests can't exceed the quota
 together. Counting stops at the quota, which also limits its cost.
@@ -28,10 +28,7 @@ _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A user or team with its limit for each kind of object. `team` is the team's name, or empty for a user.
-
-    A limit of None means unlimited.
-    """
+    """A user or team with its limits by kind (None: unlimited). `team` is the team's name, or empty for a user."""
 
     pk: int
     team: str
@@ -58,7 +55,7 @@ class Usage:
 
     @property
     def percent(self) -> int:
-        """The used share of the quota in percent, at most 100. It is 0 for an unlimited quota."""
+        """The used share of the quota in percent, at most 100. It is 0 if `used` or `limit` is None."""
         if self.used is None or self.limit is None:
             return 0
         return min(100, self.used * 100 // self.limit) if self.limit else 100
@@ -108,7 +105,7 @@ def holders_for(author: Author) -> tuple[Holder, ...]:
 
 
 def members_bound_by(team_id: int) -> dict[str, Any]:
-    """Return a User filter for members whose role doesn't cover all zones. The team's quotas apply to these members."""
+    """Return a User filter for the members that a team's quotas limit: neither editors nor administrators."""
     return {"memberships__team": team_id, "role__in": [role for role in Role if role not in _LOOKS_AFTER_ALL]}
 
 
@@ -137,7 +134,7 @@ def refuse_beyond(
 
 @dataclass(slots=True)
 class Room:
-    """A holder's quota of one kind and the amount left. The quota is locked until the transaction ends."""
+    """A holder's quota of one kind and the amount left (negative if exceeded), locked until the transaction ends."""
 
     limit: int
     left: int

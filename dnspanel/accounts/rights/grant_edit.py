@@ -108,7 +108,7 @@ def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
 
 
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
-    """Return the errors in a token's scope, each with the grant's number and the field."""
+    """Return the errors in a token's scope, each with its field, and with the grant's number if there are several."""
     if len(scope) > MOST_GRANTS:
         return [gettext("A token can have at most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
     faults: list[str] = []

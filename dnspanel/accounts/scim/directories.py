@@ -33,7 +33,7 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTerms:
-    """The settings of a directory: its name, its rules for groups, and how groups become teams."""
+    """The settings of a directory. `takes_over` lets it manage existing accounts, except administrators'."""
 
     name: str
     rules: tuple[Rule, ...] = ()
@@ -94,10 +94,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
 
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
-    """Change the directory and apply its rules to its users.
-
-    Raise DirectoryUnknown if it was deleted, and the errors of `create_directory`.
-    """
+    """Change the directory and apply its rules. Raise DirectoryUnknown, and the errors of `create_directory`."""
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _check_terms(terms, frozenset(directory.teams))
     try:
@@ -136,7 +133,7 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 
 
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """Delete the directory, its token, and everything that its rules gave to users.
+    """Delete the directory and its groups, revoke its token, and take back everything that its rules gave to users.
 
     The service account is closed. Users' accounts are kept, and administrators then manage them. Do nothing if the
     directory is already deleted. Raise GrantRefused for a token without all rights.

@@ -36,8 +36,7 @@ def gives_anything(directory: ScimDirectory, group: ScimGroup) -> bool:
 def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by: Author, now: datetime) -> None:
     """Give these users the roles and teams of their groups, and remove those that groups no longer give.
 
-    The caller opens the transaction and locks the directory. The number of queries doesn't depend on the number of
-    users.
+    The caller opens the transaction and locks the directory. The number of queries is constant.
     """
     rules, groups = rules_of(directory), _groups_of(people)
     outcomes = [(person, _outcome(directory, rules, groups.get(person.pk, []))) for person in people]

@@ -56,8 +56,8 @@ def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now
     """Create a group and give its members the group's roles and teams.
 
     Raise AccountRefused or TeamRefused if the name is invalid, Taken if it is in use, and DirectoryFull if a limit is
-    exceeded. Raise PersonUnknown for an unknown member, OutOfReach if a member is an administrator whose role didn't
-    come from the directory, and DirectoryUnknown if the directory was deleted.
+    exceeded. Raise PersonUnknown for an unknown member, and DirectoryUnknown if the directory was deleted. Raise
+    OutOfReach if the group would give something to an administrator whose role didn't come from the directory.
     """
     _refuse(terms)
     try:
@@ -111,7 +111,8 @@ def delete_group(
 ) -> None:
     """Delete a group and take back the roles and teams that it gave. `check` can prevent this by raising an error.
 
-    The group's own team is kept, because zones can belong to it. Raise GroupUnknown if the group doesn't exist.
+    The group's own team is kept, because zones can belong to it. Raise GroupUnknown if the group doesn't exist, and
+    OutOfReach as in `create_group`.
     """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
@@ -137,7 +138,7 @@ def set_teams(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
 
 
 def teams_not_selected(directory: ScimDirectory) -> list[Team]:
-    """Return teams with the same name as a group of the directory if no administrator selected the team."""
+    """Return teams that groups of the same name can't use because no administrator selected them, sorted by name."""
     if not directory.team_role:
         return []
     ruled = {rule.group for rule in rules_of(directory)}
@@ -149,7 +150,8 @@ def teams_not_selected(directory: ScimDirectory) -> list[Team]:
 def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
     """Rename the group and apply the rules for its new name. If no rule names the group, also rename its team.
 
-    A team keeps its name if the directory didn't create it, because other users rely on that team.
+    A team keeps its name if the directory didn't create it, because other users rely on that team. A group without a
+    team gets one, as in `_team_of`. Raise OutOfReach as in `refuse_out_of_reach` for any member.
     """
     before, group.name = group.name, name
     ruled = {rule.group for rule in rules_of(directory)}

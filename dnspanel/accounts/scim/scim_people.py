@@ -136,7 +136,8 @@ def delete_person(
 def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, now: datetime) -> list[ScimPerson]:
     """Return the directory's users with these ids. Take over accounts that the directory doesn't manage yet.
 
-    Raise PersonUnknown for an unknown id. The caller opens the transaction and locks the directory.
+    Raise PersonUnknown for an unknown id, and DirectoryFull if the limit is exceeded. The caller opens the transaction
+    and locks the directory.
     """
     users = list(people_of(directory).filter(pk__in=[pk for pk in ids if 0 < pk <= _LARGEST_ID]).order_by("pk"))
     if len(users) != len(set(ids)):

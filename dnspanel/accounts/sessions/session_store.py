@@ -23,7 +23,7 @@ SESSION_ENDS = "session-ends"
 
 
 class SessionStore(db.SessionStore):
-    """A session store that copies the user, times, address and browser to columns of the session's row."""
+    """A session store that copies user, times, address, browser and provider session to columns of its row."""
 
     @classmethod
     def get_model_class(cls) -> Any:

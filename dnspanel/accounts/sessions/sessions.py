@@ -47,7 +47,7 @@ def end_other_sessions(*, user: User, keep: str | None, now: datetime) -> int:
 def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
     """End all of the user's sessions, including sign-ins that wait for a second factor.
 
-    Return the number of ended sessions. Raise the errors of `refuse_to_open`.
+    Return the number of sessions that `sessions_of` lists. Raise the errors of `refuse_to_open`.
     """
     refuse_to_open(by, user)
     found = sessions_of(user, now)

@@ -21,7 +21,7 @@ TEXT = gettext_noop(
 
 
 def mail_password_link(*, user_id: int, now: datetime) -> None:
-    """Mail a password link to the user if the account is open. Log errors from the mail server.
+    """Mail a password link to a user with an open account, if mail is configured. Log errors from the mail server.
 
     A user who has no password in the panel gets no mail, because mail must not replace the sign-in with a provider.
     Only a link from an administrator can set a password for such a user.

@@ -95,10 +95,7 @@ def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) ->
 
 
 def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
-    """Replace all recovery codes with new ones and return them.
-
-    Raise SecondFactorMissing if the user has no other second factor.
-    """
+    """Replace all recovery codes and return the new ones. Raise SecondFactorMissing without another second factor."""
     with transaction.atomic(durable=True):
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         rows = _lock_authenticators(user)
@@ -119,7 +116,7 @@ def remove_app(*, user: User, now: datetime) -> None:
 
 
 def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
-    """Remove all of the user's second factors and end all of the user's sessions.
+    """Remove all of the user's second factors and end all of the user's sessions. Do nothing for a user without any.
 
     `by` is None on the console. Raise the errors of `refuse_to_open`.
     """
@@ -135,8 +132,9 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
     """Check a code from the app, or a recovery code, and mark it as used. Return the second factor that it belongs to.
 
-    If the same code is sent twice at the same time, only one use succeeds. Raise CodeUsed for a used code and CodeWrong
-    for a wrong code. Raise TooManyCodes after many wrong codes, because even a correct code could then be a guess.
+    If the same code is sent twice at the same time, only one use succeeds. Raise CodeUsed for a used code from the app,
+    and CodeWrong for a wrong code. After many wrong codes, raise TooManyCodes, because even a correct code could be a
+    guess.
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):

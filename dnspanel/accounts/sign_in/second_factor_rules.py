@@ -76,9 +76,9 @@ def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
 def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by: Author, now: datetime) -> None:
     """Replace the rules. All users with one of these roles, or in one of these teams, need a second factor.
 
-    Each role is a `User.role_key`. The grace period is in days. Unchanged rules keep their start. Each change is
-    written to the audit log. Raise GrantRefused for a token without all rights, because a token that only manages users
-    could exempt administrators.
+    Each role is a `User.role_key`. The grace period is in days. A rule that stays keeps its start, even if its grace
+    period changes. Each change is written to the audit log. Raise GrantRefused for a token without all rights, because
+    a token that only manages users could exempt administrators.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):

@@ -37,7 +37,7 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's pending second-factor sign-in, or None if none is pending or the sign-in is stale."""
+    """Return this browser's pending second-factor sign-in, or None if the user is signed in or it is stale."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

@@ -1,4 +1,4 @@
-"""Record sign-ins and sign-outs in the audit log when Django or django-allauth sends a signal.
+"""Record sign-ins, sign-outs and new passwords in the audit log when Django or django-allauth sends a signal.
 
 A typed name is recorded only if an account has it, because users sometimes type their password into the name field.
 """
@@ -47,7 +47,7 @@ def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> st
 
 
 def connect() -> None:
-    """Connect the signal handlers that record sign-ins and sign-outs."""
+    """Connect the signal handlers that record sign-ins, failed sign-ins, sign-outs and password changes."""
     user_logged_in.connect(_signed_in, dispatch_uid="audit-signed-in")
     user_logged_out.connect(_signed_out, dispatch_uid="audit-signed-out")
     user_login_failed.connect(_record_failure, dispatch_uid="audit-sign-in-failed")

@@ -16,7 +16,7 @@ _LONGEST = 60
 
 
 def browser_name(user_agent: str) -> str:
-    """Return a name such as `Firefox on Linux`, or the header's beginning if the browser is unknown."""
+    """Return a name such as `Firefox on Linux` or `curl`, or the header's beginning if the browser is unknown."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     if browser and system:

@@ -21,7 +21,7 @@ _TAKEN = gettext_noop("A user with that username already exists.")
 def create_service_account(*, name: str, role: str, by: Author, now: datetime) -> User:
     """Create an account without a password or email address. It can have teams, grants and tokens.
 
-    Raise GrantRefused if the role exceeds the creator's own rights, and AccountRefused if the name is invalid.
+    Raise GrantRefused if the role exceeds the creator's rights, and AccountRefused if the name is invalid or in use.
     """
     role = Role(role)
     refuse_higher_role(by, role)

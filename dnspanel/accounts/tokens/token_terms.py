@@ -49,7 +49,7 @@ def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) 
 
 
 def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
-    """Return the errors in a token's networks, expiry and request limit, keyed by field."""
+    """Return the errors in a token's networks, expiry, unused days and request limit, keyed by field."""
     faults: dict[str, list[str]] = {}
     for network in terms.networks:
         try:
@@ -92,7 +92,7 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
 
 
 def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
-    """Fill in missing limits from the creating token, and return the terms."""
+    """Return the terms, with missing unused days, If-Match and request limits from the creating token (if any)."""
     maker = token_of(by)
     if maker is None:
         return terms
@@ -164,7 +164,7 @@ def requests_per_minute(token: Token) -> int:
 def request_limits(token: Token) -> dict[int, int]:
     """Return the limits on requests per minute that apply to this token, keyed by token id.
 
-    A second limit is shared with the token that created this token, or that this token replaced.
+    A second limit is shared with `allowance_of`, a token that created or preceded this token and has its own limit.
     """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:

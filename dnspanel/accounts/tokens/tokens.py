@@ -145,9 +145,9 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
 
 
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
-    """Create a new API token with the same terms and expiry. The old one expires after `overlap`.
+    """Create a new API token with the same terms and expiry. The old one expires after `overlap`, if not earlier.
 
-    `overlap` is at most LONGEST_OVERLAP. Both tokens share one request limit, because only the secret is new. Raise
+    `overlap` is capped at LONGEST_OVERLAP. Both tokens share one request limit, because only the secret is new. Raise
     TokenDead if the token is dead or was already rotated, and NotYours for another user's token. Raise TokenRefused for
     a TSIG key or SCIM token, or if the author is a token with fewer rights or narrower limits.
     """
@@ -217,9 +217,8 @@ def _refuse_wider(by: Author, token: Token) -> None:
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
     """Transfer the user's valid tokens with these ids to `to`, along with the tokens that they replaced by rotation.
 
-    SCIM and rotated tokens are skipped. Return the ids of the transferred tokens. Raise TokenRefused if a token exceeds
-    the user's current rights, or TokenQuotaExceeded if `to` would have too many tokens. The caller opens the
-    transaction.
+    SCIM and rotated tokens are skipped. Return the ids of the transferred tokens. The caller opens the transaction.
+    Raise TokenRefused if a token exceeds the user's current rights, or TokenQuotaExceeded if `to` would have too many.
     """
     if not ids:
         return []
@@ -264,7 +263,7 @@ def end_token(*, token: Token, by: Author, now: datetime) -> None:
 
 
 def ending_with(token: Token) -> int:
-    """Count the other valid tokens that `revoke_token` would revoke together with this one."""
+    """Count the other tokens, including expired ones, that `revoke_token` would revoke together with this one."""
     line = {pk for ending in _line_of(token) for pk in ending} - {token.pk}
     return Token.objects.filter(pk__in=line, revoked_at=None).count()
 
@@ -320,10 +319,7 @@ def _earlier_forms(tokens: Collection[int]) -> set[int]:
 
 
 def _living_maker(by: Author, now: datetime) -> Token | None:
-    """Lock and return the author's token, or return None if no token acts. Raise TokenDead if the token is dead.
-
-    Runs inside the caller's transaction.
-    """
+    """Lock the author's token until the commit and return it, or None without a token. Raise TokenDead if dead."""
     maker = token_of(by)
     if maker is None:
         return None
@@ -443,7 +439,7 @@ def token_count(holder: Holder, now: datetime, most: int) -> int:
 
 
 def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
-    """Raise TokenQuotaExceeded if the owner, or one of the owner's teams, has reached the token quota.
+    """Raise TokenQuotaExceeded if another token would exceed the quota of the owner or of one of the owner's teams.
 
     `replaced` is 1 for a rotation, because the new token replaces the old one. The old token counts until it expires,
     so the quota also limits repeated rotations.

@@ -30,7 +30,7 @@ def may_have_keys(actor: Actor) -> bool:
 
 
 def tsig_keys_visible_to(actor: Actor) -> list[Token]:
-    """Return the TSIG keys that are visible to this actor, sorted by name.
+    """Return the TSIG keys that are visible to this actor, sorted by name, or [] unless `may_have_keys`.
 
     Users see their own keys. A token sees its owner's keys within the token's scope. An actor who manages users sees
     all keys. An expired key and its name remain until a user removes the key.

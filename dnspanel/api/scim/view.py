@@ -122,7 +122,10 @@ def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
 
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
-    """Count a rejected request, and audit the 1st, 10th, 100th and so on within an hour."""
+    """Count a request rejected with certain statuses, and audit the 1st, 10th, 100th and so on within an hour.
+
+    The statuses are those in _REFUSED, and for writes also those in _REFUSED_WRITES.
+    """
     is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()

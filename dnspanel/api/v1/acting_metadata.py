@@ -1,4 +1,4 @@
-"""Apply zone metadata that affects outgoing transfers and transfers from the zone's primaries. Verbs.
+"""Apply zone metadata that affects transfers, NOTIFY and DNS UPDATE. Verbs.
 
 The kinds in ACTS work as in PowerDNS. Values that would have no effect here are rejected, not stored.
 """

@@ -1,6 +1,7 @@
 """Store the zone attributes, other than records, that API v1 clients set and read back. Verbs.
 
-Only the catalog, the TSIG keys for transfers, and the serial settings have an effect here.
+The catalog, the TSIG keys for transfers, and the serial settings also take effect here. `primaries` applies the kind
+and the masters. The other attributes are only stored.
 
 In the panel, an RRset has a single comment. PowerDNS has a list of comments, each with an account and a time. This list
 is stored next to the comment, and is only used while the comment still matches the list.
@@ -95,7 +96,7 @@ def comment_text(comments: Sequence[Comment]) -> str:
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """Return the stored comment list if it matches the RRset's comment, or else a list with only this comment."""
+    """Return the stored comments if they match the RRset's comment `text`, or else only `text`, or [] without text."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []

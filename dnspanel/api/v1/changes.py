@@ -67,10 +67,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Return the changes that make these RRsets the zone's entire content.
-
-    Raise Refusal (422) if an RRset is invalid or the SOA is missing.
-    """
+    """Return the changes that make these RRsets the zone's only ones. Raise Refusal (422) if one is bad or no SOA."""
     inputs = read_rrsets(rrsets, zone.name, now)
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
@@ -108,7 +105,10 @@ def _unless_lost(step: Step) -> Step:
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """Return the step for REPLACE. An empty record list deletes the RRset. Raise Refusal (422) for a missing member."""
+    """Return the step for REPLACE. It sets the RRset, or only its comment if the client sent no record list.
+
+    An empty record list deletes the RRset. Raise Refusal (422) if the TTL, or both lists, are missing.
+    """
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -152,7 +152,7 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> Step:
-    """Return the EXTEND step, which adds a record and keeps the TTL. Raise Refusal (422) unless one record is given."""
+    """Return the EXTEND step, which adds a record but keeps an existing TTL. Raise Refusal (422) unless it is one."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return add_records(made)
 
@@ -178,7 +178,10 @@ _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
 
 @contextmanager
 def named_violations(beside: str = "pre-existing") -> Iterator[None]:
-    """Convert RuleViolations within the block to a Refusal (422) for the first error, or else the first warning."""
+    """Convert RuleViolations within the block to a Refusal (422) for the first error, or else the first warning.
+
+    `beside` describes the RRset that a rejected RRset conflicts with.
+    """
     try:
         yield
     except RuleViolations as exc:

@@ -1,7 +1,6 @@
-"""Convert record content between PowerDNS's form and the panel's canonical rdata.
+"""Convert record content between PowerDNS's form and the panel's canonical rdata, which differ for a few types.
 
-The two forms differ in only a few types. Content from clients must be unambiguous: absolute names, TXT in quotes, and
-no zone-file syntax.
+Clients must send unambiguous content: absolute names, TXT in quotes, and no zone-file syntax.
 """
 
 import re

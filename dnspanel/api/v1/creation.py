@@ -38,7 +38,7 @@ _MOST_SERIAL = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone to create. If `nameservers` is empty, the panel's default name servers are used."""
+    """A zone to create. If `nameservers` is empty, the default set or the name servers in the settings are used."""
 
     name: str
     rrsets: Sequence[RRset]

@@ -137,10 +137,7 @@ class NewKey:
 
 
 def read_key(body: Mapping[str, Any]) -> NewKey:
-    """Parse a new key from the body of a POST.
-
-    Raise Refusal (422) if a member is invalid or if PowerDNS wouldn't create such a key.
-    """
+    """Parse a new key. Raise Refusal (422) for an invalid member or a key that PowerDNS wouldn't create."""
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shorten_text(key_type)}")
     terms = _FLAGS[key_type], _flag(body, "active", default=False), _flag(body, "published", default=True)
@@ -188,7 +185,7 @@ def _algorithm(value: Any, key_type: str) -> int:
 
 
 def _refuse_size(algorithm: int, bits: int | None) -> None:
-    """Raise Refusal (422) if the algorithm is unknown, or doesn't allow this key size."""
+    """Raise Refusal (422) if the algorithm is unknown, needs a key size, or doesn't allow this key size."""
     name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
     if (algorithm in _SIZED or algorithm < 0) and not bits:
         raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")

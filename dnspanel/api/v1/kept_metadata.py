@@ -1,9 +1,9 @@
 """Store zone metadata that API v1 clients set and read back. Verbs.
 
-The kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS also acts on some other kinds. The kinds
-in NO_EFFECT have no effect in the panel: they are stored for programs that set them, and the response to a write
-contains a warning. Kinds with the prefix `X-`, which programs define, are stored without a warning. Kinds that would
-only appear to restrict access are rejected (REFUSED).
+SOA-EDIT and the kinds in `acting_metadata.ACTS` take effect when they are written. PowerDNS also acts on some other
+kinds. The kinds in NO_EFFECT have no effect in the panel: they are stored for programs that set them, and the response
+to a write contains a warning. Kinds with the prefix `X-`, which programs define, are stored without a warning. Kinds
+that would only appear to restrict access are rejected (REFUSED).
 
 While a zone has keys, PUBLISH-CDS and PUBLISH-CDNSKEY show how the zone is signed. Without keys, their values are
 stored, and take effect when the zone gets keys through API v1.

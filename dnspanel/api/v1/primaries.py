@@ -35,8 +35,8 @@ PRIMARY_KEYS = "slave_tsig_key_ids"
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
     """Create a zone that is transferred from its masters. If its kind is Consumer, use it as a catalog.
 
-    The zone waits for its first transfer. Raise Refusal (422) for a CatalogError or PrimaryError. Unlike in PowerDNS, a
-    zone without masters is rejected, because it would never be transferred.
+    The zone waits for its first transfer. Raise Refusal (422) for an unknown TSIG key, a CatalogError or a
+    PrimaryError. Unlike in PowerDNS, a zone without masters is rejected, because it would never be transferred.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with named_refusals():

@@ -57,7 +57,7 @@ _MATCHING_COMMENTS = f'ARRAY(SELECT t FROM unnest({_COMMENTS}) t WHERE "zones_rr
 
 
 class TooGeneral(ApiError):
-    """The pattern would have to be compared with too many RRsets."""
+    """The pattern has too many wildcards, or would have to be compared with too many RRsets."""
 
     def __init__(self, text: str, reason: str = "") -> None:
         reason = reason or (
@@ -198,7 +198,10 @@ def find_records(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundRec
 
 
 def find_comments(actor: Actor, pattern: Pattern, limit: int) -> Matches[FoundComment]:
-    """Return at most `limit` comments of visible RRsets whose name or comment matches, by zone, name and type."""
+    """Return at most `limit` matching comments of visible RRsets, sorted by zone, name and type.
+
+    A comment matches if its text or its RRset's name matches the pattern.
+    """
     texts = RawSQL(_MATCHING_COMMENTS, [pattern.like_name, pattern.like], output_field=_TEXTS)
 
     def matching(rrsets: QuerySet[RRset]) -> Iterator[FoundComment]:
@@ -272,7 +275,10 @@ def _visible_rows(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Itera
 
 
 def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
-    """Return visible zones. If they have too many RRsets, return only parents and subzones of the pattern's end."""
+    """Return visible zones. If they have too many RRsets, return only parents and subzones of the pattern's end.
+
+    Return all visible zones if no index covers the pattern's end.
+    """
     zones = zones_visible_to(actor)
     if (zones.aggregate(total=Sum("rrset_count"))["total"] or 0) > MOST_COMPARED:
         below = _zone_name_like(f"%{Pattern(pattern.end).like}")
@@ -301,7 +307,7 @@ def _at_name(actor: Actor, pattern: Pattern) -> Q:
 
 
 def _names_above(end: str) -> list[str]:
-    """Return the name `end` and all of its parent names."""
+    """Return the name `end` and all of its parent names, including the root."""
     labels = end.rstrip(".").split(".")
     return [".".join(labels[at:]) + "." for at in range(len(labels))] + [names.ROOT]
 

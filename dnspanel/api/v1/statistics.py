@@ -1,7 +1,7 @@
-"""`/statistics`: PowerDNS's counters, summed over all active nodes.
+"""`/statistics`: PowerDNS's counters, summed over all active nodes except the canary and fronts.
 
 Counters start when the panel begins to collect them. They are reset to 0 when the panel's Redis is emptied, like a
-server's counters when it restarts. The latency is the average of all nodes, and the uptime is the minimum.
+server's counters when it restarts. The latency is the average of these nodes, and the uptime is the minimum.
 """
 
 from collections import Counter

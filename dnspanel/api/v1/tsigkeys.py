@@ -1,4 +1,4 @@
-"""`/tsigkeys`: the TSIG keys for dynamic updates, which are a kind of token."""
+"""`/tsigkeys`: the TSIG keys for dynamic updates and zone transfers, which are a kind of token."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

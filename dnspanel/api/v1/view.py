@@ -1,7 +1,8 @@
 """The base of all API v1 views: parse requests, and return responses and errors in PowerDNS's form.
 
-Framework errors (400, 401, 404 …) are JSON only for clients that accept JSON, otherwise a line of text. Status 422 is
-always JSON. PowerDNS does the same, and clients use this to recognize errors in their data.
+Framework errors (400, 401, 404 …) are JSON only for clients that accept JSON, otherwise HTML or a line of text. Errors
+with a message, such as status 422, are always JSON. PowerDNS does the same, and clients use this to recognize errors in
+their data.
 """
 
 import json
@@ -272,7 +273,7 @@ def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def flag_in(request: Request, key: str, *, default: bool) -> bool:
-    """Return a boolean query parameter, or `default` if it is empty. Raise Refusal (422) if it isn't a boolean."""
+    """Return a boolean query parameter, or `default` if missing or empty. Raise Refusal (422) for another value."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:
         raise Refusal(422, f"'{key}' request parameter value '{shorten_text(value)}' is not supported")
@@ -305,8 +306,7 @@ def zone_url(name: str) -> str:
 def zone_id(name: str) -> str:
     """Return the zone's id for URLs: its name, with special characters as `=HH` (hex).
 
-    Letters, digits, `.` and `-` aren't escaped. The root is `=2E`, because HTTP clients drop a path segment that is one
-    dot.
+    Letters, digits, `.` and `-` aren't escaped. The root is `=2E`, because HTTP clients drop a path segment of one dot.
     """
     return "=2E" if name == names.ROOT else _KEPT_IN_IDS.sub(lambda found: f"={ord(found[0]):02X}", name)
 

@@ -38,10 +38,7 @@ class Rectify(PowerdnsView):
     """A request to rectify the zone, which in PowerDNS updates the ordering and the empty non-terminals for DNSSEC."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Do nothing and return 200, because nodes always receive rectified zones.
-
-        Like PowerDNS, return 422 for a presigned zone.
-        """
+        """Do nothing, because nodes always receive rectified zones. Return 200, or 422 for a presigned zone."""
         zone = _changeable(request, zone_id)
         if signing_of(zone).presigned:
             raise Refusal(422, f"Zone '{zone.name}' is pre-signed, not rectifying.")
@@ -61,7 +58,7 @@ class Export(PowerdnsView):
     """The zone, exported as text."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Return one record per line: name, TTL, class, type and content, separated by tabs.
+        """Return one served record per line: name, TTL, class, type and content, separated by tabs.
 
         Clients that accept JSON receive the text in a JSON object.
         """
@@ -73,10 +70,7 @@ class Export(PowerdnsView):
 
 
 def _changeable(request: Request, zone_id: str) -> Zone:
-    """Return the zone if the actor is allowed to change at least one of its records.
-
-    Raise Refusal (403) if the actor is only allowed to read it.
-    """
+    """Return the zone. Raise Refusal (403) if the actor isn't allowed to change at least one of its records."""
     zone = zone_by_id(request, zone_id)
     if not access.may_edit_zone(actor_in(request), zone):
         raise Refusal(403, f"You may not change {zone.name}.")

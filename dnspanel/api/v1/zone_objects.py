@@ -68,10 +68,7 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
 def zone_object(
     actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
 ) -> str:
-    """Return a zone in PowerDNS's form, optionally with the RRsets that are visible to the actor.
-
-    `name` and `type` limit the RRsets.
-    """
+    """Return a zone in PowerDNS's form, optionally with its visible RRsets, limited by `name` and `type`."""
     attributes, state = attributes_of(zone), loaded_signing_of(zone)
     row = (
         *(zone.name, zone.serial, attributes.kind, attributes.account, catalog_name_of(zone, attributes.catalog)),
@@ -87,7 +84,10 @@ def zone_object(
 
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
-    """Yield the zone's RRsets that are visible to the actor, in canonical order. Uses one query."""
+    """Yield the zone's RRsets that are visible to the actor, in canonical order. Uses one query.
+
+    `name`, or `name` and `type`, limit the RRsets. For a producer catalog, yield only RRsets at the apex.
+    """
     if zone.is_producer:  # PowerDNS generates the other RRsets of a catalog in transfers, and never shows them
         if name and name != zone.name:
             return iter(())
@@ -106,7 +106,8 @@ def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
     """Return the JSON members that a zone also has in lists. If `is_signed` is None, omit the two DNSSEC members.
 
     Columns that PowerDNS clients can set are empty (None) until a client sets them. For a transferred zone, the actual
-    kind and primaries are shown instead. Its serial is 0 until the first transfer.
+    kind and primaries are shown instead. Its serial is 0 until the first transfer. A producer catalog has the kind
+    Producer.
     """
     name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row
     if transferred_from:

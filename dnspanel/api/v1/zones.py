@@ -114,10 +114,7 @@ class OneZone(PowerdnsView):
     """A single zone of API v1."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Return the zone and its RRsets.
-
-        `rrsets=false` omits the RRsets. `rrset_name` and `rrset_type` select some of them.
-        """
+        """Return the zone and its RRsets: none for `rrsets=false`, some for `rrset_name` and `rrset_type`."""
         with_rrsets, (name, type_) = flag_in(request, "rrsets", default=True), _requested_rrset(request)
         actor, zone = actor_in(request), zone_by_id(request, zone_id)
         return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
@@ -206,7 +203,11 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """Apply signing and attributes in one transaction. Raise Refusal (422) if an unsigned zone would get NSEC3."""
+    """Apply signing and attributes in one transaction, then stored CDS settings. Wait if requested.
+
+    If a zone with signatures of another signer must become unsigned, drop these signatures. Raise Refusal (422) if an
+    unsigned zone would get NSEC3.
+    """
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:
@@ -225,7 +226,10 @@ def _settle(
 
 
 def _requested_rrset(request: Request) -> tuple[str | None, int | None]:
-    """Return `rrset_name` and `rrset_type`, each None if missing. As in PowerDNS, ignore a type without a name."""
+    """Return `rrset_name` and `rrset_type`, or None if missing. Without a name, the type is ignored, as in PowerDNS.
+
+    For an unknown type, return NO_TYPE.
+    """
     name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
     if not name:
         return None, None

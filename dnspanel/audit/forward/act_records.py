@@ -87,8 +87,7 @@ def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
 def json_line(act: Act, most: int) -> bytes:
     """Encode the entry as one line of ASCII JSON, as in an export. Shorten it if it is longer than `most` bytes.
 
-    First, replace the details with their size. If that isn't enough, cut off long targets, tokens, actions and user
-    names.
+    First, replace the details with their size. If that isn't enough, cut off long targets, tokens, actions and names.
     """
     line = _json(document_of(act))
     if len(line) > most:
@@ -126,13 +125,13 @@ def _structured_data(act: Act) -> str:
 
 
 def _escape_value(text: str) -> str:
-    r"""Escape a PARAM-VALUE: put a backslash before \, " and ], and replace control characters with spaces."""
+    r"""Escape and shorten a PARAM-VALUE: put a backslash before \, " and ], and use spaces for control characters."""
     plain = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
     return plain.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
 
 
 def _printable(text: str, longest: int) -> str:
-    """Convert the text to a header field: printable ASCII without spaces, or "-" if the text is empty."""
+    """Convert the text to a header field: at most `longest` printable ASCII characters, or "-" if the text is empty."""
     return "".join(character if "!" <= character <= "~" else "-" for character in text)[:longest] or "-"
 
 

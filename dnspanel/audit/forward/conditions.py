@@ -61,7 +61,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Return True if the destination isn't failing, but an entry waits and nothing was sent for BEHIND_FOR."""
+    """Return True if, without a failure, an entry has waited BEHIND_FOR and nothing was sent or changed for as long."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

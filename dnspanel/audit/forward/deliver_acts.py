@@ -100,10 +100,9 @@ def sender() -> Sender:
 
 
 def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
-    """Record the failure, and pause the destination.
+    """Record the failure and pause the destination, unless its settings or position changed since `row` was read.
 
-    Repeated failures make the pause longer. The pause is at least as long as the destination requested, up to
-    LONGEST_RETRY_AFTER.
+    Repeated failures make the pause longer. It is at least as long as requested, up to LONGEST_RETRY_AFTER.
     """
     rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
     _as_it_was(row).update(

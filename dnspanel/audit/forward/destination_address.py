@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Parse headers, one "Name: value" per line. Raise ValueError if a line is invalid; the message omits the value."""
+    """Parse headers, one "Name: value" per line. Raise ValueError, omitting the value, if the text is invalid."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(
             gettext("Enter at most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS)

@@ -15,8 +15,7 @@ from dnspanel.zones.models import AuditLink, Publication
 class DestinationHealth:
     """The state of an active destination: its number of missing entries, its last confirmation, and its failure.
 
-    `begun_at` is the last time that the destination was created, changed or switched on. Nothing could be sent before
-    that time.
+    `begun_at` is when the destination was created, or last changed or switched. A delay counts only from then.
     """
 
     pk: int
@@ -53,7 +52,7 @@ def destinations_health() -> tuple[DestinationHealth, ...]:
 
 
 def _done_at(numbers: Collection[int]) -> Mapping[int, datetime]:
-    """Return the times of the entries with these numbers. Deleted entries are left out."""
+    """Return the times of the entries with these numbers, keyed by number. Deleted entries are left out."""
     if not numbers:
         return {}
     links = list(AuditLink.objects.filter(number__in=numbers).values_list("number", "kind", "ref"))

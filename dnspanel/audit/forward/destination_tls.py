@@ -22,7 +22,7 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """Return the text's certificates in PEM, or "". Raise ValueError with a message for the user if one is invalid."""
+    """Return the text's certificates in PEM, or "". Raise ValueError with a message for the user if it is refused."""
     found = certificates_in(
         text, beside_key=gettext("Enter only the certificate here. The private key goes in the key field.")
     )

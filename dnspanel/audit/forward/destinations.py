@@ -37,7 +37,7 @@ _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The settings of a destination. If the key or the headers are empty, the stored ones stay unchanged."""
+    """The settings of a destination. Empty headers keep the stored ones. An empty key does so with a certificate."""
 
     name: str
     address: str
@@ -94,7 +94,8 @@ def destination_row(pk: int) -> DestinationRow:
 def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
     """Create a destination, which receives entries from now on or from the beginning of the log.
 
-    Raise the errors of `require_operator`, and DestinationRefused for invalid settings or a forbidden address.
+    Raise the errors of `require_operator`. Raise DestinationRefused for invalid settings, a forbidden address or a name
+    that is in use, or if there are MOST_DESTINATIONS already.
     """
     require_operator(by)
     columns = _columns_of_terms(kind, terms, None)
@@ -120,11 +121,10 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 
 
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
-    """Change the destination's settings. The next batch uses the new settings.
+    """Change the destination's settings and clear its failures. The next batch uses the new settings.
 
     The destination keeps its position unless `terms.from_beginning` is set. Raise the errors of `create_destination`,
-    DestinationRefused if someone else has changed the destination since it was read, and DestinationUnknown if it was
-    deleted.
+    DestinationRefused if someone else has changed the destination, and DestinationUnknown if it was deleted.
     """
     require_operator(by)
     columns = _columns_of_terms(Kind(destination.kind), terms, destination)
@@ -151,7 +151,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
 
 
 def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
-    """Switch the destination on or off. While it is off, entries wait. Raise the errors of `require_operator`."""
+    """Switch the destination on or off, and clear its failures. Raise the errors of `require_operator`."""
     require_operator(by)
     with transaction.atomic(durable=True):
         rows = Destination.objects.filter(pk=destination.pk, active=not active)
@@ -172,8 +172,8 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
     """Send a test message, which isn't an entry of the chain. Record the result in the audit log.
 
-    If the test succeeds, end the destination's pause, so that waiting entries are sent. Raise NotSent with the reason
-    if the test fails, and the errors of `require_operator`.
+    If the test succeeds and the settings weren't changed during it, end the destination's pause, so that waiting
+    entries are sent. Raise NotSent with the reason if the test fails, and the errors of `require_operator`.
     """
     require_operator(by)
     now, user = clock(), user_of(by)
@@ -199,7 +199,7 @@ def _name_taken() -> DestinationRefused:
 
 
 def _columns_of_terms(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
-    """Return the database columns for these settings. Raise DestinationRefused with all errors."""
+    """Return the columns. Raise DestinationRefused with all errors. Secrets are checked only if the rest is valid."""
     faults: dict[str, list[str]] = {}
 
     def try_check(name: str, check: Callable[[], Any]) -> Any:
@@ -260,7 +260,7 @@ def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | 
 
 
 def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None) -> bytes | None:
-    """Return the encrypted headers or None. Raise ValueError if stored headers would be sent to another server."""
+    """Return the encrypted headers or None. Raise ValueError if they are invalid or were stored for another server."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
             raise ValueError(gettext("Syslog doesn’t support headers. Leave this field empty."))

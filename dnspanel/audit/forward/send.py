@@ -69,7 +69,7 @@ class Sent:
 
 
 def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent:
-    """Send as many entries as fit into MOST_BYTES, and return the result. Raise NotSent if no confirmation arrives."""
+    """Send as many entries as fit into MOST_BYTES. Raise NotSent without a confirmation or usable certificates."""
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:
@@ -98,7 +98,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
 
 
 def addresses_of(address: SyslogAddress) -> Sequence[str]:
-    """Return the host's addresses. Raise NotSent if the panel isn't allowed to connect to one of the addresses."""
+    """Return the host's addresses. Raise NotSent if there are none, or if one of them isn't allowed."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
@@ -110,7 +110,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
 
 
 def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """Connect over TLS to the first address of the host that accepts a connection. Raise NotSent if none does."""
+    """Connect over TLS to the first address, of at most three, that accepts this. Raise NotSent if none does."""
     failure: OSError | None = None
     for each in addresses_of(address)[:_MOST_ADDRESSES]:
         try:

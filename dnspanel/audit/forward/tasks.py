@@ -1,6 +1,6 @@
 """Celery tasks that send the audit log, run by `celery worker -Q push --pool=threads`.
 
-A task has at most a destination's id as its argument, and sends everything that the destination lacks. Celery beat
+A task has at most a destination's id as its argument, and sends the entries that the destination lacks. Celery beat
 enqueues the tasks again. Writing an audit log entry never waits for these tasks.
 """
 
@@ -28,9 +28,10 @@ def drive_evidence() -> None:
 
 @shared_task(ignore_result=True)
 def deliver_evidence(destination_id: int) -> None:
-    """Send a destination its missing entries, batch by batch.
+    """Send a destination its missing entries, batch by batch, for about TURN_SECONDS at most.
 
-    It is harmless if this task runs twice, late or not at all.
+    Do nothing if two tasks or another sender of this destination are already running. It is harmless if this task runs
+    twice, late or not at all.
     """
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
@@ -41,7 +42,7 @@ def deliver_evidence(destination_id: int) -> None:
 
 
 def _deliver(destination_id: int) -> None:
-    """Send batches to one destination. A lock allows one sender per destination, which keeps the entries in order."""
+    """Send batches to one destination, for TURN_SECONDS at most. A lock per destination keeps the entries in order."""
     with hold_lock(Lock.EVIDENCE, destination_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until:

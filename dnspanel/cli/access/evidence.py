@@ -177,5 +177,5 @@ def _change(session: Session, number: int, given: dict[str, Any]) -> None:
 
 
 def _contents(files: dict[str, Path | None]) -> dict[str, Any]:
-    """Return the contents of these files, by option name without `_file`. Skip options that are not given."""
+    """Return the contents of these files, keyed by option name without `_file`. Skip options that are not given."""
     return {name.removesuffix("_file"): read_text(path) for name, path in files.items() if path is not None}

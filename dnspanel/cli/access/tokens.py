@@ -141,7 +141,7 @@ def rotate(session: Session, number: int, overlap: int | None) -> None:
 def revoke(session: Session, number: int) -> None:
     """Revoke a token.
 
-    The token stops working at once.
+    The token and all tokens that it created stop working at once.
     """
     session.client.send("DELETE", f"/tokens/{number}")
     session.say_done(f"Token {number} revoked.", id=number, state="revoked")

@@ -94,12 +94,11 @@ def create(
     format_: str,
     **where: Sequence[Any],
 ) -> None:
-    """Create a webhook at URL and print its secret once.
+    r"""Create a webhook at URL and print its secret once.
 
-    The secret signs the events. Mail goes to your own address and takes no URL.
+    The secret signs the events; messages for people are not signed. Mail goes to your own address and takes no URL.
 
-    \b
-    Examples:
+    \b Examples:
       dnspanel webhooks create https://hooks.example/dns --event publication.everywhere --zone example.net
       dnspanel webhooks create --format mail --event alert.raised --event alert.over
     """

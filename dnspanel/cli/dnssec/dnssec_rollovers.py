@@ -43,7 +43,7 @@ def list_rollovers(session: Session) -> None:
 @rollover.command()
 @click.argument("zone")
 def kinds(session: Session, zone: str) -> None:
-    """List the rollovers that the keys of a zone allow."""
+    """List the kinds of rollovers, with the reason if the keys of a zone do not allow one."""
     session.show_rows(session.client.items(zone_path(zone, "dnssec", "rollover-kinds")), _KINDS, none="No kinds.")
 
 

@@ -75,7 +75,7 @@ def list_catalogs(session: Session) -> None:
 @catalogs.command()
 @click.argument("name")
 def show(session: Session, name: str) -> None:
-    """Show a catalog and its state."""
+    """Show a consumed catalog and its state."""
     found = session.client.get(f"/catalogs/{_id_of(session, name)}")
     moments = {each: output.moment(found[each]) for each in ("broken_since", "kept_since", "created_at")}
     lists = {each: " ".join(found[each]) for each in ("tags", "within")}

@@ -75,7 +75,7 @@ def _show(session: Session, front: Any) -> None:
 
 
 def _weights(nodes: Iterable[str]) -> dict[str, int]:
-    """Return the weight of each node. Raise Refused if a weight is not a number."""
+    """Return the weight of each node, by default 1. Raise Refused if a weight is not a number."""
     found = {}
     for text in nodes:
         name, _, weight = text.partition("=")

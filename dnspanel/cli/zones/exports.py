@@ -56,13 +56,12 @@ def export(
     path: Path | None,
     keys_passphrase_file: Path | None,
 ) -> None:
-    """Export zones as zone files, JSON or CSV.
+    r"""Export zones as zone files, JSON or CSV.
 
-    One ZONE is written as a zone file to standard output. Several zones, --search and --all write a compressed file.
-    With --output json, the zone file is the member `content` of the result.
+    One ZONE is written to standard output without compression. Several zones, --search and --all write a compressed
+    file. With --output json, the export of one ZONE is the member `content` of the result.
 
-    \b
-    Examples:
+    \b Examples:
       dnspanel export example.net
       dnspanel export --all -o backup.tar.gz
       dnspanel export -q customer7 --format csv -o customer7.csv.gz

@@ -109,7 +109,7 @@ publications.add_command(undo_publication)
 
 
 def _follow_publications(session: Session, after: int | None) -> Iterator[Mapping[str, Any]]:
-    """Yield publications endlessly, in sequence order."""
+    """Yield publications endlessly, in sequence order: those after `after`, or the newest and all later ones."""
     newest = session.client.get("/publications", limit=1)
     epoch, after = newest["epoch"], max(0, _newest(newest) - 1) if after is None else after
     while True:

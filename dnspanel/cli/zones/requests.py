@@ -139,7 +139,7 @@ def publish(session: Session, key: str, emergency: str | None, *, dry_run: bool)
 def withdraw(session: Session, key: str) -> None:
     """Withdraw a request.
 
-    The changes become your draft again.
+    The draft with the changes is kept.
     """
     _act(session, key, "withdraw", {})
 

@@ -104,12 +104,11 @@ def show(session: Session, template: str, version: int | None) -> None:
 @confirm_option
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, confirm: bool, dry_run: bool) -> None:
-    """Apply a template to a zone.
+    r"""Apply a template to a zone.
 
-    Records that the template did not create don't change, even if they differ, unless --overwrite is given.
+    Records from other sources, and records of the template that were edited by hand, change only with --overwrite.
 
-    \b
-    Examples:
+    \b Examples:
       dnspanel templates apply example.com Web --set ip=192.0.2.1 --dry-run
       dnspanel templates apply example.com Web --set ip=192.0.2.1 --keep
     """

@@ -40,10 +40,9 @@ def zones() -> None:
 @click.option("--tag", help="Show only zones with this tag.")
 @click.option("--limit", type=click.IntRange(min=1), help="Show at most this many zones.")
 def list_zones(session: Session, search: str | None, tag: str | None, limit: int | None) -> None:
-    """List zones by name.
+    r"""List zones, sorted by name.
 
-    \b
-    Examples:
+    \b Examples:
       dnspanel zones list
       dnspanel zones list -q has:192.0.2.7 --output json
     """

@@ -32,7 +32,7 @@ maxmemory-policy noeviction
 
 
 def make_secrets(directory: Path) -> None:
-    """Create every missing secret, and rewrite redis.conf. Existing secrets don't change."""
+    """Create missing secrets, move those of a 0.1.0 installation, and rewrite redis.conf. Other secrets are kept."""
     panel, of_postgres, of_redis = (directory / name for name in ("panel", "postgres", "redis"))
     for volume in (panel, of_postgres, of_redis):
         volume.mkdir(parents=True, exist_ok=True)

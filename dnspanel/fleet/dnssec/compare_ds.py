@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Compare the zone's keys with each parent server's DS records. The state is DIFFERS if a server's DS is wrong."""
+    """Compare the zone's keys with each parent server's DS: DIFFERS if one is wrong, else NO_DS, PARTIAL or MATCHES."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))

@@ -38,10 +38,10 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """Send a query to the server at `address`, and return the reply. Raise NoAnswer if none arrives by `deadline`.
+    """Send a query to the server at `address`, and return the reply. Raise NoAnswer after two failed tries.
 
-    `deadline` is a time of `time.monotonic`. The reply repeats the question and has at most TCP's 65,535 bytes. Other
-    packets are ignored, so spoofed replies have no effect. `dnssec` requests signatures and disables validation.
+    `deadline` (of `time.monotonic`) ends the tries early. The reply repeats the question and has at most 65,535 bytes.
+    Other packets are ignored, so spoofed replies have no effect. `dnssec` requests signatures and disables validation.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec

@@ -61,7 +61,7 @@ class _Fleet:
 
 
 def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LOOK_EVERY) -> int:
-    """Check every open rollover that is due, and take its next step if possible. Return the number of checks."""
+    """Check every open rollover that is due, and take its next step if possible. Return the number of stored checks."""
     looked = 0
     now = clock()
     due = Q(looked_at__lt=now - look_every) & ~(waits_long(now) & Q(looked_at__gte=now - LOOK_AT_LONG_WAITS_EVERY))
@@ -203,7 +203,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """Return the revision that every server must have, by zone id: that of the rollover's step or a later restore."""
+    """Return the revision every server must have, keyed by zone id: the rollover's step or a later restore."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:

@@ -58,7 +58,7 @@ def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
     """Query the name servers of multi-signer zones for the new keys. Return the results, keyed by rollover id.
 
     At most MOST_QUERIED rollovers are checked, starting with those that have waited longest. Rollovers whose servers
-    were queried recently, and rollovers without a new key that signs records, are omitted.
+    were queried recently, and rollovers of kinds other than ZSK and CSK, are omitted.
     """
     due = [
         row
@@ -97,7 +97,8 @@ def look_at_signers(
 ) -> SignersLook:
     """Query every address of these name servers for the zone's DNSKEY records.
 
-    `wanted` contains keys as (flags, algorithm, public part). Network errors are part of the result and never raised.
+    `wanted` contains keys as (flags, algorithm, public part). All faults, such as network errors or too many name
+    servers, are part of the result and never raised.
     """
     zone = Zone(zone_name, tuple(sorted(nameservers)))
     if not nameservers or len(nameservers) > MOST_SERVERS:

@@ -121,7 +121,7 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
 
 
 def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | None = None, port: int = 53) -> int:
-    """Check the parents of the claimed zones in parallel, and store the results. Return the number of results."""
+    """Check the parents of the claimed zones in parallel. Return the number of results that were stored."""
     if not claims:
         return 0
     resolvers = resolver or resolver_of_settings()
@@ -131,9 +131,10 @@ def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | No
 
 
 def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> Look:
-    """Query the parent, and validate the zone if the parent has a DS. Network errors are never raised.
+    """Query the parent. Unless the DS is missing or wrong, validate the zone from the root if trust anchors are set.
 
-    This function doesn't write to the database. The DS records of a parent zone on this panel come from PostgreSQL.
+    Network errors are never raised. This function doesn't write to the database. The DS records of a parent zone on
+    this panel come from PostgreSQL.
     """
     name = claim.signed.zone_name
     if claim.here is not None:
@@ -185,7 +186,7 @@ def _proven(finding: Finding) -> Finding:
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
     """Store the result and the next due time of a check. Return False if another worker has claimed it.
 
-    The check is deleted if the zone isn't signed and its parent has no DS.
+    The check is deleted if the zone isn't signed and its parent has no DS. If the parent answered, call `note_ds`.
     """
     mine = ParentCheck.objects.filter(pk=claim.zone_id, due_at=claim.due_at)
     finding = look.finding

@@ -34,10 +34,10 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """Return the parents' answers, keyed by rollover id. Omit parents that aren't due for a query over DNS.
+    """Return the parents' answers, keyed by rollover id. Omit parents that aren't queried over DNS in this run.
 
-    If the parent zone is on this panel, a node can answer with any state of that zone since the sequence `acked`, which
-    every node has acknowledged. The answers are unknown if nodes diverge in the zone. Name servers of the parent zone
+    Every node has acknowledged the sequence `acked`. If the parent zone is on this panel, a node can answer with any
+    state of that zone since then. The answers are unknown if nodes diverge in the zone. Name servers of the parent zone
     that aren't nodes are queried over DNS, like all servers of other parents.
     """
     found: dict[int, ParentAnswer] = {}

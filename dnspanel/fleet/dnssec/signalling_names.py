@@ -136,7 +136,7 @@ def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
 def _texts(
     name: str, state: SigningState, public: Mapping[int, ZoneKey], stored: Sequence[RRset]
 ) -> dict[int, tuple[str, ...]]:
-    """Return the CDS and CDNSKEY records that nodes serve at the apex, for the published keys except ZSKs."""
+    """Return the CDS and CDNSKEY records at the apex, keyed by type: of published KSKs and CSKs, and in `stored`."""
     entries = [key for key in state.keys if key.published and state.role(key) is not KeyRole.ZSK]
     keys = [(key.flags, key.algorithm, bytes(public[key.id].public)) for key in entries]
     cds = [key_material.ds_text(name, *key, int(digest)) for key in keys for digest in state.cds.split(",")]

@@ -72,7 +72,7 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
 
     Network errors are never raised: the verdict is then UNKNOWN. Raise ValueError for an invalid anchor.
 
-    1. The root's DNSKEY RRset must be signed by a key that matches an anchor.
+    1. The root's DNSKEY RRset must be signed by a key that matches an anchor. Otherwise, the verdict is UNKNOWN.
     2. If a name on the way has a DS, the parent zone must sign this DS, and a matching key must sign the DNSKEY RRset.
        If a name has no DS, the parent zone must prove one of two things. If the name isn't a delegation, the walk
        continues. If the delegation is unsigned, the walk ends as insecure. If there is no proof, the result is bogus.
@@ -160,7 +160,7 @@ class _Walk:
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """Return a name's validated DS records, or [] if the parent zone proves that the name isn't delegated."""
+        """Return a name's validated DS records, or [] if the parent zone proves no delegation. Else, raise _Broken."""
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:
@@ -176,7 +176,8 @@ class _Walk:
     def _no_delegation(self, answer: dns.message.Message, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
         """Raise _Broken unless the parent zone proves that it doesn't delegate the name.
 
-        The verdict is BOGUS if there is no proof, and INSECURE if the name is, or can be, an unsigned delegation.
+        The verdict is BOGUS if there is no proof. It is INSECURE if the name is, or can be, an unsigned delegation, or
+        if the proof has too many NSEC3 iterations.
         """
         alias = rrset_at(answer.answer, name_of(name), rdtypes.CNAME)
         if alias is not None:  # a CNAME excludes all other types (RFC 1034 section 3.6.2)

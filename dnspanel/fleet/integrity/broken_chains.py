@@ -169,7 +169,7 @@ def _is_served(zone: AheadZone, choice: Choice) -> bool:
 
 
 def _is_moved(zone: AheadZone, choice: Choice) -> bool:
-    """Return True if the decision is known to change the zone's signing on the nodes."""
+    """Return True if the decision changes, or can change, the zone's signing on the nodes."""
     if choice == Choice.TAKE_OVER:
         return bool(zone.error or zone.signing_error)
     return bool(zone.signing is not None or zone.error or zone.signing_error)
@@ -235,7 +235,7 @@ class _Parents:
         self._of_nodes = {(row.zone_id, row.name): _of_nodes(row) for row in differing}
 
     def above(self, zone_name: str, choice: Choice) -> _Above | None:
-        """Return the DS RRsets at the zone's parent after the decision.
+        """Return the DS RRsets at the zone's parent after the decision, and those that caches can still have.
 
         Return None if the parent won't be a zone of this panel after the decision.
         """

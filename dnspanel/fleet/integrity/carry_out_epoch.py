@@ -41,7 +41,7 @@ def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
 
 
 def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
-    """Yield the outcome of each zone, in batches that fit one publication."""
+    """Yield the outcome of each zone that changes, in batches that fit one publication."""
     outcome_of = _take_over_zone if report.choice == Choice.TAKE_OVER else _keep_zone
     batch: list[Outcome] = []
     size = 0
@@ -59,7 +59,7 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
 
 
 def _take_over_zone(zone: AheadZone) -> Outcome | None:
-    """Return the outcome that takes over the node's content, or keeps the panel's if the node's is unreadable."""
+    """Return the outcome that takes over or removes the zone as on the node. Keep the panel's if that is unreadable."""
     if zone.error:
         return _keep_zone(zone)
     if zone.id_there is None:

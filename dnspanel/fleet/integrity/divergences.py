@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
-    """Record zones (id, name, difference) that a node reports as different. Skip zones that are already recorded."""
+    """Record zones (id, name, difference) that a node newly reports as different, and add events for them."""
     zones = list(zones)
     known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
     with transaction.atomic():
@@ -53,7 +53,7 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 
 
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
-    """Record that the zone on the node matches the panel's again.
+    """Record that the zone on the node matches the panel's again, unless this is already recorded.
 
     `differences` were found by a row-by-row comparison before the repair.
     """

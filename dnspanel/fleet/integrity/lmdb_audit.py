@@ -89,7 +89,7 @@ def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
 
 
 def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
-    """Compare one copy with PostgreSQL. Repeat this up to ROUNDS times for zones that were edited during that time."""
+    """Compare one copy with PostgreSQL. Compare zones that differ up to ROUNDS times again, because edits go on."""
     verdict = Verdict(place)
     try:
         copy = read(None)
@@ -183,7 +183,7 @@ def _node_copy(node: Node) -> Read:
 
 
 def _read_anew(client: NodeClient) -> Status:
-    """Make the agent compare all its rows with its digests. Return its new status, or raise ReplicationError."""
+    """Make the agent compare all its rows with its digests. Return its status afterwards, or after CHECK_SECONDS."""
     before = client.status()
     client.check()
     until = time.monotonic() + CHECK_SECONDS

@@ -108,8 +108,8 @@ def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
 def compare_nodes(*, now: datetime) -> list[int]:
     """Compare all nodes that reported recently with the panel, and record the results. Return the ids of nodes to fix.
 
-    This needs three queries, and up to three more for each compared node. Nodes that didn't report recently, or whose
-    position has no digest in the panel, keep their earlier result.
+    Drained nodes are compared but not fixed. This needs three queries, and up to three more for each compared node.
+    Nodes that didn't report recently, or whose position has no digest in the panel, keep their earlier result.
     """
     heard = Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH, is_front=False

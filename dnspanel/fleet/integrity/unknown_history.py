@@ -68,7 +68,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 def report_of_hold(*, now: datetime) -> AheadReport | None:
     """Return the report about the current hold, and request it if necessary. Return None if there is no hold.
 
-    A hold that began after the last report was requested gets a new report.
+    A new report is requested if the last one is older than the hold or was carried out.
     """
     current = current_hold()
     if current is None:

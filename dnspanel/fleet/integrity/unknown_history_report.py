@@ -161,7 +161,7 @@ def _sequence(each: Answered) -> int:
 
 
 def _is_ahead(each: Answered) -> bool:
-    """Return True if the node has publications from a history that this panel doesn't know."""
+    """Return True if the node has publications that this panel doesn't know, even if it knows the position."""
     if each.position is None:
         return False
     head = LogHead.objects.get()
@@ -311,7 +311,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
 
 
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
-    """Yield the zone's differing RRsets. If only the node has the zone, these are all its RRsets."""
+    """Yield the RRsets that differ in more than the SOA serial or spellings: all if only the node has the zone."""
     assert zone.id_there is not None
     on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))

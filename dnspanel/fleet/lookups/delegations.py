@@ -69,8 +69,8 @@ def look_up_delegations(
 ) -> list[DelegationLook]:
     """Check the first MOST_DELEGATIONS of these delegations, within SECONDS.
 
-    Network errors are returned among the faults and never raised. Only addresses that the panel is allowed to connect
-    to are queried.
+    Network errors are returned among the faults and never raised. Only addresses that the panel is allowed to use are
+    queried.
     """
     deadline = time.monotonic() + SECONDS
     looked_at = delegations[:MOST_DELEGATIONS]
@@ -123,7 +123,7 @@ def _look(
 def _servers(
     hosts: Collection[str], known: Mapping[str, tuple[str, ...]], probe: Probe
 ) -> tuple[list[Server], list[str]]:
-    """Return the servers at each of their addresses, and messages about servers that can't be queried."""
+    """Return the first servers at their first addresses, and messages about servers that can't be queried."""
     zone = Zone("", tuple(sorted(hosts))[:_MOST_SERVERS])
     servers, faults = servers_of(zone, probe, known=known)
     return servers[:_MOST_ADDRESSES], faults

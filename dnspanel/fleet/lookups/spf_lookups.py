@@ -27,7 +27,7 @@ _FETCHES = ("include", "redirect")
 
 @dataclass(frozen=True, slots=True)
 class SpfStep:
-    """A term of an SPF record, in evaluation order. `number` counts look-ups, and is 0 if the term needs none."""
+    """A term of an SPF record, in evaluation order. `number` counts look-ups. It is 0 without a look-up."""
 
     depth: int
     term: Term
@@ -61,7 +61,7 @@ class SpfLook:
 
     @property
     def flattened_record(self) -> str:
-        """The SPF record with names replaced by their addresses."""
+        """The SPF record with names replaced by their addresses, except in terms that can't be replaced."""
         found = (f"ip6:{each}" if ":" in each else f"ip4:{each}" for each in self.addresses)
         return " ".join(("v=spf1", *found, *self.unfollowed, *filter(None, [self.end])))
 

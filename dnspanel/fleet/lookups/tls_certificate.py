@@ -24,8 +24,8 @@ class NoCertificate(Exception):
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
     """Return a server's certificate (DER). Raise NoCertificate if the server sends no certificate within SECONDS.
 
-    Only addresses that the panel is allowed to connect to are used, and only a greeting is sent. The error doesn't
-    reveal whether the server refused or didn't answer.
+    Also raise NoCertificate for a port or an address that the panel isn't allowed to use. Only a greeting is sent. The
+    error doesn't reveal whether the server refused or didn't answer.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
@@ -86,7 +86,7 @@ def _start_tls(plain: socket.socket, deadline: float) -> None:
 
 
 def _reply(plain: socket.socket, deadline: float) -> bytes:
-    """Read an SMTP reply and return its last line, which has a space after the code."""
+    """Read an SMTP reply and return its last line. Raise ValueError if the reply is incomplete or too long."""
     received = b""
     while len(received) < _LONGEST_REPLY:
         lines = received.split(b"\r\n")

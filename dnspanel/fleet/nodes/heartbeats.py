@@ -30,7 +30,7 @@ def beat(*, process: str, now: datetime) -> None:
 
 
 def heartbeats() -> dict[str, datetime]:
-    """Return the last heartbeat of each process that has ever run."""
+    """Return all last heartbeats, keyed by name. The names include queues and events such as REDIS_AWAY."""
     return dict(Heartbeat.objects.values_list("process", "at"))
 
 

@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """Accept the other machine as this node. Raise WrongState if the node no longer reports this machine."""
+    """Accept the other machine as this node. Raise Forbidden, or WrongState if this machine is no longer reported."""
     require_permission(by)
     with transaction.atomic():
         moved = (
@@ -113,7 +113,7 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
 
 
 def keep_first(*, node: Node, now: datetime, by: Author) -> None:
-    """Keep the first machine as the node. If the other machine still answers, it is flagged again."""
+    """Keep the first machine. The other is flagged again if it answers. Raise Forbidden, or WrongState without it."""
     require_permission(by)
     with transaction.atomic():
         moved = (

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """Return settings for computed types, by node id. Ring 0 and groups without a resolver use the fleet's resolver."""
+    """Return settings for computed types, keyed by node id. Ring 0 and groups without a resolver use the fleet's."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group belong to the last one
     resolvers = {None: last, **groups}
@@ -45,7 +45,7 @@ def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
 
 
 def set_up(*, now: datetime) -> list[str]:
-    """Apply the chosen settings to every node that reported recently. Return the names of the changed nodes.
+    """Apply the chosen settings to every active node that reported recently. Return the names of the changed nodes.
 
     If another worker runs this, return an empty list. If a node's agent refuses or can't be reached, the next call
     tries again. If a PowerDNS doesn't start again, the remaining nodes are left for later.
@@ -93,7 +93,7 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return a clause for each type that some nodes can't answer, with the names of these nodes and the reasons."""
+    """Return a clause for each type that some nodes can't answer, with their names, or that lacks a resolver."""
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}

@@ -69,7 +69,7 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send the signing keys to nodes that accept other keys, and continue the rotation. Return how many were sent."""
+    """Send signing keys to nodes that accept others, and use a key that all accept. Return the number of receivers."""
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))

@@ -163,7 +163,7 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 
 
 def submit_request(*, code: str, csr_pem: str, now: datetime) -> Waiting | Enrolled:
-    """Store an agent's signing request. If the agent repeats the same request, return its status.
+    """Store an agent's signing request, and return its status. The agent repeats the request to get a new status.
 
     Raise CodeRefused for an invalid code, and BadRequest for an unacceptable request. One conditional UPDATE claims the
     code, so that of two different requests with the same code, one is refused.
@@ -200,7 +200,7 @@ def request_of(node: Node) -> EnrolmentCode | None:
 
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
-    """Sign the waiting request and activate the node. Raise WrongState if there is no request, or Forbidden."""
+    """Sign the waiting request and activate the node. Raise WrongState if no request waits, or Forbidden."""
     require_permission(by)
     waiting = request_of(node)
     if waiting is None:
@@ -250,8 +250,8 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
     """Revoke the node's certificate and rotate the sealing keys. The node still serves zones, and must enroll again.
 
-    Use this if someone else could have the node's key, or if the certificate has expired. Raise WrongState if the node
-    has no valid certificate, or Forbidden without permission.
+    Use this if someone else could have the node's key, or if the certificate has expired. Raise WrongState unless the
+    node is active or drained, or Forbidden without permission.
     """
     require_permission(by)
     with transaction.atomic():
@@ -308,7 +308,10 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
 
 def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> Node:
-    """Resume pushes, including all missed publications. Raise WrongState unless the node is drained, or Forbidden."""
+    """Resume pushes, including all missed publications. Raise WrongState unless the node is drained, or Forbidden.
+
+    `is_due` is True if the drain has ended automatically. Only the message of the event depends on it.
+    """
     require_permission(by)
     with transaction.atomic():
         _move(

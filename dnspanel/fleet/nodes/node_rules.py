@@ -36,7 +36,7 @@ def check_node(name: str, dns_address: str, dns_port: int, agent_host: str, agen
 
 
 def checked_tags(tags: Collection[str]) -> list[str]:
-    """Return the tags in lowercase, sorted and without duplicates. Raise BadNode for an invalid tag."""
+    """Return the tags in lowercase, sorted and without duplicates. Raise BadNode for invalid or too many tags."""
     found = sorted({tag.strip().lower() for tag in tags if tag.strip()})
     if len(found) > MAX_TAGS:
         raise BadNode("tags", gettext("A node can have at most {max_tags} tags.").format(max_tags=MAX_TAGS))
@@ -51,7 +51,7 @@ def checked_tags(tags: Collection[str]) -> list[str]:
 
 
 def checked_addresses(addresses: Collection[str]) -> list[str]:
-    """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode for an invalid address."""
+    """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode if invalid or too many."""
     if wrong := [text for text in addresses if not _is_address(text) or "%" in text]:
         raise BadNode(
             "public_addresses",

@@ -133,7 +133,7 @@ def describe_computed(types: ComputedTypes | None) -> str:
 
 
 def release(schema: int) -> str:
-    """Return the PowerDNS releases that use this schema."""
+    """Return the PowerDNS releases with this schema, such as "5.0 or 5.1", or "with schema 7" if they are unknown."""
     if schema not in _RELEASES:
         return gettext("with schema {schema}").format(schema=schema)
     return gettext(_RELEASES[schema])

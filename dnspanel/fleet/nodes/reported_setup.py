@@ -23,8 +23,7 @@ ROLES = {
 def setup_differences(node: Node, *, is_rebuilding: bool) -> tuple[str, ...]:
     """Return a sentence for each difference between the setup in the node's last report and the panel's records.
 
-    Values that an older agent doesn't report aren't compared. During a rebuild of the node's files, two schemas are
-    valid.
+    Values that an older agent doesn't report aren't compared. During a rebuild, both schemas are valid.
     """
     return tuple(_differences(node, is_rebuilding=is_rebuilding)) if node.report else ()
 

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 def rotate_due(*, now: datetime) -> int:
-    """Continue each rotation that is due or running. Return the number of nodes that now present a new certificate."""
+    """Continue all due or running rotations, also the panel's. Return the number of nodes with a new certificate."""
     if rotate_client_certificate(now=now):
         logger.info("the panel's own certificate was replaced")
     due = Q(certificate_expires_at__lt=now + NODE_LIFETIME / 3, certificate_expires_at__gt=now)
@@ -65,8 +65,7 @@ def rotate_due(*, now: datetime) -> int:
 def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
     """Start a rotation of the node's certificate before it is due.
 
-    Raise Forbidden if not permitted, WrongState if the node has no valid certificate, or ReplicationError if the agent
-    fails.
+    Raise Forbidden if not permitted, WrongState if the node is not enrolled, or ReplicationError if the agent fails.
     """
     require_permission(by)
     if node.state not in _ENROLLED or not node.certificate_sha256:
@@ -78,7 +77,8 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
 def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
     """Try to continue the rotation of the node's certificate. Return True once the node has presented the new one.
 
-    Raise ReplicationError, without losing progress, if the agent can't be reached or refuses.
+    Raise ReplicationError, without losing progress, if the agent can't be reached or refuses. Raise WrongState if
+    another process changed the node.
     """
     authority = ensure_authority(now=now)
     context = client_ssl_context(authority)

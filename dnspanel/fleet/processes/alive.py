@@ -46,9 +46,8 @@ def always() -> bool:
 class Alive:
     """The writer of a process's heartbeats under each of its names, from `start` to `stop`.
 
-    If `is_working` returns False, the file and the row are not written. The row is written only if `answers`, which is
-    allowed to query PostgreSQL, also returns True. `also` is called with each row to write other reports of the
-    process.
+    If `is_working` returns False, the file and the rows are not written. The rows are written only if `answers`, which
+    is allowed to query PostgreSQL, also returns True. After the rows, `also` is called to write other reports.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Alive:
         self._is_new = True
 
     def start(self, *, with_file: bool = True) -> None:
-        """Start the threads that write heartbeats. `with_file` is False for a process without a watchdog."""
+        """Start the threads that write heartbeats and bound the memory. `with_file` is False without a watchdog."""
         loops = [self._write_rows, self._write_files] if with_file else [self._write_rows]
         loops.append(self._bound_memory)
         self._threads = [threading.Thread(target=loop, name=loop.__name__, daemon=True) for loop in loops]

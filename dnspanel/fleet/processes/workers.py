@@ -76,7 +76,10 @@ def end(**signal: object) -> None:
 
 @task_success.connect
 def note_success(sender: Any = None, **signal: object) -> None:
-    """Record that a task succeeded. Ignore a task during which PostgreSQL was unreachable, because it did nothing."""
+    """Record that a task succeeded, or that it failed if it suppressed an error (a statement over its time limit).
+
+    Record nothing if PostgreSQL was unreachable during the task, because the task did nothing.
+    """
     met = take_met()
     if met.error is not None:
         outcomes.note_failure(sender.name, met.error, timezone.now())

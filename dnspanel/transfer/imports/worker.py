@@ -99,9 +99,10 @@ def _waking_while(job: ImportJob) -> Callable[[], bool]:
 
 
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until none are left or the worker's time is over.
+    """Process this import's units of work until none are left or the worker's time is up.
 
-    Do nothing if other people's imports have priority, or if the import already has enough workers.
+    Stop early if the import is paused or fails, or if publishing is on hold. Do nothing if other people's imports have
+    priority, or if the import already has enough workers.
     """
     first = places.imports_with_work().filter(pk=job_id).first()
     if first is None:

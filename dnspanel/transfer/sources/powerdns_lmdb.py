@@ -44,10 +44,11 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield the TSIG keys, and then each zone's notes, its document or a fault, and its data to keep.
+        """Yield the TSIG keys, the faults of the main file, and then the items of each zone, sorted by zone name.
 
-        Zones are sorted by name. Raise SourceRefused if a file cannot be read, or if a server writes to the file during
-        the import.
+        The items of a zone are notes, its document or a fault, and data to keep. A missing or damaged shard is a fault
+        of each of its zones. The first `skip` items are omitted. Raise SourceRefused if the main file is damaged, if
+        reading a file fails, or if a server writes to a file during the import.
         """
         return islice(self._items(), skip, None)
 

@@ -38,7 +38,7 @@ class FixableFault:
 
 @dataclass(frozen=True, slots=True)
 class FailedZone:
-    """A zone that failed to import. `text` is None if it is too large for a page, or if its file no longer exists."""
+    """A zone that failed to import. `text` is None if the zone can't be edited here, for the reason in `obstacle`."""
 
     row: ImportZone
     text: str | None
@@ -53,7 +53,7 @@ class FailedZone:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the zones that failed to import. A POST applies one proposed fix, or imports the edited texts again."""
+    """Show the zones that failed to import. A POST applies a proposed fix, or imports selected zones' texts again."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)
@@ -90,7 +90,7 @@ def _retry(request: PanelRequest, job: ImportJob, typed: Mapping[int, str]) -> H
 
 
 def _faults_of(job: ImportJob, zones: Sequence[ImportZone]) -> dict[int, list[ImportFault]]:
-    """Return each zone's errors by its primary key, in one query. A zone without a name is found by its file."""
+    """Return each zone's first errors, keyed by its id. Errors without a zone name belong to their file's zone."""
     found: dict[int, list[ImportFault]] = {row.pk: [] for row in zones}
     by_name = {row.name: row.pk for row in zones if row.name}
     by_path = {row.path: row.pk for row in zones}

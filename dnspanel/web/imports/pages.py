@@ -112,7 +112,7 @@ def _head(job: ImportJob, display: str) -> dict[str, Any]:
 
 
 def _part(job: ImportJob, display: str) -> str:
-    """Return the name of the template that shows the step."""
+    """Return the name of the part of the page that shows the step."""
     if job.state in ACTIVE_STATES:
         return "progress"
     if job.state in ENDED_STATES:

@@ -61,7 +61,7 @@ class DisplayFault:
 
 
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
-    """Return the template context of the report: counts, seconds per step, waiting zones, and next steps."""
+    """Return the report's template context: counts, errors by kind, seconds per step, zones, and possible actions."""
     report = queries.report(job, now=timezone.now())
     is_arriving = bool(report.published) and report.nodes.total > report.nodes.in_sync
     return {

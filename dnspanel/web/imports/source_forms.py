@@ -348,8 +348,7 @@ def name_or_nothing(text: str) -> str:
 def names_by_line(text: str) -> list[str]:
     """Parse one name per line. Return the canonical names without duplicates.
 
-    Raise ValidationError if the text has too many lines, or if any line is invalid. Only the first invalid lines are
-    listed.
+    Raise ValidationError if there are too many lines, or with messages about the first invalid lines.
     """
     try:
         lines = counted_lines(text, MOST_NAMED_ZONES)

@@ -68,7 +68,7 @@ class Step:
 
 
 def badge_of(job: ImportJob) -> Badge:
-    """Return the badge for the import's state, as shown in lists and on the import's page."""
+    """Return the badge for the import's state. A paused import has a badge of its own."""
     if job.paused:
         return Badge("warn", "pause", gettext("paused"))
     state = State(job.state)
@@ -81,7 +81,7 @@ def first_steps() -> list[Step]:
 
 
 def step_of(job: ImportJob) -> str:
-    """Return the import's current step. If the import was stopped, return the step where it stopped."""
+    """Return the import's current step, or the step where it was stopped (the report if publishing had started)."""
     found = _STEP_OF_STATE.get(State(job.state))
     if found is not None:
         return found

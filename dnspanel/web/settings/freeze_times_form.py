@@ -48,7 +48,7 @@ _MONTH_DAYS = (*((str(day), str(day)) for day in range(1, 29)), (LAST, gettext_l
 
 @dataclass(frozen=True, slots=True)
 class NextDates:
-    """The next periods for the times in a form, or the reason why there are none."""
+    """The next periods for a form's times, or the problem with the times. Both are empty for an incomplete form."""
 
     next: list[Period]
     problem: str = ""
@@ -127,7 +127,7 @@ class FreezeTimesForm(PanelForm):
 
     @property
     def dates(self) -> NextDates:
-        """The freeze's next periods. Empty if the start or the end is missing, or if the times are invalid."""
+        """The freeze's current and next periods, or the problem: invalid times, or no dates in the future."""
         if not (self.data.get("starts_at") and self.data.get("ends_at")):
             return NextDates([])
         faults = [fault for name in FreezeTimesForm.base_fields for fault in self.errors.get(name, ())]

@@ -1,4 +1,4 @@
-"""Views of the settings: editable settings, links to other settings pages, and environment settings."""
+"""Views of the settings: environment settings with links to other settings pages, and defaults for new zones."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from dnspanel.zones.settings.zone_defaults import change_zone_defaults, zone_def
 
 @dataclass(frozen=True, slots=True)
 class DisplaySetting:
-    """A setting and its displayed value. For a secret, this is only "set" or "not set"."""
+    """A setting and its displayed value. For secrets and some other settings, the value only says whether it is set."""
 
     setting: EnvironmentSetting
     value: str
@@ -36,7 +36,7 @@ class DisplaySection:
 
 @require_safe
 def settings_page(request: PanelRequest) -> HttpResponse:
-    """Show every environment setting with its value, and links to settings on other pages."""
+    """Show every environment setting with its displayed value, and links to settings on other pages."""
     access.require(request.user, Permission.NODES)
     context = {"sections": [_display(section) for section in SECTIONS], "tab": "environment"}
     return render(request, "settings/environment.html", context)

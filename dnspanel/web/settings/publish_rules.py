@@ -307,8 +307,7 @@ def _about_rule(rule: ApprovalRule) -> Question:
 def freezes(request: PanelRequest) -> HttpResponse:
     """List the freezes that the user is allowed to remove. A POST adds a freeze.
 
-    If `copy` is a freeze's id, the form starts with that freeze's values. A GET by htmx returns only the next periods
-    for the form's times.
+    If `copy` is a freeze's id, the form starts with its values. A GET by htmx returns only the next periods.
     """
     reader, now = governor(request), timezone.now()
     own = publish_rules.freezes(request.user)

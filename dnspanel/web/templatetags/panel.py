@@ -1,4 +1,4 @@
-"""Template tags and filters: icons, ages, counts, and readable names."""
+"""Template tags and filters: icons, dates, ages, counts, readable names, query strings, matches, compact tables."""
 
 import re
 from collections.abc import Callable, Collection
@@ -229,7 +229,7 @@ def moment(at: datetime) -> str:
 
 
 def spoken_age(seconds: float) -> str:
-    """Format an age as text, such as `3 min ago`."""
+    """Format an age as text, such as `3 min ago`, or `just now` below 5 seconds."""
     if seconds < 5:
         return gettext("just now")
     unit, number = _largest_unit(seconds)
@@ -238,7 +238,7 @@ def spoken_age(seconds: float) -> str:
 
 @register.filter
 def mark_matches(text: str, needles: Collection[str]) -> SafeString:
-    """Return the text as HTML, with each occurrence of a lowercase needle in a `mark` element."""
+    """Return the text as HTML. Mark each occurrence of a lowercase needle, unless lower case changes the length."""
     lowered, parts, at = text.lower(), [], 0
     while len(lowered) == len(text):  # otherwise positions differ
         places = [(lowered.find(needle, at), -len(needle)) for needle in needles if needle]

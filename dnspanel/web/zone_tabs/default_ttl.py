@@ -71,7 +71,7 @@ def zone_default_ttl(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _draft_others(request: PanelRequest, zone: Zone, old: int, new: int) -> HttpResponse:
-    """Draft the new TTL for records with the old default, and redirect to the review."""
+    """Draft the new TTL for records with the old one. Redirect to the review, or without changes to the settings."""
     zone = access.zone_for_editing(request.user, zone.name)
     try:
         outcome = _with_ttl(request, zone, old, new)

@@ -1,4 +1,4 @@
-"""Views for a zone's primaries: set primaries, make this panel the primary, return to the former primaries."""
+"""Views for a zone's primaries: set or query them, make this panel the primary, return to the former primaries."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""View for a zone's tags and team, on its Settings tab."""
+"""View of a zone's Settings tab. Other views save the cards for the default TTL, locks and transfers."""
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -22,7 +22,7 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_settings(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a zone's tags and team. A POST changes them."""
+    """Show a zone's settings. A POST changes the zone's tags and team."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     form = ZoneSettingsForm(request.POST or None, zone=zone, author=request.user)
     if form.is_valid():

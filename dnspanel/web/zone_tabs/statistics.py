@@ -1,4 +1,4 @@
-"""Views for query statistics of a zone and its names, over the period covered by the nodes' data."""
+"""Views for the query statistics of a zone, and of the names in a user's draft."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -36,7 +36,7 @@ MOST_OPERATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DisplayEstimate:
-    """A rate in queries per second, as text. If `is_bound` is True, `rate` is only an upper bound."""
+    """A rate in queries per second and its sampling error, as text. If `is_bound` is True, `rate` is an upper bound."""
 
     rate: str
     error: str
@@ -73,7 +73,7 @@ class DisplayList:
 
 @dataclass(frozen=True, slots=True)
 class DisplayHour:
-    """The last hour, minute by minute: the graph, its maximum, and the number of minutes with data."""
+    """The last hour by minute: graph, maximum, beginning, and numbers of minutes with a rate and with any report."""
 
     lines: tuple[str, ...]
     highest: str
@@ -84,7 +84,7 @@ class DisplayHour:
 
 @require_safe
 def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the zone's query rate. htmx fetches only the numbers.
+    """Show the zone's query rate, last hour, top names and types, and failures. htmx fetches only these numbers.
 
     The panel requests statistics from nodes only while someone views the page.
     """
@@ -158,7 +158,7 @@ def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
 
 
 def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
-    """Return the lists for all nodes combined: names and types by query rate, failures by frequency."""
+    """Return the top lists for all nodes combined: names and types by query rate, and the most frequent failures."""
     types: dict[str, float] = {}
     for sample in samples:
         for rrtype, times in sample.top.types:

@@ -124,7 +124,7 @@ class TextForm(PanelForm):
 
     @property
     def rows(self) -> list[VariableRow]:
-        """A row for each variable in the current text, in order of appearance."""
+        """A row for each variable in the text, in order. An invalid text has a row for each submitted variable."""
         text = str(self.data.get("text", "") if self.is_bound else self.initial.get("text", ""))
         try:
             used = infer_kinds(text[: LONGEST_TEXT + 1].replace("\r\n", "\n"), self._declared)

@@ -1,4 +1,4 @@
-"""Publish a form's contents as the next version of a template or of a set of name servers."""
+"""Publish a form's contents as the next version of a template or of a name server set."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -17,7 +17,7 @@ from dnspanel.zones.models import ZoneTemplate
 def publish_newer_version(
     request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
 ) -> HttpResponse | None:
-    """Publish a valid form's contents and redirect to the template. If rejected, add form errors and return None."""
+    """Publish a valid form's contents, if new, and redirect to the template. Add errors and return None if rejected."""
     with form.catching(TemplateRefused, TemplateMoved):
         published = edit_template.publish_version(
             template=template,

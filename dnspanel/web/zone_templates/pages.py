@@ -62,7 +62,7 @@ def display_records(rrsets: tuple[RRset, ...], zone: str) -> DisplayRecords:
 
 @require_safe
 def template_list(request: PanelRequest) -> HttpResponse:
-    """List the templates that the user is allowed to see."""
+    """List the templates that the user is allowed to see, except name server sets."""
     require(request.user, Permission.READ)
     context = {
         "templates": access.templates_visible_to(request.user).exclude(kind=TemplateKind.SERVERS),
@@ -125,7 +125,7 @@ def _new_page(request: PanelRequest, head: HeadForm, text: TextForm, status: int
 
 @require_safe
 def template_detail(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show a template's current text, variables and versions, and the number of linked zones."""
+    """Show a template's current text, variables and newest versions."""
     require(request.user, Permission.READ)
     template = access.template_for(request.user, template_id)
     version = version_of(template)
@@ -185,7 +185,7 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return the text's records (with default values) and its errors. Both are empty if the form is invalid."""
+    """Return the text's first records (with default values) and errors. Both are empty if the form is invalid."""
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():

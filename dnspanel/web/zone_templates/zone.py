@@ -1,4 +1,4 @@
-"""Views of a zone's templates: list templates, preview a template's changes, add the changes to the draft."""
+"""Views of a zone's templates: list or unlink templates, preview a template's changes, add them to the draft."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -170,7 +170,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
 
 @require_POST
 def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
-    """Start a run that undoes this run's changes but keeps later changes by other people."""
+    """Start a run that undoes this run's changes but keeps later changes."""
     _require(request)
     run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)

@@ -72,7 +72,7 @@ def _page(request: PanelRequest, source: Zone, form: CloneZoneForm, status: int)
 
 
 def _preview(request: PanelRequest, source: Zone, zone_names: Sequence[str]) -> dict[str, object]:
-    """Return a preview of the first new zone's records. Until the user types a name, return the source's records."""
+    """Return the first records of the first new zone (of the source if the user typed no name), and rejected names."""
     context: dict[str, object] = {"zone": source, "new_name": zone_names[0] if zone_names else ""}
     refusals = refusals_of(tuple(zone_names), request.user).values()
     context["refusals"] = [str(refusal) for refusal in refusals][:EXAMPLES]

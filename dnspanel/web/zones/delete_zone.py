@@ -46,7 +46,10 @@ def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) ->
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a form in which the user types the zone's name to confirm. A POST moves the zone to the trash."""
+    """Show a form in which the user types the zone's name to confirm. A POST moves the zone to the trash.
+
+    If `undelegate` is "yes", the POST also drafts the removal of the zone's delegation.
+    """
     zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
     form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
     traces = delegation.traces_of(request.user, zone.name)

@@ -27,7 +27,7 @@ NOTHING = Beginning()
 
 
 def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[ZoneTemplate]]:
-    """Return (id, name) of the zone templates that this user is allowed to see, and the name server sets."""
+    """Return (id, name with team) of the zone templates, and the name server sets, that the user is allowed to see."""
     found = list(access.templates_visible_to(user).exclude(kind=TemplateKind.SNIPPET))
     named = [
         (template.pk, f"{template.name} ({template.team.name})" if template.team else template.name)
@@ -38,7 +38,10 @@ def templates_to_choose_from(user: User) -> tuple[list[tuple[int, str]], list[Zo
 
 
 def beginning(user: User, template_id: object, typed: Mapping[str, str], *, is_sent: bool) -> Beginning:
-    """Return the template with this id and the values typed for it, or NOTHING if the user isn't allowed to see it."""
+    """Return the zone template with this id and the form for its variables, or NOTHING if the user can't see it.
+
+    If `is_sent`, the form validates the values in `typed`. Otherwise, these are its initial values.
+    """
     text = str(template_id or "")
     if not (text.isascii() and text.isdigit()) or len(text) > 9:
         return NOTHING

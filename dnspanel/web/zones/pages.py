@@ -216,8 +216,7 @@ def _search_page(
 def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -> list[ListedZone]:
     """Return the zones with their state on the nodes.
 
-    The state is computed once per sequence, except for zones that aren't served or have ALIAS or LUA records that a
-    node can't answer.
+    The state is computed once per sequence, except for unserved zones and zones with unanswered ALIAS or LUA records.
     """
     syncs = {sequence: sync_of(sequence, statuses) for sequence in {row.sequence for row in rows}}
     special = {zone for status in statuses for zone, *_ in status.node.unanswered}
@@ -229,7 +228,10 @@ def with_sync(rows: Sequence[queries.ZoneRow], statuses: Sequence[NodeStatus]) -
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for new zones. htmx gets a preview of the first zone. A POST creates the zones."""
+    """Show the form for new zones. htmx gets a preview, or the fields of a template. A POST creates the zones.
+
+    A POST that chooses a reverse zone or a template only shows the form again.
+    """
     if not access.may_create_zones(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -271,7 +273,7 @@ def _begins(request: PanelRequest, form: NewZoneForm) -> Beginning:
 
 
 def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publication | None:
-    """Create the zones. If a name or the template is rejected, add the error to the form and return None."""
+    """Create the zones. If this is rejected, add the errors to the form or the template's form, and return None."""
     using = using_of(begins)
     zones = form.cleaned_data["zones"] if using is None else with_records(using, begins, form)
     if form.errors or (begins.variables is not None and begins.variables.errors):
@@ -306,7 +308,7 @@ def go_to_new_zones(request: PanelRequest, form: NewZoneForm, publication: Publi
 
 
 def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> Publication | None:
-    """Call `create` and return the publication. If a name is rejected, add the error to the form and return None."""
+    """Call `create` and return the publication. If it is refused, add the errors to the form and return None."""
     try:
         return create()
     except (NameRefused, QuotaExceeded, KeptBack, Locked, HookRefused) as exc:
@@ -385,7 +387,7 @@ def _preview(form: NewZoneForm, begins: Beginning) -> dict[str, object]:
 
 
 def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
-    """Return a preview of the first new zone, or None while the form is invalid."""
+    """Return a preview of the first new zone, or None without a valid name. A template with errors is ignored."""
     form.is_valid()
     zones = form.cleaned_data["zones"]
     if not zones:

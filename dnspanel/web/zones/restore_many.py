@@ -45,7 +45,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show the zones that can be restored, and the reasons why others can't. A POST from the preview restores zones."""
+    """Show the zones that can be restored, and why others can't. A POST restores them (many after a dry run)."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:

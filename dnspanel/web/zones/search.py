@@ -41,8 +41,7 @@ class DisplayFound:
 def search(request: PanelRequest) -> HttpResponse:
     """Show the zones and RRsets that match a search. htmx gets only the next rows.
 
-    If `open` is "exact", as sent by the search box, redirect to the zone or record with exactly this name, if it
-    exists.
+    If `open` is "exact", as sent by the search box, redirect to the zone or record with exactly this name, if any.
     """
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     if request.GET.get("open") == "exact" and (url := exact_url(request.user, text)):
@@ -75,7 +74,7 @@ def search(request: PanelRequest) -> HttpResponse:
 
 
 def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[queries.ZonePage, FoundPage, str]:
-    """Return the first zones, a page of RRsets, and an error message if the search is too general."""
+    """Return zones (only on the first page), a page of RRsets, and an error message if the search is too general."""
     zones = queries.ZonePage((), "")
     after = place_of(request.GET.get("after", ""))
     try:

@@ -158,7 +158,10 @@ def _offer(text: str, icon: str, view: str, _: Permission | None) -> Offer:
 
 
 def _search_groups(person: User, text: str, searched: Search) -> _Found:
-    """Return matching zones and records. The exact match comes first, then pinned and recent zones, then others."""
+    """Return matching zones and records. The exact match comes first, then pinned and recent zones, then others.
+
+    A short or invalid text finds only pinned and recent zones, and a too general search only the exact match.
+    """
     marks = marked_zones(person)
     own = [zone.name for zone in (*marks.pinned, *marks.recent) if _has_all(zone.name, text.lower().split())]
     if len(text) < FEWEST_LETTERS or searched.faults:

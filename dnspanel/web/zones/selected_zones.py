@@ -182,7 +182,7 @@ class ManyZonesForm(AllOrSomeForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Show the form that changes many zones. The first POST previews the change, the second one applies it."""
+    """Show the form for changing many zones. A POST previews the change or starts a job; a second POST applies it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":

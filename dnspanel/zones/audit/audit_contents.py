@@ -42,13 +42,13 @@ class ActContent:
 
 
 def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
-    """Return the digests of these audit entries, by id. Deleted entries are omitted."""
+    """Return the digests of these audit entries, keyed by id. Deleted entries are omitted."""
     rows = AuditEntry.objects.filter(pk__in=ids).values(*_ENTRY)
     return {row["id"]: ActContent(content_of(row), {}) for row in rows}
 
 
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
-    """Return the digests of these publications and of their parts, by sequence. Deleted publications are omitted.
+    """Return the digests of these publications and their parts, keyed by sequence. Deleted publications are omitted.
 
     `noted` maps sequences to earlier parts, which are used for permanently deleted zones.
     """

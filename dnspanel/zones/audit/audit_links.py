@@ -65,7 +65,7 @@ def is_check_requested() -> bool:
 
 
 def is_check_due(now: datetime) -> bool:
-    """Return True if a check was requested or the last check is older than _CHECKED_EVERY."""
+    """Return True if a check was requested, or if the last _CHECKED_EVERY had no check."""
     recent = AuditChain.objects.filter(pk=1, asked_at=None, checked_at__gt=now - _CHECKED_EVERY)
     return not recent.exists()
 
@@ -137,7 +137,7 @@ def _transactions() -> tuple[int, int]:
 
 
 def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
-    """Raise the floor as far as is safe, and store the newest entry id as the next floor.
+    """Raise the floor as far as is safe. After it reaches the next floor, store the newest entry id as the next one.
 
     The floor rises to a stored id only after the end of all transactions that were running when the id was stored.
     """

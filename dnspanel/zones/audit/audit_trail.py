@@ -109,8 +109,8 @@ BEGINNING = Place()
 class Filters:
     """Filters for actions: the action (exact, or a prefix such as `token.`), user, time, texts and address.
 
-    Each of `texts` must occur in a displayed column (user, token, action, target, reason or other details), or be a
-    full request id. `address` is an address or the beginning of one.
+    `since` is inclusive and `until` exclusive. Each of `texts` must occur in a displayed column (user, token, action,
+    target, reason or other details), or be a full request id. `address` is an address or the beginning of one.
     """
 
     action: str = ""
@@ -225,7 +225,7 @@ _AFTER = {
 def _changes_in(action: str, target: str, details: Mapping[str, Any]) -> Iterator[ValueChange]:
     """Yield the changed values in an action's details.
 
-    The details contain either `before` and `after` (objects or values), or a value `x` and its old value `x_before`.
+    The details contain `before` and `after` (or another new value, or a rename's target), or `x_before` and `x`.
     """
     before, after = details.get("before"), details.get("after")
     if isinstance(before, dict) and isinstance(after, dict):

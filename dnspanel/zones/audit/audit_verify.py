@@ -25,7 +25,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of a check: counts of linked and waiting actions, the last hash, and up to MOST_FAULTS faults."""
+    """The result of a check: number and hash of the last action checked, waiting actions, up to MOST_FAULTS faults."""
 
     linked: int
     hash: str
@@ -34,10 +34,10 @@ class Verdict:
 
 
 def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
-    """Check the whole chain and every action in it. The verdict names up to MOST_FAULTS faults.
+    """Check the whole chain, every action in it, and that no action was inserted. Stop after MOST_FAULTS faults.
 
-    If an anchor's hash differs from the chain's hash at that number, the chain was replaced after the anchor was
-    stored.
+    It is also a fault if the chain has another hash than an anchor at that number, or doesn't reach that number. The
+    chain was then replaced or cut after the anchor was stored.
     """
     kept = {anchor.number: anchor.hash for anchor in anchors}
     faults: list[str] = []

@@ -1,4 +1,4 @@
-"""Builder for CAA (RFC 8659): one list of the authorities that are allowed to issue certificates. Pure."""
+"""Builder for CAA (RFC 8659): the authorities that are allowed to issue certificates, and a report address. Pure."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ _OURS = ("issue", "issuewild", "iodef")
 
 
 class CaaBuilder:
-    """The form for CAA records: the authorities that are allowed to issue certificates."""
+    """The form for CAA records: the allowed authorities, also for wildcards, and the address for reports."""
 
     key = "caa"
     title = "CAA"

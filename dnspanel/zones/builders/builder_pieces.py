@@ -60,7 +60,7 @@ class Builder(Protocol):
 
 
 def build_rrsets(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
-    """Return the RRsets that the builder would change. Raise BadFields with a message for each invalid field."""
+    """Return the RRsets that the builder changes, with their new values. Raise BadFields with all invalid fields."""
     faults = {}
     for field in builder.fields:
         try:

@@ -29,7 +29,7 @@ def _word(name: str, label: str, help_text: str) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A mail provider's records. Names and targets can contain `{domain}`, `{dashed}` and form fields."""
+    """A mail provider's records. Targets and other values can contain `{domain}`, `{dashed}` and form fields."""
 
     key: str
     title: str

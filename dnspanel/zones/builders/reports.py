@@ -200,7 +200,7 @@ def _read(fields: Sequence[Field], current: object, begins: object) -> dict[str,
 
 
 def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
-    """Return the typed addresses as URIs. Add an error to `faults` if one is invalid."""
+    """Return the typed addresses as comma-separated URIs. Add an error to `faults` if one is invalid."""
     uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
     bad = [uri for uri in uris if not _URI.fullmatch(uri)]
     if bad:

@@ -87,7 +87,7 @@ def terms_of(text: str) -> list[Term]:
 
 
 def with_include(text: str, domain: str, default_all: str) -> str:
-    """Add `include:domain` to an SPF record, before `all` or `redirect`. If `text` is empty, start a new record."""
+    """Add a missing `include:domain` to an SPF `text`, before `all` or `redirect`. Empty text becomes a new record."""
     words = text.split() if text else ["v=spf1", default_all]
     include = f"include:{domain}"
     if include in (word.lower() for word in words):
@@ -227,7 +227,7 @@ def _term(word: str) -> Term:
 
 
 def _ends(word: str) -> bool:
-    """Return True if receivers ignore everything after this term."""
+    """Return True if this term (`all` or `redirect`) belongs at the end of a record."""
     return _term(word).name in ("all", "redirect")
 
 

@@ -63,8 +63,7 @@ def catch_up(*, now: datetime) -> int:
     """Check the RRsets that new publications affect, then those of the first walk. Return the number of RRsets checked.
 
     A turn ends after about RRSETS_OF_A_TURN RRsets. If nothing is left to check, take a step of the daily walk and
-    return 0. Only one worker checks at a time, and none during very large publications. An interrupted turn is
-    repeated.
+    return 0. Only one worker checks at a time, and none during very large publications. Interrupted turns are repeated.
     """
     looked_at = 0
     with hold_lock(Lock.COMPLAINTS) as is_mine:
@@ -141,7 +140,10 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
 
 
 def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: datetime) -> int:
-    """Check all RRsets that these zones' revisions affect, even in other zones. Return the number checked."""
+    """Check all RRsets that these zones' revisions affect, even in other zones. Return the number checked.
+
+    Delete the complaints about RRsets of deleted zones.
+    """
     every = Zone.objects.in_bulk(zone_ids)
     zones = {pk: zone for pk, zone in every.items() if zone.deleted_at is None}
     of_zones = revisions.filter(zone__in=zone_ids)
@@ -179,7 +181,7 @@ class _Again:
     names: dict[int, set[bytes]] = field(default_factory=dict)
 
     def add_changes(self, zone: Zone, changed: Mapping[bytes, Set[int]]) -> None:
-        """Add a large zone's changed names, names below a changed delegation, and names with complaints."""
+        """Add a large zone's changed names, names below a changed delegation or DNAME, and names with complaints."""
         keys = self.names.setdefault(zone.pk, set())
         keys.update(changed)
         cuts = [
@@ -257,7 +259,7 @@ def _look_at_large(zone: Zone, now: datetime) -> int:
 def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[int, bytes, RRset]], bool]:
     """Return about `most` RRsets after a name, with zone ids and owner keys, and whether these are the last ones.
 
-    If more RRsets follow, the last name is omitted, because it can be incomplete.
+    If more RRsets follow, the last name is omitted (unless it is the only one), because it can be incomplete.
     """
     rows = store_rrsets.rrsets_behind(zone_id, owner_key, most)
     if len(rows) < most:

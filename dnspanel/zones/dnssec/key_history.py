@@ -68,7 +68,7 @@ class KeyHistory:
 
 
 def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> list[KeyHistory]:
-    """Return the histories of the zone's current keys and newest former keys, oldest first. Makes four queries.
+    """Return the histories of the zone's current keys and newest former keys, oldest first. Makes at most five queries.
 
     `rolled` is the zone's newest rollover. While it is in progress, the histories include expected events.
     """
@@ -84,7 +84,7 @@ def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> li
 
 
 def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
-    """Return the expected events of a rollover's keys, by key id: DS changes, and key changes in the next step."""
+    """Return expected events of a rollover's keys, keyed by key id: DS changes, and key changes in the next step."""
     kind, step = Kind(rolled.kind), Step(rolled.step)
     paths = (EMERGENCY.get(kind, ()),) if rolled.is_emergency else (STAGES[kind], BACK[kind])
     path, at = next(((path, n) for path in paths for n, each in enumerate(path) if each.step is step), ((), 0))

@@ -112,7 +112,7 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
 def read(text: str) -> KeyPair:
     """Parse a private-key text from PowerDNS's `export-zone-key` or BIND's `.private` file.
 
-    Raise BadKey if the text is invalid. The message quotes only the text's field names, so it contains no secrets.
+    Raise BadKey if the text is invalid. The message names at most the algorithm, an RSA key's size or a missing field.
     """
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]

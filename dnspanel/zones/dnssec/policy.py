@@ -40,7 +40,7 @@ class Terms:
 
     @property
     def description(self) -> str:
-        """The algorithm, keys and denial of existence on one line, such as "ECDSAP256SHA256, one key, NSEC"."""
+        """The algorithm, keys and denial of existence on one line, such as "ECDSAP256SHA256, one key (CSK), NSEC"."""
         algorithm = ALGORITHMS[self.algorithm]
         if self.bits:
             algorithm = gettext("{algorithm} with {bits} bits").format(algorithm=algorithm, bits=self.bits)
@@ -116,8 +116,7 @@ def choose(
 ) -> tuple[int, str] | None:
     """Return the id of a zone's policy and a description of its origin, or None if no policy applies.
 
-    The zone's own policy comes first, then the policy of its alphabetically first tag that has one, then its team's
-    policy, then the default.
+    The zone's own policy comes first, then that of the alphabetically first tag with a policy, the team's, the default.
     """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:

@@ -35,12 +35,12 @@ def may_change_policies(person: Person) -> bool:
 
 
 def policies() -> "QuerySet[DnssecPolicy]":
-    """Select all policies, by name."""
+    """Select all policies, sorted by name."""
     return DnssecPolicy.objects.order_by("name", "pk")
 
 
 def policies_visible_to(person: Person) -> "QuerySet[DnssecPolicy]":
-    """Return the policies of visible zones and of the user's teams, by name.
+    """Return the policies of visible zones and of the user's teams, sorted by name.
 
     Users who can see every zone see all policies.
     """
@@ -91,7 +91,7 @@ def applied_to(zone: Zone) -> Applied | None:
 
 
 def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
-    """Return the policies that apply to many zones, by zone id, in two queries. Zones without a policy are omitted."""
+    """Return the policies that apply to zones, keyed by zone id, in two queries. Zones without a policy are omitted."""
     known = {policy.pk: (policy, terms_of(policy)) for policy in DnssecPolicy.objects.all()}
     if not known:
         return {}

@@ -32,7 +32,7 @@ def loaded_signing_of(zone: Zone) -> SigningState:
 
 
 def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
-    """Return these zones' signing states by zone id, in one query. Zones that were never signed are omitted."""
+    """Return these zones' signing states, keyed by zone id, in one query. Zones that were never signed are omitted."""
     rows = Signing.objects.filter(pk__in=zone_ids).values_list("zone_id", "state")
     return {zone_id: SigningState.from_json(state) for zone_id, state in rows}
 
@@ -59,14 +59,14 @@ def other_keys_of(zone: Zone) -> list[OtherKey]:
 
 
 def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
-    """Return other signers' keys of many zones, by zone id, in one query. Zones without other signers are omitted."""
+    """Return zones' other signers' keys, keyed by zone id, in one query. Zones without other signers are omitted."""
     found = rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones}) if zones else {}
     keys = {zone.pk: keys_in(found[zone.pk].get((zone.name, rdtypes.DNSKEY))) for zone in zones}
     return {zone_id: of_zone for zone_id, of_zone in keys.items() if of_zone}
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
-    """Describe these revisions' signing changes, by revision number, with two queries."""
+    """Describe these revisions' signing changes, keyed by revision number, with two queries."""
     rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
     changes = {
         row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows

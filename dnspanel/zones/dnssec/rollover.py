@@ -158,8 +158,7 @@ def advance(inputs: Inputs) -> Outcome:
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
     """Return the first step of a cancellation, or Refused with the reason. `advance` continues the cancellation.
 
-    Set `withdrawn` if a person confirms that no request for the new DS is on its way to the parent. The panel can't
-    check this.
+    `withdrawn` is True if a person confirms that no request for the new DS is on its way to the parent.
     """
     if inputs.is_emergency:
         return Refused(

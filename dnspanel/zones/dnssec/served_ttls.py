@@ -54,7 +54,7 @@ def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """Return the known TTLs of zones, raised to the TTLs of later changes if these are larger.
+    """Return the known TTLs of zones, raised to the larger TTLs of later changes within LONGEST_CACHED.
 
     Makes one query, plus one for each zone with a later revision that isn't a plain change, such as a restoration.
     """
@@ -73,10 +73,10 @@ def _current(zone_id: int, revision: int) -> ServedTtls:
 
 
 def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, tuple[ServedTtls, bool]]:
-    """Return the largest TTLs before and after newer changes to these zones, by zone id.
+    """Return the largest TTLs before and after newer changes to these zones, keyed by zone id.
 
-    `revisions` maps a zone id to the last known revision. The second value of the result is True if a newer revision
-    isn't a plain change, for example a restored zone.
+    `revisions` maps a zone id to the last known revision. Only revisions published after `since` count. The second
+    value of the result is True if a newer revision isn't a plain change, for example a restored zone.
     """
     ids = list(revisions)
     rows = fetch_all(_OF_CHANGES, {"ids": ids, "after": [revisions[id] for id in ids], "since": since})

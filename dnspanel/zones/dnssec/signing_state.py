@@ -117,8 +117,7 @@ class SigningState:
     def role(self, key: KeyState) -> KeyRole:
         """Return the role in which PowerDNS uses the key (DNSSECKeeper::getKeys).
 
-        If an algorithm has an active KSK and an active ZSK, each key has its own role. Otherwise every key of the
-        algorithm is a CSK.
+        If an algorithm has an active KSK and an active ZSK, each key has its own role. Otherwise every key is a CSK.
         """
         active = [other for other in self.keys if other.algorithm == key.algorithm and other.active]
         if any(other.is_sep for other in active) and any(not other.is_sep for other in active):

@@ -30,7 +30,7 @@ def violation_of(name: str) -> Violation:
 
 
 def wildcard_cuts(zone_ids: Collection[int]) -> dict[int, str]:
-    """Return one delegated wildcard for each zone that has one, by zone id, in one query."""
+    """Return one delegated wildcard for each zone that has one, keyed by zone id, in one query."""
     rows = StoredRRset.objects.filter(zone__in=zone_ids, type=rdtypes.NS, name__startswith="*.")
     return {row.zone_id: row.name for row in rows.order_by("name") if len(row.disabled) < len(row.rdata)}
 

@@ -68,8 +68,7 @@ def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
     """Move a discarded draft's changes, with their bases, back into the author's draft. Return their number.
 
     Raise DraftUnknown if the discarded draft isn't the author's or was discarded at least KEPT ago. Raise DraftRefused
-    if both drafts change the same RRset, and QuotaExceeded if the author's draft would be too large. After an error,
-    nothing is changed.
+    if both drafts change the same RRset, and QuotaExceeded if the draft would be too large. Errors change nothing.
     """
     with transaction.atomic(durable=True):
         found = Draft.objects.select_for_update(no_key=True).filter(

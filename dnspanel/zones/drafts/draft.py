@@ -1,6 +1,6 @@
 """A person's draft: unpublished operations on RRsets in any number of zones. Verbs.
 
-Functions that write operations lock the draft. Therefore one person's edits in several tabs happen one after another,
+Functions that store operations lock the draft. Therefore one person's edits in several tabs happen one after another,
 and publishing never drops an operation that it hasn't read.
 """
 
@@ -52,11 +52,12 @@ def replace_rrset(
     replaces: Key | None = None,
     base_revision: int | None = None,
 ) -> Operation | None:
-    """Put an RRset into the author's draft. Return the operation, or None if the published RRset is the same.
+    """Put an RRset into the author's draft. Return the operation, or None if it would change nothing.
 
-    `replaces` is the old RRset's key if its name or type was edited. `base_revision` is the revision that the author
-    saw. Later changes by other people aren't overwritten, but cause a conflict. A second edit of the same RRset keeps
-    the base of the first edit.
+    `replaces` is the old RRset's key if its name or type was edited; the old RRset is deleted. `base_revision` is the
+    revision that the author saw. Later changes by other people aren't overwritten, but cause a conflict. A second edit
+    of the same RRset keeps the base of the first edit. An RRset that equals its base or the published RRset isn't
+    stored.
 
     Raise NameOutside for a name outside the zone, Unknown for a deleted zone, and QuotaExceeded if the draft would be
     too large. Raise RightMissing if the author isn't allowed to change the RRset.
@@ -87,8 +88,8 @@ def change_rrsets(
 ) -> Mapping[Key, Operation]:
     """Put RRsets into the author's draft, either all or none. The value None deletes an RRset.
 
-    Return the operations by RRset. `base_revision` and the errors are those of `replace_rrset`. After an error, the
-    draft is unchanged.
+    Return the operations, keyed by the RRset's name and type. `base_revision` and the errors are those of
+    `replace_rrset`. After an error, the draft is unchanged.
     """
     if not afters:
         return {}
@@ -200,7 +201,7 @@ def edit_of(operation: Operation) -> Edit:
 
 
 def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
-    """Return operations as immutable Edits, by zone id. Creating model instances instead would take twice as long."""
+    """Return operations as immutable Edits, keyed by zone id. Model instances would take twice as long."""
     found: dict[int, list[Edit]] = {}
     for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
         found.setdefault(zone_id, []).append(_edit(*operation))
@@ -277,7 +278,7 @@ def _write_rrsets(
 
 
 def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[KeyInZone, Operation]:
-    """Return the draft's operations at these owner names, by zone id, name and type."""
+    """Return the draft's operations at these owner names, keyed by zone id, name and type."""
     owner_names = set().union(*(of_zone for _, of_zone in owners.values()))
     found = Operation.objects.filter(draft=draft, zone__in=list(owners), name__in=owner_names)
     return {(o.zone_id, o.name, o.type): o for o in found}

@@ -105,7 +105,8 @@ def put_aside(
     """Move the changes in the author's draft (all, or those in `zones`) to a new saved draft with this name.
 
     A token moves only changes that it can see. `in_transaction` is called in the same transaction. Raise DraftRefused
-    if the name is invalid or there is nothing to move, and QuotaExceeded if the author has too many drafts.
+    if the name is invalid or taken, or if there is nothing to move. Raise QuotaExceeded if the author has too many
+    drafts, and Forbidden if the author isn't allowed to edit.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -189,7 +190,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """Rename a named draft. Raise DraftRefused for an invalid name, and DraftUnknown if `by` isn't the owner."""
+    """Rename a named draft. Raise DraftRefused for an invalid or taken name, DraftUnknown if `by` isn't the owner."""
     with _moving():
         draft = _lock_draft(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -260,8 +261,7 @@ def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime
 def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
     """Lock the draft. Return it with the operations that the author sees.
 
-    Raise DraftUnknown if the draft was deleted, DraftRefused if another person works in it, and Forbidden if the author
-    only has read access.
+    Raise DraftUnknown for a deleted draft, DraftRefused if another person works in it, and Forbidden for readers.
     """
     _refuse_to_edit(author, named)
     draft = _lock_draft(named.draft)
@@ -380,7 +380,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """Open a transaction. Raise DraftRefused if another transaction created a draft with the same name or author."""
+    """Open a transaction. Raise DraftRefused if a draft's name is taken, or if the author just opened another draft."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -412,7 +412,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """Save `current` as `aside` or merge it into `draft`. Raise DraftRefused if it has changes and neither is set."""
+    """Save or merge the draft `current`, then delete it. Raise DraftRefused if it has changes and no target is set."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)

@@ -91,4 +91,4 @@ class DraftUnknown(ZoneError, NotFound):
 
 
 class DraftRefused(ZoneError):
-    """A draft can't have this name, or can't be saved or resumed in its current state. Nothing was changed."""
+    """A draft can't be saved, renamed, resumed, merged, shared or transferred in this way. Nothing was changed."""

@@ -1,4 +1,4 @@
-"""Errors about publications."""
+"""Errors about publications, and about clones, undo, conflicts and removal times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class RuleViolations(PublishRefused):
 
 @dataclass(frozen=True, slots=True)
 class GuardedZone:
-    """A zone that would lose too many RRsets without a confirmation: the reasons, and the number of removed RRsets."""
+    """A zone whose change needs a confirmation: the reasons, and how many of its RRsets would be removed."""
 
     name: str
     reasons: tuple[str, ...]

@@ -65,8 +65,7 @@ NO_PASSAGE = Passage()
 class Passed:
     """The result of a passed check: errors that the author bypasses (`refusals`), and the hooks' `answers`.
 
-    `hooks` has the ids of all hooks that cover the zones. `over` has the ids of the closest parent zones of zones that
-    go live.
+    `hooks` has the ids of all hooks that cover the zones, and `over` the closest parent zones of zones that go live.
     """
 
     refusals: tuple[str, ...] = ()
@@ -223,7 +222,7 @@ def reasons_over(
 
 
 def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
-    """Return each zone's closest parent zone, by zone id. Parents that go live in the same publication are omitted."""
+    """Return the zones' closest parent zones, keyed by zone id. Parents in the same publication are omitted."""
     above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
     found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
     return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
@@ -309,7 +308,10 @@ def reasons_against(
 def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
     rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
 ) -> Iterator[ApprovalNeeded | Frozen]:
-    """Yield an error for each freeze and approval rule that blocks this change to a zone, freezes first."""
+    """Yield the errors for each freeze and approval rule that blocks this change to a zone, freezes first.
+
+    A new zone is never blocked, and a restored zone only by freezes. A rule doesn't block its exempt tokens.
+    """
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
         return
@@ -361,7 +363,7 @@ def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str
 
 
 def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
-    """Return True if the rule applies to a change. `types` contains the number of changed RRsets by type."""
+    """Return True if the rule applies to a change. `types` contains the number of changed RRsets of each type."""
     return types.total() >= max(1, rule.min_changes) and (not rule.types or any(type in types for type in rule.types))
 
 

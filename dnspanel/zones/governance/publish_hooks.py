@@ -28,7 +28,7 @@ from dnspanel.zones.models import Channel, PublishHook, RevisionKind, WhenSilent
 from dnspanel.zones.signals import hooks_questioned
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 
-MOST_ROUNDS = 3  # attempts for one publication while others change the same zones
+MOST_ROUNDS = 3  # rounds of questions for one publication while others change the same zones
 
 P = ParamSpec("P")
 R = TypeVar("R")

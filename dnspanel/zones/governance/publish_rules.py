@@ -101,8 +101,7 @@ def add_approval_rule(
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
     """Block publications of zones during the given times.
 
-    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid times or more than MOST
-    freezes.
+    Raise RightMissing if the author can't govern the zones, RuleRefused for invalid times or more than MOST freezes.
     """
     refuse_times(times, now)
     with transaction.atomic():
@@ -154,7 +153,7 @@ def scope_of(rule: ZoneRule) -> Scope:
 
 
 def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST) -> None:
-    """Raise RightMissing if the author isn't allowed to add a rule, or RuleRefused if `most` rules already exist."""
+    """Raise RightMissing if the author can't add this rule, or RuleRefused for a bad scope or if `most` rules exist."""
     require_scope(scope, author)
     if model._default_manager.count() >= most:
         raise RuleRefused(

@@ -1,7 +1,6 @@
-"""Queries for pages and APIs: lists, search, and the editor's view of a zone merged with a draft.
+"""Queries for pages and APIs: lists and searches of zones, the trash, counts of drafted changes, and histories.
 
-All lists use keyset pagination: a page contains the next page's cursor. Queries about the past are in `history`, and
-can also be imported from here.
+All lists use keyset pagination: a page contains the next page's cursor. Names of `history` are also exported here.
 """
 
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ class HistoryPage(Page[HistoryRow]):
 
 @dataclass(frozen=True, slots=True)
 class DraftCounts:
-    """The number of changes to one zone in a draft, by kind."""
+    """The number of changes of each kind to one zone in a draft."""
 
     zone_id: int
     zone_name: str

@@ -101,9 +101,9 @@ def first_stored(
 ) -> list[SortedKey]:
     """Return the first published RRsets after `start` (None: the beginning).
 
-    For a `large_zone`, not all RRsets are compared. The newest changes are read from the zone's newest revisions, and
-    comments from the search texts. Types and TTLs are read from the search texts only if `is_all` is True: `rows` are
-    then all RRsets of the zone except those in a draft.
+    For a `large_zone`, all RRsets are compared only if necessary. The newest changes are read from the zone's newest
+    revisions, and comments from the search texts. Types and TTLs are read from the search texts only if `is_all` is
+    True: `rows` are then all RRsets of the zone except those in a draft.
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:

@@ -150,7 +150,7 @@ def rrset_page(
 def _first_published(
     zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int, *, descending: bool
 ) -> Found | None:
-    """Return the first published RRsets that match the filter, by name, or None if the zone is too large to sort."""
+    """Return the first matching published RRsets, sorted by name, or None if the zone is too large to sort now."""
     rows = _filtered_rrsets(zone, author, filters)
     if zone.rrset_count <= display_order.LARGE:
         return Found(in_order(keys_of(rows), start, descending=descending)[:limit])
@@ -224,7 +224,7 @@ def sorted_rrset_page(
 ) -> RRsetPage:
     """Return a page like `rrset_page`, but sorted by `order`, based on drafted values. Makes at most 15 queries.
 
-    Raise TooManyToSort if the zone has too many RRsets to sort by this column, unless the filter matches only a few.
+    Raise TooManyToSort if the zone has too many RRsets to search, or to sort by this column, unless few RRsets match.
     """
     if order.column is RRsetColumn.NAME:
         return rrset_page(

@@ -32,7 +32,7 @@ TERMS: Mapping[ViewPage, Mapping[str, int]] = {
 
 
 def visible_views(person: User) -> QuerySet[SavedView]:
-    """Select the user's own views and those shared with the user's teams, by name.
+    """Select the user's own views and those shared with the user's teams, sorted by name.
 
     Shared views of closed accounts, and views of a zone that the user can't see, are omitted.
     """
@@ -93,7 +93,7 @@ def save_view(  # noqa: PLR0913  # the fields of a view
 
 
 def change_view(*, person: User, view: SavedView, name: str, team: Team | None, now: datetime) -> None:
-    """Change a view's name and team. Raise ViewRefused if either is invalid, ViewUnknown for another person's view."""
+    """Change a view's name and team. Raise ViewRefused like `save_view`, and ViewUnknown for another person's view."""
     with _one_of_a_name(), transaction.atomic(durable=True):
         found = _lock_view(person, view)
         before = found.name

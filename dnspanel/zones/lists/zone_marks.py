@@ -29,7 +29,7 @@ WHERE zones_zonemarks.recent[1] IS DISTINCT FROM %(zone)s
 
 @dataclass(frozen=True, slots=True)
 class MarkedZones:
-    """A person's pinned zones, by name, and other recently opened zones, most recent first."""
+    """A person's pinned zones, sorted by name, and other recently opened zones, most recent first."""
 
     pinned: tuple[Zone, ...]
     recent: tuple[Zone, ...]

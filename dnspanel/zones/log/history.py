@@ -71,7 +71,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilters:
-    """Filters for revisions: author, channel, time, and changed owner name."""
+    """Filters for revisions: author, channel, time (`since` inclusive, `until` exclusive), and changed owner name."""
 
     author: str = ""
     channel: str = ""
@@ -156,7 +156,7 @@ def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple
 
 
 def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, HistoryRow]:
-    """Return the zone's revisions with these numbers, by number. Makes one query."""
+    """Return the zone's revisions with these numbers, keyed by number. Makes one query."""
     people = ("publication__author", "publication__token")
     found = Revision.objects.filter(zone=zone, number__in=set(numbers)).select_related(*people)
     return {revision.number: history_row(revision) for revision in found}
@@ -189,7 +189,7 @@ JOIN accounts_token token ON token.id = publication.token_id
 
 
 def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, Any]]:
-    """Return the tokens that created these publications, by sequence, in the format of `token_form`.
+    """Return the tokens that created these publications, keyed by sequence, in the format of `token_form`.
 
     Publications that weren't created by a token are omitted.
     """

@@ -27,7 +27,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class PublicationFilters:
-    """Filters for publications: author, channel, full zone name and time."""
+    """Filters for publications: author, channel, full zone name, and time (`since` inclusive, `until` exclusive)."""
 
     author: str = ""
     channel: str = ""
@@ -50,8 +50,8 @@ class PublicationRow:
     reason: str
     failed_reason: str
     zones: int
-    named: tuple[str, ...]  # the names of the first zones
-    kind: str  # the revision's kind, if there is only one revision and it isn't a CHANGE
+    named: tuple[str, ...]  # the names of all zones, if there are at most MOST_NAMED; otherwise empty
+    kind: str  # the label of the revision's kind, if there is only one revision and it isn't a CHANGE
     added: int
     changed: int
     removed: int

@@ -191,8 +191,7 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
 def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
     """Store zones' new signing states, and record the change in each zone's revision.
 
-    Each change is (zone id, revision number, state before, state after). The state before can be None for a zone that
-    was never signed.
+    Each change is (zone id, revision number, state before, state after). None before: the zone was never signed.
     """
     SigningChange.objects.bulk_create(
         SigningChange(
@@ -215,7 +214,7 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """Store when each zone's first imported signature expires, by zone id (None: no imported signatures)."""
+    """Store when zones' first imported signatures expire. `ends` is {zone id: time} (None: no imported signatures)."""
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 

@@ -17,8 +17,7 @@ class Draft(models.Model):
 
     `author` is the person who has the draft open in the editor. Each person is the author of at most one draft. A saved
     draft has no author. A discarded draft has no name and no author. A named draft has an owner, even while another
-    person works in it. `key` identifies the draft in URLs. `named_drafts` writes all columns, and other modules write
-    the operations.
+    person works in it. `key` identifies the draft in URLs. `draft`, `named_drafts` and `discarded` write the rows.
     """
 
     author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")

@@ -12,7 +12,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ZoneRule(models.Model):
-    """A rule for a zone, zones with a tag, a team's zones, or all zones. `publish_rules` writes the rows."""
+    """The base of rules for a zone, zones with a tag, a team's zones, or all zones."""
 
     zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")
     tag = models.TextField(blank=True, default="")
@@ -60,8 +60,7 @@ _OF_ONE_SCOPE = (
 class ApprovalRule(ZoneRule):
     """A rule that requires approvals, a ticket or both for changes to its zones.
 
-    Members of the team and people with at least the role can approve. If the rule has no team and no role,
-    administrators can.
+    Members of the team and people with at least the role can approve. Without both, administrators can.
     """
 
     needed = models.SmallIntegerField()

@@ -21,7 +21,7 @@ class ViewPage(models.TextChoices):
 
 
 class SavedView(models.Model):
-    """A person's named search with its sort order. It can be shared with a team. `saved_views` writes the rows."""
+    """A person's named search, sort order and columns. It can be shared with a team. `saved_views` writes the rows."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
@@ -43,10 +43,7 @@ class SavedView(models.Model):
 
 
 class ZoneMarks(models.Model):
-    """The ids of the zones that a person pinned or opened, newest first. `zone_marks` writes and limits both lists.
-
-    Some of the zones may have been deleted.
-    """
+    """The ids of zones that a person pinned or opened, newest first, even if deleted. `zone_marks` writes the lists."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     pinned = ArrayField(models.IntegerField(), default=list)

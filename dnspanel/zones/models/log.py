@@ -137,8 +137,8 @@ class Change(models.Model):
     """An RRset before and after a revision. Null means that it didn't exist.
 
     The values have the format of `RRset.to_json`. A revision that creates or deletes a zone stores no changes, because
-    they can be derived from the current state and later changes. Every other revision includes the SOA, because its
-    serial always changes.
+    they can be derived from the current state and later changes. Every revision that raises the serial includes the
+    SOA.
     """
 
     revision = models.ForeignKey(

@@ -24,9 +24,9 @@ class RequestState(models.TextChoices):
 
 
 class PublishRequest(models.Model):
-    """A request to publish a named draft after approval or at a set time. It stays after the draft is deleted.
+    """A request to publish a named draft after approval or at a set time, or an action that bypassed rules.
 
-    `publish_requests` writes the rows.
+    A request stays after the draft is deleted. `publish_requests` and `publish_guards` write the rows.
     """
 
     key = models.UUIDField(default=uuid4, unique=True, editable=False)
@@ -78,7 +78,7 @@ class Verdict(models.TextChoices):
 class RequestNote(models.Model):
     """A comment on a request, or a verdict about its draft at that time.
 
-    `seen` contains a digest of each changed RRset, by zone id, name and type. It is used to detect later changes.
+    `seen` contains a digest of each changed RRset, keyed by zone id, name and type. It is used to detect later changes.
     """
 
     request = models.ForeignKey(PublishRequest, on_delete=models.CASCADE, related_name="notes")

@@ -162,7 +162,8 @@ class ChangeRun(ZoneRun):
 class ChangeRunZone(models.Model):
     """A zone in a change run, with its outcome. All changed zones are stored, but only some of the refused ones.
 
-    `before` contains the data for undoing the change. `revision` is the zone's revision at the time of the dry run.
+    `before` contains the data for undoing the change. `revision` is the zone's revision when the run processed the
+    zone.
     """
 
     run = models.ForeignKey(ChangeRun, on_delete=models.CASCADE, related_name="zones")

@@ -56,9 +56,9 @@ class SearchProgress(models.Model):
 
 
 class Complaint(models.Model):
-    """The most serious complaint about a published RRset, written by `complaints_upkeep`.
+    """The most serious complaint about a published RRset and a zone `into`, written by `complaints_upkeep`.
 
-    If the complaint is about a name in another zone, `into` is that zone's id. Only people who are allowed to see that
+    `into` is the id of another zone if the complaint is about a name in it. Only people who are allowed to see that
     zone see the complaint. Rows are updated after publications.
     """
 
@@ -76,8 +76,7 @@ class Complaint(models.Model):
 class ComplaintProgress(models.Model):
     """A single row with the last publication that complaints include, and the position of the walk through all RRsets.
 
-    The walk finds complaints that appear or disappear without a publication of the zone. The first walk runs after an
-    upgrade.
+    The walk finds complaints that change without a publication of the zone. The first walk runs after an upgrade.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

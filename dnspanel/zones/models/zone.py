@@ -124,7 +124,7 @@ class Zone(models.Model):
 
     @property
     def waits_for_nodes(self) -> bool:
-        """True if no node serves the zone yet and its next revision sends it to nodes. False for catalogs."""
+        """True if no node serves the zone now and its next revision sends it to nodes. False for catalogs."""
         return not self.is_served and not self.is_catalog
 
 

@@ -124,8 +124,7 @@ def refuse_broken(*, zone_names: Collection[str]) -> None:
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
     """Return zones of this panel that are bogus because a DS in one of the given zones matches none of their keys.
 
-    Each result is (name of the zone with the DS, name of the bogus zone, reason). If the given zones have no DS, this
-    needs one query.
+    Each result is (name of the zone with the DS, name of the bogus zone, reason). Without DS, this needs one query.
     """
     found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
     served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
@@ -184,7 +183,7 @@ def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
 ) -> dict[str, NameOfOthers]:
-    """Return the conflicts of the names with other people's zones, by name, with at most three queries.
+    """Return one conflict of each name with other people's zones, keyed by name, with at most three queries.
 
     A name conflicts with its parent zone and with every zone below it, unless the author is allowed to change all
     records of that zone. The result names the other zone only if the author is allowed to see it.
@@ -203,7 +202,7 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """Return the closest live zone above each name, by name, in one query. Skip the zones with ids in `without`."""
+    """Return the closest live zone above each name, keyed by name, in one query. Skip zones with ids in `without`."""
     parents = {name: names.parent(name) for name in zone_names}  # in an import, most names have the same parent
     chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
     living = ids_of_living({at for chain in chains.values() for at in chain})
@@ -221,10 +220,9 @@ class DsAbove:
 
 
 def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
-    """Return the DS records that each name's parent zone serves, by name. Omit names without DS records.
+    """Return the DS records that each name's parent zone serves, keyed by name. Omit names without DS records.
 
-    If a name has a DS, validating resolvers accept only signed answers for it (RFC 4035 5.2). Only parent zones in this
-    panel are checked. Needs two queries.
+    If a name has a DS, resolvers accept only signed answers (RFC 4035 5.2). Only parents in this panel are checked.
     """
     found = {}
     for name, (parent, rrsets) in rrsets_above(zone_names).items():
@@ -235,7 +233,7 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
 
 def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
-    """Return each name's parent zone, and the parent zone's RRsets at the name. Needs two queries."""
+    """Return each name's parent zone, and that zone's RRsets at all its names in `zone_names`. Needs two queries."""
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
@@ -350,7 +348,7 @@ def _inside(name: str, zone: str) -> Iterable[str]:
 
 
 def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict[str, str]:
-    """Return the first live name of each chain, by key. Omit chains without a live name."""
+    """Return the first live name of each chain, keyed like `chains`. Omit chains without a live name."""
     closest = {name: next((at for at in chain if at in live), None) for name, chain in chains.items()}
     return {name: at for name, at in closest.items() if at is not None}
 

@@ -186,7 +186,7 @@ class _Ranks:
     def place(self, of: str, zone_name: str, *, descending: bool) -> tuple[int, str]:
         """Return a name's rank, and the zone name to continue after.
 
-        If the user or team was deleted, return the next rank and an empty zone name.
+        If the user or team was deleted, return a rank and an empty zone name, so that the next name follows.
         """
         rank = bisect_left(self.names, of)
         if rank < len(self.names) and self.names[rank] == of:

@@ -52,7 +52,7 @@ class Pointer:
 
 
 def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Violation]]:
-    """Return warnings, by zone id, about records that point to missing names or to names that the moves remove.
+    """Return warnings, keyed by zone id, about records that point to missing names or to names that the moves remove.
 
     The warnings describe the state after all moves.
     """
@@ -129,7 +129,7 @@ def _seen_as(sees: _Seen, target: str, zone_id: int, rrset: RRset) -> Pointer:
 def _leading_nowhere(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
 ) -> Iterator[tuple[int, Violation]]:
-    """Yield warnings about new records that point to a missing name in another zone."""
+    """Yield warnings about new records that point to a missing name in another zone that the person can see."""
     leading = [
         each
         for move in moves
@@ -243,7 +243,7 @@ def _left_behind(
 
 
 def _is_classless(rrset: RRset, target: str) -> bool:
-    """Return True if the RRset is a CNAME from one reverse name to another (RFC 2317).
+    """Return True if the RRset is a CNAME from one IPv4 reverse name to another (RFC 2317).
 
     A classless delegation has such CNAMEs for all addresses of a network, even for those without a PTR record.
     """

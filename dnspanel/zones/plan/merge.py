@@ -20,7 +20,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An RRset in an edit that another author has changed to `theirs` since the edit began."""
+    """An RRset in an edit that has been changed to `theirs` in the zone since the edit began."""
 
     zone_name: str
     change: Change

@@ -181,7 +181,7 @@ class _Around:
 def _around(
     zones: Mapping[int, Zone], merged: Mapping[int, Merged], near: Mapping[int, dict[Key, RRset]]
 ) -> dict[int, _Around]:
-    """Return the RRsets that the rules need for each changed zone, by zone id. The number of queries is bounded."""
+    """Return the RRsets that the rules need, keyed by the id of each changed zone. The number of queries is bounded."""
     changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
     at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
     pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)
@@ -339,9 +339,9 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 
 
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
-    """Return the aliases of changed RRsets that clients can only reach through an alias (`needs_alias`), by zone id.
+    """Return the aliases of changed RRsets that clients can only reach through an alias, keyed by zone id.
 
-    Few publications have such RRsets. Loading the aliases takes one query for each step of the alias chain.
+    Few publications have such RRsets (`needs_alias`). Loading takes one query for each step of the alias chain.
     """
     ends = {}
     for zone_id, of_zone in merged.items():
@@ -398,7 +398,7 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
 
 
 def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, dict[str, tuple[str, ...]]]:
-    """Return the first names that remain below each new delegation or DNAME, by zone id. Needs one query."""
+    """Return the first names that remain below each new delegation or DNAME, keyed by zone id. Needs one query."""
     tops = []
     deleted = {}
     for zone_id, of_zone in merged.items():

@@ -25,7 +25,7 @@ def refuse_unreadable(content: Iterable[tuple[str, Iterable[RRset]]]) -> None:
 
 
 def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
-    """Return the violations of zones that store values that some node can't read, by zone id."""
+    """Return the violations of zones that store values that some node can't read, keyed by zone id."""
     names = {zone.pk: zone.name for zone in zones}
     rows = StoredRRset.objects.filter(zone__in=list(names), type__in=unreadable.TYPES).order_by("zone", "owner_key")
     found: dict[int, list[Violation]] = {}

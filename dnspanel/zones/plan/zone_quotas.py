@@ -29,8 +29,7 @@ from dnspanel.zones.plan.plan import ZonePlan
 def refuse_zones(author: Author, team: Team | None, added: int) -> None:
     """Raise QuotaExceeded if `added` new zones exceed the zone quota of the author or the team.
 
-    Until the transaction ends, other transactions can't add zones for the same author or team. Zones in the trash can
-    count too (`_room_taken`).
+    Until the transaction ends, others can't add zones for either. Zones in the trash can count too (`_room_taken`).
     """
     own = holders_for(author)[:1]
     of_team = () if team is None or author is None else (holder_of(team),)
@@ -48,7 +47,7 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return the zones in the trash that a quota prevents from being restored, by zone id, with the reasons.
+    """Return {zone id: reason} for the zones in the trash that a quota prevents from being restored.
 
     The quotas of creators and teams limit the zones, counted in the given order, and their RRsets. Until the
     transaction ends, others can't add zones for the same people and teams. Creators and teams must be loaded.
@@ -122,12 +121,12 @@ def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
 
 
 def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
-    """Return the reasons why zones exceed the RRset quota, by zone id. `growth` has (zone, number of new RRsets)."""
+    """Return {zone id: reason} for zones that exceed the RRset quota. `growth` has (zone, number of new RRsets)."""
     return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
 
 
 def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
-    """Return the zones that would exceed the RRset quota, by zone id, with the reasons.
+    """Return {zone id: reason} for the zones that would exceed the RRset quota.
 
     `sizes` has (zone, current RRsets, new RRsets). A query is needed only if a zone's team is not loaded and isn't one
     of the author's teams.

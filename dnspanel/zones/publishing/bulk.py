@@ -285,7 +285,7 @@ def undo_zone_changes(
 def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
     """Query the publish hooks, then run `act` without the zones that a hook rejected. Return the result of `act`.
 
-    The argument of `act` has the hook's message for each rejected zone, by zone id.
+    The argument of `act` maps the ids of rejected zones to the hooks' messages.
     """
     left: dict[int, str] = {}
     with_hooks = after_hooks(act)
@@ -330,7 +330,7 @@ def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> li
 
 
 def _lock_zones(zone_ids: Collection[int]) -> dict[int, Zone]:
-    """Lock the zones with these ids, except deleted zones, and return them by id."""
+    """Lock the zones with these ids, except deleted zones, and return them keyed by id."""
     return {zone.pk: zone for zone in find_zones.lock_zones(zone_ids)}
 
 
@@ -394,7 +394,7 @@ def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
 
 
 def _published_by(sequence: int) -> dict[int, _Published]:
-    """Return the changes of a publication by zone id, except in zones that it created, restored or deleted."""
+    """Return the changes of a publication, keyed by zone id. Omit zones that it created, restored or deleted."""
     rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
     published: dict[int, _Published] = {}
     for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):

@@ -28,7 +28,7 @@ _OF_KEYS = frozenset({rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGN
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The records that clones of a zone get, and the number of RRsets left out, by type."""
+    """The records that clones of a zone get, and the number of omitted RRsets of each type."""
 
     zone: Zone
     rrsets: tuple[RRset, ...]
@@ -62,8 +62,7 @@ def move_to_zone(rrset: RRset, source: str, target: str) -> RRset:
 def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
     """Return the content that `count` clones of the zone get.
 
-    Raise RightMissing if the author is not allowed to read the whole zone. Raise CannotClone if the clones together
-    would have too many RRsets.
+    Raise RightMissing if the author can't read the whole zone, and CannotClone if the clones have too many RRsets.
     """
     access.require_right(author, source, Right.READ)
     if author is not None and access.visibility_of(author, source) is not None:

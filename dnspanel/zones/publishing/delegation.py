@@ -79,10 +79,7 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
 
 
 def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now: datetime) -> int:
-    """Delete records of the parent zone in the author's draft. Return the number of deleted RRsets.
-
-    Raise the errors of `draft.change_rrsets`.
-    """
+    """Delete RRsets of the parent zone in the author's draft. Return their number. Raise like `draft.change_rrsets`."""
     gone: dict[Key, RRset | None] = {(rrset.name, rrset.type): None for rrset in rrsets}
     return len(draft.change_rrsets(author=author, zone=parent, afters=gone, now=now))
 
@@ -99,7 +96,7 @@ def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
 
 
 def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the CNAMEs that classless zones (RFC 2317) in `above` need in their parent zones, by parent zone id.
+    """Return the CNAMEs that classless zones in `above` need in their parent zones, keyed by parent zone id (RFC 2317).
 
     Skip a CNAME if its owner name already has any record in the parent zone, because the name could be in use.
     """
@@ -119,7 +116,7 @@ def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
 
 
 def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets of signed zones, by parent zone id. Skip zones that already have a DS in the parent zone."""
+    """Return signed zones' DS RRsets, keyed by parent zone id. Skip zones that already have a DS in the parent zone."""
     by_id = {zone.pk: zone for zone in zones}
     texts = {by_id[zone_id].name: ds for zone_id, ds in ds_into(by_id.values()).items() if ds}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -134,7 +131,7 @@ def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list
 
 
 def _delegations_of(zones: Iterable[Zone]) -> dict[str, list[RRset]]:
-    """Return the RRsets that delegate each zone, by zone name: NS and glue. Needs two queries."""
+    """Return the NS and glue RRsets that delegate each zone, keyed by zone name. Needs two queries."""
     by_id = {zone.pk: zone for zone in zones}
     found = store_rrsets.rrsets_at_names({pk: (zone.name, {zone.name}) for pk, zone in by_id.items()})
     servers = {}

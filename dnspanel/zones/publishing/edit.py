@@ -131,16 +131,16 @@ def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     SOA or NS. If a zone with this name was deleted, the new serial is above the deleted zone's last serial. If the same
     form is sent twice, return the first publication. For `team`, see `access.team_for_new_zone`. The zone is signed
     from the start if its DNSSEC policy requires that. A zone with more RRsets than `pieces.PIECE_RRSETS` is filled by
-    further publications; the last one is returned.
+    further publications; the last one is returned, and `in_transaction` runs in its transaction.
 
-    `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
-    transaction, after the zone is in the change log. It can publish more for the new zone: that publication is then
-    returned. If `awaits_transfer` is True, the zone is not signed, nodes get it only after its first transfer, and
-    `in_transaction` sets its primaries.
+    Otherwise, `in_transaction` runs after the zone's row is written. `then` runs as the last step of the transaction
+    that creates the zone, after the zone is in the change log. It can publish more for the new zone: that publication
+    is then returned. If `awaits_transfer` is True, the zone is not signed, nodes get it only after its first transfer,
+    and `in_transaction` sets its primaries.
 
     Raise BadName for an invalid name, and NameRefused for an existing zone or a name that the author is not allowed to
-    have (see `nesting`). Raise QuotaExceeded, RuleViolations (only for errors, not for warnings), or RightMissing if
-    the author isn't allowed to create the zone.
+    have (see `nesting`). Raise QuotaExceeded, BadRRset for a repeated RRset, RuleViolations for errors (not for
+    warnings), or RightMissing if the author isn't allowed to create the zone.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)

@@ -44,8 +44,8 @@ def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTr
     """Revert a publication and mark it as failed. Return the reverting publication.
 
     Zones that the failed publication created or restored are moved to the trash. If their primary is elsewhere, nodes
-    only stop serving them. Later changes by other people stay. Return None and mark nothing if nothing is left to
-    revert. `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
+    only stop serving them. Later changes stay. Return None and mark nothing if nothing is left to revert.
+    `in_transaction` runs in the transaction of each reverting publication. The panel itself is the author.
     """
 
     def mark(inverse: Publication) -> None:
@@ -158,10 +158,10 @@ def _as(wanted: SigningState, state: SigningState) -> SigningState:
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes of a reverted publication again. Return the draft.
+    """Draft the changes of a reverted publication again, zone by zone. Return the draft.
 
-    Changes that the author is not allowed to make are left out. Raise CannotUndo if nothing is left, for example
-    because the publication created the zones or the draft already changes the RRsets.
+    The author's rights are checked only when the draft is published. Raise CannotUndo if no change is left, or if the
+    draft already changes one of the RRsets; earlier zones are then drafted nevertheless.
     """
     drafted: Draft | None = None
     for each in _changes_of(publication):

@@ -112,9 +112,9 @@ def change_marks(
     The zones in the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
     The change applies to current values: a tag that another person added since then stays. Zones are skipped, with the
     reason, if they are deleted, if the author isn't allowed to change their settings or would gain a right over them,
-    if they would escape an approval rule or a freeze, or if their team would change while other people's zones are
-    above or below. Raise SettingsRefused for a team that the author can't choose, and QuotaExceeded for a team that
-    would have too many zones. Raise Forbidden if the author isn't allowed to change the settings of any zone.
+    if they would escape an approval rule, a freeze or a hook, or if their team would change while other people's zones
+    are above or below. Raise SettingsRefused for a team that the author can't choose, and QuotaExceeded for a team with
+    too many zones. Raise Forbidden if the author isn't allowed to change the settings of any zone.
     """
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
@@ -174,7 +174,7 @@ def delete_found(
 
 
 def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list[Zone]:
-    """Return the selected zones that the author can see, by name. Raise TooMany if there are more than `most`."""
+    """Return the selected zones that the author can see, sorted by name. Raise TooMany if they exceed `most`."""
     visible: QuerySet[Zone] = access.zones_visible_to(author)
     named = visible.filter(name__in=selection.names)
     found = named if selection.names else found_zones(visible, selection.search)

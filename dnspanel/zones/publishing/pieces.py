@@ -152,7 +152,7 @@ def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], no
 
 
 def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
-    """Yield pieces of at most PIECE_RRSETS changes, by zone id. Only a piece with a single name can be larger."""
+    """Yield pieces of at most PIECE_RRSETS changes, keyed by zone id. Only a piece with a single name can be larger."""
     piece: dict[int, list[Change]] = {}
     size = 0
     for plan in plans:

@@ -111,8 +111,7 @@ def steps_of(
 ) -> list[Step]:
     """Return the state of each pair, in order. Omit pairs beyond `MOST_PAIRS`.
 
-    `afters` has further changes that the author is about to write. The number of queries does not depend on the number
-    of pairs.
+    `afters` has further changes that the author is about to write. More pairs don't need more queries.
     """
     looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
     if not looked_at:
@@ -193,7 +192,7 @@ def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
 
 
 def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, str], tuple[Place, RRset | None]]:
-    """Return the new PTR RRsets that fix the steps, by zone id and owner name."""
+    """Return the places and new PTR RRsets that fix the steps, keyed by zone id and owner name."""
     found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
     claimed = set()
     chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
@@ -211,7 +210,7 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Return the place of each address's PTR, by address: the reverse name, or the target of a CNAME there (RFC 2317).
+    """Return the place of each address's PTR, keyed by address: its reverse name, or a CNAME's target there (RFC 2317).
 
     A classless zone in the panel is used even if its parent zone isn't in the panel, or has no CNAME yet.
     """

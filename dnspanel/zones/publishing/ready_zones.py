@@ -75,7 +75,7 @@ def nothing(*what: object) -> None:
 
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
-    """Return the existing zones with these names, by name. Needs one query."""
+    """Return the existing zones with these names, keyed by name. Needs one query."""
     return {name: ExistingZone(*row) for name, *row in fetch_all(_EXISTING, [list(zone_names)])}
 
 

@@ -154,7 +154,7 @@ def publish(
 
 
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
-    """Draft the inverse of a revision. Return the draft. Later changes by other people will show as conflicts.
+    """Draft the inverse of a revision. Return the draft. Later changes of the RRsets will show as conflicts.
 
     Raise CannotUndo for a revision that created, deleted or restored the zone or changed its signing. Also raise it if
     the draft already changes one of the same RRsets.
@@ -255,7 +255,7 @@ def carry_out(
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication | None:
-    """Write the changes of checked plans and append them to the change log. Return None if there are no changes."""
+    """Write and log the changes of checked plans, and accept breaking DS. Return None if there are no changes."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
     if not revisions:
         return None

@@ -24,8 +24,7 @@ def stop_serving(
 ) -> Publication | None:
     """Remove transferred zones from the nodes, but keep their content in the panel. The panel itself is the author.
 
-    Return None without calling `in_transaction` if no node has the zones. Otherwise, `in_transaction` runs in the same
-    transaction.
+    `in_transaction` runs in the same transaction. If no node has the zones, return None without calling it.
     """
     if not zone_ids:
         return None

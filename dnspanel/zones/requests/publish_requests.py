@@ -129,8 +129,8 @@ def ask(
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
     """Approve the request if its content still has the digest `seen`. Return the note.
 
-    Raise RequestRefused if the person isn't allowed to approve, or if the content has another digest now. A rejected
-    approval is recorded in the audit log.
+    The note replaces an earlier approval by the same person. Raise RequestRefused if the person isn't allowed to
+    approve, or if the content has another digest now. A rejected approval is recorded in the audit log.
     """
     with _refusal_told("approve", request, by, now), transaction.atomic():
         found = _lock_request(request)

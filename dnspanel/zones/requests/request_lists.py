@@ -47,7 +47,7 @@ FREEZES_SOON = timedelta(days=3)
 
 @dataclass(frozen=True, slots=True)
 class ZoneCalendar:
-    """A zone's scheduled requests, current freezes with their end times, and future freezes with their start times."""
+    """A zone's scheduled requests, current freezes with their ends, and freezes that start soon with their starts."""
 
     planned: tuple[PublishRequest, ...] = ()
     frozen: tuple[tuple[Freeze, datetime], ...] = ()
@@ -59,7 +59,7 @@ class Attention:
     """Requests and freezes that need a person's attention.
 
     These are requests waiting for the person's approval, and the person's own failed, declined and scheduled requests.
-    Also included are panel-wide freezes: current ones with their end times, and future ones with their start times.
+    Also included are panel-wide freezes: current ones with their ends, and those that start soon with their starts.
     """
 
     waiting: tuple[PublishRequest, ...] = ()
@@ -142,7 +142,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
 
 
 def approval_states(requests: Iterable[PublishRequest]) -> dict[int, ApprovalState]:
-    """Return the approval state of each open request, by id. The drafts must be loaded.
+    """Return the approval state of each open request, keyed by id. The drafts must be loaded.
 
     Only approvals after the draft's last edit count. Needs two queries if there are no approval rules.
     """
@@ -172,7 +172,7 @@ def approval_states(requests: Iterable[PublishRequest]) -> dict[int, ApprovalSta
 
 
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
-    """Return requests that bypassed rules after `since`, newest first, if the reader can see one of their zones."""
+    """Return requests that bypassed rules at `since` or later, newest first, if the reader can see a zone of theirs."""
     found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
     listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
     seen = (

@@ -11,7 +11,7 @@ from replication.dns.rrset import Change, Key
 
 
 def locks_of(zone: Zone) -> Sequence[Lock]:
-    """Return the zone's locks: first those of the whole zone, then by name and type. Needs at most one query."""
+    """Return the zone's locks, sorted by name and type. Locks of the whole zone come first. Needs at most one query."""
     if not zone.has_locks:
         return ()
     return tuple(Lock.objects.filter(zone=zone).select_related("person", "token").order_by("name", "type", "pk"))

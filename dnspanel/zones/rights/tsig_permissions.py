@@ -34,7 +34,7 @@ def key_names(zone: Zone, act: TsigAct) -> list[str]:
 
 
 def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
-    """Return the rights that the zone grants to keys, by key name. A key's scope limits them further."""
+    """Return the rights that the zone grants to keys, keyed by key name. A key's scope limits them further."""
     found: dict[str, frozenset[Right]] = {}
     for key_name, act in TsigPermission.objects.filter(zone=zone).values_list("key_name", "act"):
         found[key_name] = found.get(key_name, frozenset()) | _RIGHTS[TsigAct(act)]

@@ -22,7 +22,7 @@ MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtype
 
 
 def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
-    """Yield warnings about names that contain an @. Only a single @ as the whole name means the zone itself."""
+    """Yield warnings about names that contain an @, except in an SOA's rdata. Only a single @ means the zone itself."""
     if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # almost always
         return
     if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
@@ -85,7 +85,7 @@ def _are_plain(primary: str, mailbox: str) -> bool:
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
-    """Yield warnings if an SOA's primary can't be a host, or its mailbox can't be an email address (RFC 1035 3.3.13).
+    """Yield warnings about an SOA's primary or mailbox that is invalid (RFC 1035 3.3.13) or may lack a trailing dot.
 
     `exists` is called with a name below the zone, and returns True if any zone answers for that name.
     """
@@ -122,7 +122,7 @@ def _findings(text: str, zone: str, exists: Callable[[str], bool]) -> Iterator[F
 
 
 def soa_names_within(rrset: RRset, zone: str) -> set[str]:
-    """Return the names below the zone that `check_soa` will pass to `exists` for this SOA."""
+    """Return the names below the zone that `check_soa` can pass to `exists` for this SOA."""
     pairs = [names_of_soa(text) for text in rrset.served]
     found = {name for primary, mailbox in pairs for name in (primary, names.parent(mailbox) or names.ROOT)}
     return {name for name in found if _is_foreign(name, zone)}

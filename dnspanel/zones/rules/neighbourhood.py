@@ -48,7 +48,7 @@ class Neighbourhood:
         return found
 
     def names_leading_to(self, name: str) -> Iterator[str]:
-        """Yield the names that lead to `name` through CNAMEs and DNAMEs in the zone, nearest first."""
+        """Yield the names that lead to `name` through up to MAX_CHAIN CNAMEs and DNAMEs in the zone, nearest first."""
         dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
         known, here = {name}, [name]
         for _ in range(MAX_CHAIN):
@@ -71,7 +71,7 @@ class Neighbourhood:
 
     @cached_property
     def doubled_ending(self) -> str:
-        """The zone's name twice: the ending of a name whose trailing dot was forgotten."""
+        """The ending of names with a forgotten trailing dot: the zone's name twice (for the root, no name has it)."""
         return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
 
     def display(self, name: str) -> str:
@@ -91,7 +91,7 @@ class Neighbourhood:
     def answers_at(self, name: str) -> dict[int, RRset] | None:
         """Return the zone's RRsets that answer for a name, at the name itself or at a wildcard ({} if there are none).
 
-        Return None if the name is delegated, redirected or in another zone.
+        Return None if the name is delegated, is below a DNAME, or is answered by a child zone.
         """
         if name in self.answered_by:
             return None
@@ -183,7 +183,8 @@ def name_below(name: str) -> str:
 def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
     """Return the name that `name` leads to through its CNAME or through a DNAME above it.
 
-    Return None if `name` is outside the zone or below a delegation, or if the zone has no such alias.
+    Return None if `name` is outside the zone or below a delegation, or if the zone has no such alias. Also return None
+    if the DNAME's result is too long.
     """
     if not names.is_within(name, zone):
         return None

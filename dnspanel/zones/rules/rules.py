@@ -46,10 +46,11 @@ def check_zone(  # noqa: PLR0913  # a zone, and what is known around it
     allow_lua: bool = False,
     unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
-    """Return the violations in the changed RRsets and in RRsets that point to changed names, errors first.
+    """Return the violations in the changed RRsets, errors first.
 
-    `unanswered` has the types and kinds of values that not every node can answer, with the reasons
-    (`computed_types.reasons_against`).
+    Include missing SOA and NS records if the apex changed, and bad targets of RRsets that point to changed names.
+    `below` and `answered_by` are as in `Neighbourhood`. `unanswered` has the types and kinds of values that not every
+    node can answer, with the reasons (`computed_types.reasons_against`).
     """
     near = Neighbourhood(zone, rrsets, below or {}, answered_by or {}, unanswered or {})
     changed_names = {name for name, _ in changed}
@@ -367,7 +368,7 @@ def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _is_bad_ech(text: str) -> bool:
-    """Return True if the value has an `ech` parameter with a wrong length prefix."""
+    """Return True if the value has an `ech` parameter that is too short or has a wrong length prefix."""
     _, found, rest = text.partition(' ech="')
     value = binascii.a2b_base64(rest.partition('"')[0]) if found else b""
     return bool(found) and (len(value) < 6 or int.from_bytes(value[:2], "big") != len(value) - 2)

@@ -68,7 +68,7 @@ def is_misplaced(name: str, type: int) -> bool:
 
 
 def _first_labels(name: str) -> list[str]:
-    """Return at least the first three labels. An escaped dot, as in DNS-SD instances, does not split a label."""
+    """Return up to three labels and the rest of the name. An escaped dot, as in DNS-SD, doesn't split a label."""
     if "\\" in name:
         return [label.decode("latin-1") for label in names.labels(name)[:3]]
     return name.split(".", 3)
@@ -115,7 +115,7 @@ def is_host(name: str) -> bool:
 
 
 def is_host_below(name: str, zone: str) -> bool:
-    """Return True if the labels below the zone form a host name, also after `*.`, or end in `_msdcs`."""
+    """Return True for the apex, and if the labels below it (also after `*.`) form a host name or are below `_msdcs`."""
     below = name.removesuffix(zone).removeprefix("*.")
     return not below or is_host(below) or below.endswith("._msdcs.")
 

@@ -32,7 +32,7 @@ class Violation:
 
 
 def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return the violations without duplicates: errors first, then by name and type."""
+    """Return the violations without duplicates, sorted by severity (errors first), name, type and code."""
     return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
 
 

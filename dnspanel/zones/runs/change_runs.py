@@ -107,9 +107,10 @@ def create_run(
 ) -> ChangeRun:
     """Create a dry run over the named zones, or over the zones that a search finds (an empty search finds all).
 
-    The run waits for a worker. Raise Forbidden if the author isn't allowed to perform the action on any zone, and
-    SettingsRefused for missing tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or
-    if there are more than MOST_NAMED names.
+    A run that restores zones covers zones in the trash. The run waits for a worker. A form sent twice returns the first
+    run. Raise Forbidden if the author isn't allowed to perform the action on any zone, and SettingsRefused for missing
+    tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or if there are more than
+    MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
@@ -140,8 +141,8 @@ def start_run(
 ) -> ChangeRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended, Forbidden like `create_run`, and MassDeletion if the run would delete
-    too many zones, unless `confirmed`.
+    Raise RunRefused if the dry run did not end successfully, or if the author has several unfinished runs. Raise
+    Forbidden like `create_run`, and MassDeletion if the run would delete too many zones, unless `confirmed`.
     """
     _require_somewhere(by, dry_run.act)
     run_turns.refuse_unless_done(dry_run)
@@ -169,7 +170,7 @@ def cancel_run(*, run: ChangeRun, by: Author, now: datetime) -> None:
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """Process batches of the run for one turn. Return True if batches are left."""
+    """Process batches of the run for one turn. Return True if the turn ended because its time was up."""
     return run_turns.work(
         ChangeRun.objects.select_related("author", "token", "team", "policy", "dry_run_of", "undo_of"),
         run_id,

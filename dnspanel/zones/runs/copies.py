@@ -52,8 +52,8 @@ def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User,
     """Return the effect of copying the selected RRsets to the target. Raise TooMany if too many are selected.
 
     The author's draft is included in both zones. Names in the source zone become names in the target zone. The source's
-    own SOA and NS are omitted, and so are keys, signatures and DS. Changes that the author isn't allowed to make in the
-    target are rejected.
+    own SOA and NS are omitted, and so are keys, signatures and DS. Copies that are impossible or that the author isn't
+    allowed to make in the target are rejected.
     """
     copies = Copies()
     made: dict[Key, RRset] = {}

@@ -91,9 +91,10 @@ class WideOutcome:
 def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: datetime) -> WideOutcome:
     """Return the effect of the action on each selected RRset that the author can see.
 
-    Changes that the author isn't allowed to make are rejected. For a person, RRsets are as in the person's draft,
-    without deleted ones. For a token, they are as published. Raise TooMany if too many RRsets are selected, and
-    Forbidden if the author can't change any RRset of any zone. Raise SearchTooGeneral like `rrsets_found`.
+    Changes that are impossible or that the author isn't allowed to make are rejected. For a person, RRsets are as in
+    the person's draft, without deleted ones. For a token, they are as published. Raise TooMany if too many RRsets are
+    selected, and Forbidden if the author can't change any RRset of any zone. Raise SearchTooGeneral like
+    `rrsets_found`, or if the search needs more than MOST_LOOKS pages.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
@@ -213,8 +214,8 @@ def _find_rrsets(
 ) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
     """Return the published RRsets that a search finds, and the matching operations in the author's draft.
 
-    Also return the number of zones whose newest publications the search did not include. Raise TooMany and
-    SearchTooGeneral like `wide_outcome`.
+    A search that is empty or has faults finds nothing. The number is of zones whose newest publications the search did
+    not include. Raise TooMany and SearchTooGeneral like `wide_outcome`.
     """
     if search.faults or not search:
         return {}, {}, 0

@@ -93,7 +93,7 @@ def create_run(
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
     """Create the real run for a dry run. The new run waits for a worker.
 
-    Raise RunRefused if the dry run has not ended, or if a policy has changed since then. Raise Forbidden like
+    Raise RunRefused if the dry run did not end successfully, or if a policy has changed since then. Raise the errors of
     `create_run`.
     """
     run_turns.refuse_unless_done(dry_run)
@@ -156,7 +156,7 @@ def work_on_run(
     batch: int = BATCH,
     seconds: float = run_turns.TURN_SECONDS,
 ) -> bool:
-    """Process batches of the run for one turn. Return True if batches are left."""
+    """Process batches of the run for one turn. Return True if the turn ended because its time was up."""
     return run_turns.work(
         PolicyRun.objects.select_related("author", "token", "policy"),
         run_id,

@@ -124,7 +124,7 @@ def work(
     take_batch: Callable[[Run], bool],
     seconds: float,
 ) -> bool:
-    """Process batches of the run until it ends or `seconds` have passed. Return True if batches are left.
+    """Process batches of the run until it ends or `seconds` have passed. Return True if `seconds` have passed.
 
     Do nothing while another worker processes the run or publishing is on hold. Between the batches of a real run, wait
     until the nodes can receive another large publication in addition to edits. An error ends the run as failed, except

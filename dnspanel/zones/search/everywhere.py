@@ -57,8 +57,8 @@ class FoundPage:
     """A page of found RRsets, and the position after which the next page begins (None on the last page).
 
     If the limit on work ended the page, `looked_to` is the last searched zone. More results can follow even if the page
-    has few rows. The newest publications of `left_out` zones are not in the search texts yet, and the newest
-    publications of `unchecked` zones were not checked.
+    has few rows. The newest publications of `left_out` zones were not searched, and those of `unchecked` zones were not
+    checked for complaints.
     """
 
     rows: tuple[Found, ...]
@@ -141,7 +141,10 @@ def _page(
 def _blocks(
     zones: "QuerySet[Zone]", search: Search, progress: search_texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
-    """Return up to `count` of the next blocks that can have matching RRsets, in the order of results."""
+    """Return up to `count` of the next blocks that can have matching RRsets, in the order of results.
+
+    A zone without search texts is one block. While the first search texts are written, this applies to all zones.
+    """
     if not progress.is_complete:
         ahead = zones.filter(pk__gte=after.zone_id).order_by("pk")
         return [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")[:count]]
@@ -231,7 +234,7 @@ def _name_of(block: _Block) -> str:
 
 
 class _Seen:
-    """A function that returns True if the person can see an RRset of a visible zone. Caches the rights in each zone."""
+    """A callable that returns True if the person can see an RRset of a visible zone. Caches the rights in each zone."""
 
     def __init__(self, person: Person) -> None:
         self._person = person

@@ -22,9 +22,10 @@ class ExactMatch:
 
 
 def exact_match(*, person: Person, text: str) -> ExactMatch | None:
-    """Return the visible zone named `text`, or the RRsets at this name in the closest visible zone.
+    """Return the zone named `text`, or the RRsets at this name in the closest zone above it.
 
-    Return None if nothing matches. The final dot is optional. Needs at most three queries.
+    Return None if nothing matches, or if the person can't see that zone. The final dot is optional. Needs at most three
+    queries.
     """
     try:
         name = names.parse(text)

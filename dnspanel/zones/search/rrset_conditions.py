@@ -154,7 +154,7 @@ def in_name(text: str, column: str = "name") -> Q:
 
 
 def in_values(text: str) -> Q:
-    """Return the condition for values that contain the text, ignoring case. Escaped non-ASCII letters match too."""
+    """Return the condition for values that contain the text, ignoring case. Non-ASCII text is escaped first."""
     return Q(lines__icontains=escaped_bytes(text))
 
 

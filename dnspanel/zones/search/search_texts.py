@@ -96,7 +96,7 @@ def in_index(terms: tuple[Term, ...]) -> bool:
 
 
 def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
-    """Return the ids of zones whose search texts can have matching RRsets, or None if more than `most` match."""
+    """Return the ids of zones whose search texts can have matching RRsets, or None if more than `most` texts match."""
     ids = list(SearchText.objects.filter(may_hold(terms) or Q()).values_list("zone_id", flat=True)[: most + 1])
     return sorted(set(ids)) if len(ids) <= most else None
 
@@ -267,7 +267,7 @@ def blocks_with_comments(zone: Zone) -> list[Block] | None:
 
 
 def _know(zone: Zone) -> bool:
-    """Return True if the zone's search texts are current. Needs up to three queries."""
+    """Return True if the zone's search texts are known to be current. Needs up to three queries."""
     at = progress()
     return at.is_complete and not at.left_out and zone.pk not in at.new_zones
 

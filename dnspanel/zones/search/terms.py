@@ -103,7 +103,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A time range for the last change. Each end of the range is a time or an age. None means no bound."""
+    """A time range for the last change: from `after` up to, but excluding, `before`.
+
+    Each end is a time or an age. None means no bound.
+    """
 
     after: datetime | timedelta | None = None
     before: datetime | timedelta | None = None
@@ -195,7 +198,7 @@ class Search:
 
     @property
     def needles(self) -> tuple[str, ...]:
-        """The lowercase strings that pages highlight in the results."""
+        """The lowercase strings of terms without a hyphen, which pages highlight in the results."""
         kinds = {Filter.WORD, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ZONE, Filter.HAS}
         terms = (term for term in self.terms if term.filter in kinds and not (term.negated or term.is_warning))
         return tuple(term.text.lower() for term in terms)
@@ -376,7 +379,10 @@ def _ttl(text: str) -> Span:
 
 
 def _serial(text: str) -> Span | str:
-    """Parse a serial as a span, or as its first digits (`2026…`, `2026*`). Raise _Misread if the text is invalid."""
+    """Parse a span, or the first digits of a serial: fewer than ten digits, or digits with a mark (`2026…`, `2026*`).
+
+    Raise _Misread if the text is invalid.
+    """
     digits = text.rstrip("*.…")
     if digits != text or (digits.isascii() and digits.isdigit() and len(digits) < 10):
         if digits.isascii() and digits.isdigit() and len(digits) <= 10:
@@ -454,7 +460,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """Return the common beginning of the network's addresses (`192.0.2.`, `2001:db8:1:`), or "" for a large one."""
+    """Return the common beginning of the network's addresses (`192.0.2.`, `2001:db8:1:`), or "" if it is unknown."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]

@@ -63,7 +63,7 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Update the search texts for new publications, or for some of them. Return the number of updated zones.
+    """Write the first search texts of all zones, then update them for new publications. Return the number of zones.
 
     Stop after ZONES_OF_A_TURN zones. Only one worker updates at a time, and usually none during very large publications
     (`is_busy`). An interrupted turn is repeated.

@@ -85,7 +85,7 @@ def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """Return one complaint for each RRset that has any. `keys` has (zone id, owner key, type). Needs one query."""
+    """Return one visible complaint for each RRset that has any, by (zone id, owner key, type). Needs one query."""
     if not keys:
         return {}
     wanted = set(keys)

@@ -38,8 +38,9 @@ _SERIAL_DIGITS = 10
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
     """Select the zones that match every term.
 
-    A word is searched in the zones' names. An address or network is also searched in the zones' records. RRset filters
-    find zones with one RRset that matches all of these filters. A filter with a hyphen finds zones without a match.
+    A word is searched in the zones' names, an address also in their records, and a network only in their records. RRset
+    filters find zones with one RRset that matches all of these filters, except that any RRset can match `has:`. A
+    hyphen finds zones without a match.
     """
     if search.faults:
         return zones.none()
@@ -108,7 +109,7 @@ def _of_one_rrset(search: Search) -> tuple[Term, ...]:
 def few_with(inside: tuple[Term, ...], known: search_texts.Progress) -> list[int] | None:
     """Return the ids of all zones that can match, or None if search texts can't narrow them down.
 
-    Needs up to two queries.
+    Needs at most one query for each group of terms (`fitting_together`).
     """
     if not known.is_complete or known.left_out:
         return None
@@ -141,7 +142,7 @@ def in_zone_name(text: str) -> Q:
 def is_in_trigrams(text: str) -> bool:
     """Return True if the trigram index of zone names can find the text.
 
-    Without three letters or digits in a row, PostgreSQL would read the whole index.
+    Without three letters or digits in a row, or a whole label of two, PostgreSQL would read the whole index.
     """
     return _IN_TRIGRAMS.search(text) is not None
 
@@ -152,7 +153,7 @@ def has_many_zones() -> bool:
 
 
 def refuse_too_general(search: Search) -> None:
-    """Raise SearchTooGeneral if the panel has many zones and no index helps to find a word of the search."""
+    """Raise SearchTooGeneral if the search has words, no index helps with any term, and the panel has many zones."""
     if search.words and not any(map(_has_index, search.terms)) and has_many_zones():
         raise SearchTooGeneral(
             gettext("{typed} is too broad for this many zones: {three_in_a_row}.").format(

@@ -100,10 +100,7 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """Return the default set for the team's new zones, else the panel's default set, or None if neither exists.
-
-    Needs one query.
-    """
+    """Return the default set for the team's new zones, else the panel's, or None if neither exists. Needs one query."""
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 

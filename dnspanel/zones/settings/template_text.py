@@ -74,7 +74,10 @@ class Variable:
 
     @property
     def sample(self) -> str:
-        """A sample value for testing the text. Each host name variable has a different sample."""
+        """A sample value for testing the text: the default, or else a value that fits the kind.
+
+        Each host name variable without a default has a different sample.
+        """
         return self.default or _SAMPLES.get(self.kind, self.name.replace("_", "-"))
 
     def to_json(self) -> dict[str, str]:

@@ -33,9 +33,9 @@ def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
     """Begin rollovers in zones whose policies require one. Return the number of rollovers.
 
-    The panel itself is the author. Each zone has one rollover at a time: first of a ZSK that is too old, then of a KSK
-    or CSK that is too old, and last to the first DS. If a rollover is rejected, the reason is stored with the zone's
-    signing until the rollover begins or is no longer due.
+    The panel itself is the author. Each zone has one rollover at a time: first for an old ZSK, then for an old KSK or
+    CSK, and last to the first DS. If a rollover is rejected, the reason is stored with the zone's signing until the
+    rollover begins or is no longer due. `most` is as in `begin_first_ds`.
     """
     return _begin(_in_batches(Zone.objects.filter(deleted_at=None, signing__is_signed=True)), now, most)
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_due(*, now: datetime) -> int:
-    """Switch zones from a temporary NSEC to their due NSEC3 chain. Return the number of zones.
+    """Switch up to _MOST_AT_ONCE zones from a temporary NSEC to their due NSEC3 chain. Return the number of zones.
 
     Each zone gets its own publication, with the panel as the author. Late or repeated calls do no harm.
     """

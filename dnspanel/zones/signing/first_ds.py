@@ -35,8 +35,8 @@ def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> froz
     """Return the ids of the zones that are due for their first DS and whose terms set it automatically.
 
     If a person canceled the rollover or removed a DS, the zone is left out, because that was the person's decision. A
-    parent outside the panel finds the DS only through CDS or CDNSKEY records. Zones that need these records and don't
-    have them are left out too. Needs a few queries, or none if no terms set the first DS automatically.
+    parent outside the panel finds the DS only through CDS or CDNSKEY records. Zones that lack the records they need, or
+    that request deletion of the DS, are left out too. Needs a few queries, or none if no terms set the first DS.
     """
     following = [zone for zone in zones if zone.pk in terms and terms[zone.pk].first_ds]
     if not following:
@@ -61,7 +61,7 @@ def room_for_first_ds(most: int, now: datetime) -> int:
 def waits_long(now: datetime) -> Q:
     """Return the query condition for rollovers to a first DS that have waited for at least LONG_WAIT.
 
-    Only rollovers that the panel itself began, and that wait for a parent zone outside the panel, count.
+    Only rollovers that the panel itself began, that aren't stuck, and whose parent zone answers, count.
     """
     return Q(
         kind=Kind.SECURE,

@@ -23,10 +23,11 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """Change the signing to the states that `decide` returns, as `change_signing` does, but with more checks.
+    """Change how zones are signed to the states that `decide` returns, as `change_signing` does, but with more checks.
 
-    Raise DnssecRefused for a presigned zone, for unsigning a zone with other signers, for answers that would no longer
-    validate, and for changes during a rollover other than `rollover`. Emergency rollovers can break validation.
+    Raise DnssecRefused if the panel doesn't control how a zone is signed, or if a zone with other signers would become
+    unsigned. Also raise it for changes to keys, CDS records or a DS that a rollover other than `rollover` needs. Raise
+    it if a zone would no longer validate. Emergency rollovers are exempt from this check.
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}

@@ -24,10 +24,10 @@ _FIRST_DIGEST = "2"
 
 @dataclass(frozen=True, slots=True)
 class AnsweredDs:
-    """The DS RRsets that nodes may return for a zone whose parent is in this panel, and the longest recent TTL.
+    """The DS RRsets that nodes can return for a zone whose parent is in this panel, and the longest TTL in caches.
 
-    `sets` has each possible DS RRset; () means no DS. `nameservers` maps the targets of the parent's NS records to
-    their addresses in zones of this panel, or to ().
+    `sets` has each possible DS RRset; () means no DS. `ttl` covers answers without a DS too. `nameservers` maps the
+    targets of the parent's NS records to their addresses in zones of this panel, or to ().
     """
 
     parent_id: int
@@ -38,7 +38,7 @@ class AnsweredDs:
 
 
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
-    """Return the zone's DS RRsets that nodes may serve if they have acknowledged at least the sequence `acked`.
+    """Return the zone's DS RRsets that nodes can serve if they have acknowledged at least the sequence `acked`.
 
     Return None if the parent isn't in this panel.
     """

@@ -64,7 +64,7 @@ def resume_denial(*, zone_ids: Collection[int], acting: Acting) -> Publication |
 
 
 def resume_forgotten(*, now: datetime) -> int:
-    """Resume the denial of existence in zones paused for longer than FORGOTTEN_AFTER. Return the number of zones."""
+    """Resume the denial of existence in up to _MOST_RESUMED zones paused for FORGOTTEN_AFTER. Return the number."""
     forgotten = Signing.objects.filter(
         state__has_key="paused", changed_at__lte=now - FORGOTTEN_AFTER, zone__deleted_at=None
     )

@@ -144,7 +144,7 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
     """Delete a policy. `replaced_by` takes over its attachments and its role as the default.
 
     Raise Forbidden if the author isn't allowed to sign all zones, and PolicyUnknown if one of the policies was already
-    deleted. Raise PolicyRefused if the policy is attached and has no replacement.
+    deleted. Raise PolicyRefused if the policy is attached and has no replacement, or would replace itself.
     """
     require_signer_of_all(by)
     with transaction.atomic():

@@ -49,7 +49,7 @@ def follow_policies(
     applying: Applying,
     in_transaction: InTransaction = nothing,
 ) -> tuple[list[Publication], Findings]:
-    """Begin the rollovers that the zones' policies require, then publish all other required changes to the signing.
+    """Begin the rollovers that automatic policies require, then publish all other required changes to the signing.
 
     `applied` has the policies by zone id. Return the publications (those of rollovers first), and the differences by
     zone id. A zone with a rejected difference doesn't change. `in_transaction` is called with the differences in the
@@ -81,7 +81,7 @@ class _Work:
         self._new_keys: list[ZoneKey] = []
 
     def begin_rollovers(self) -> None:
-        """Begin the rollovers that the policies require. If a rollover is rejected, record the reason."""
+        """Begin the rollovers that automatic policies require. If a rollover is rejected, record the reason."""
         if self._applying.begin_rollover is None:
             return
         states = signing_of_zones([zone.pk for zone in self._zones])
@@ -108,7 +108,10 @@ class _Work:
         )
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
-        """Return the signing state that the zone's policy requires. Record differences or a rejection's reason."""
+        """Return the signing state that the zone's policy requires. Record differences or a rejection's reason.
+
+        A zone whose rollover has just begun, or whose change is rejected, keeps its state.
+        """
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
             self._wildcards = wildcard_cuts([each.pk for each in self._zones])

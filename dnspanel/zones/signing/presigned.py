@@ -33,7 +33,10 @@ ENDS_SOON = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """A presigned zone's new signatures: the revision, the NSEC3 chain, and the earliest expiration time."""
+    """A presigned zone's new signatures: the revision, the NSEC3 chains, and the earliest expiration time.
+
+    `nsec3` is the chain that PowerDNS uses. `other_nsec3` has further chains.
+    """
 
     zone_id: int
     revision: int
@@ -53,7 +56,10 @@ def end_of(text: str) -> datetime:
 
 
 def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
-    """Record the new signatures of presigned zones. Call this in the transaction that publishes the RRsets."""
+    """Record the new signatures of presigned zones, and end a pause of the denial of existence.
+
+    Call this in the transaction that publishes the RRsets.
+    """
     before = signing_of_zones([each.zone_id for each in zones])
     after = with_row_ids(
         {
@@ -71,12 +77,13 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Delete the RRSIG, DNSKEY, CDS and CDNSKEY records of these presigned zones. If any zone fails, change none.
+    """Delete the original signatures and key records of these presigned zones. If any zone fails, change none.
 
-    The zones are then served unsigned. Publish once, or in pieces if one zone is large. Return the last publication, or
-    None if the zones have no such records. Raise Unknown for a deleted zone, RightMissing, and NotSigned for a zone
-    that isn't presigned. Raise DnssecRefused if a parent zone in this panel has a DS, or if several zones have too many
-    RRsets. A person has to check parent zones outside the panel. `in_transaction` runs in the same (last) transaction.
+    These are the RRSIG, DNSKEY, CDS, CDNSKEY and signing-state records. The zones are then served unsigned. Publish
+    once, or in pieces if one zone is large. Return the last publication, or None if the zones have no such records.
+    Raise Unknown for a deleted zone, RightMissing, and NotSigned for a zone that isn't presigned. Raise DnssecRefused
+    if a parent zone in this panel has a DS, or if several zones have too many RRsets. A person has to check parent
+    zones outside the panel. `in_transaction` runs in the same (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)

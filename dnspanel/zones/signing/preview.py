@@ -1,6 +1,7 @@
-"""Preview a signing change for many zones in a dry run, with all reasons for rejection.
+"""Preview a signing change for many zones in a dry run, with most reasons for rejection.
 
-Nothing is written and no key is generated. The real change can have another result if zones change in between.
+Rollovers in progress and other signers are not checked. Nothing is written and no key is generated. The real change can
+have another result if zones change in between.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,10 @@ class SigningPlan:
 
 
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
-    """Return the effect of `sign.settle_zones` on each zone. Raise DnssecRefused for invalid NSEC3 parameters."""
+    """Return the effect of `sign.settle_zones` on each zone, without its checks for rollovers and other signers.
+
+    Raise DnssecRefused for invalid NSEC3 parameters.
+    """
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])

@@ -116,8 +116,8 @@ def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
 def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
     """Publish the rollover's due step. Return None if another worker was first or nothing changes.
 
-    The panel is the author. Raise DnssecRefused if the zone would no longer validate, and PublishingOnHold while
-    publishing is on hold.
+    The panel is the author. Raise DnssecRefused if the zone would no longer validate, except in an emergency rollover,
+    and PublishingOnHold while publishing is on hold.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:

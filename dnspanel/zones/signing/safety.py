@@ -45,10 +45,10 @@ def refuse_bogus(
 ) -> None:
     """Raise DnssecRefused if the zone would no longer validate. `ds` has the known DS records at the parent.
 
-    A signed zone needs an active and published key, unless it is presigned. If there is a DS, at least one DS must
-    match such a key. The zone also needs a key for every algorithm in the DS (RFC 6840 section 5.11). Conditions on the
-    DS that the zone already violated before don't count. A newly signed zone must not delegate a wildcard; pass
-    `wildcards` (from `wildcard_cuts`) if they are known.
+    A signed zone needs an active and published key, unless it is presigned. A zone with a DS must be signed, and at
+    least one DS must match such a key. The zone also needs a key for every algorithm in the DS (RFC 6840 section 5.11).
+    Matches and algorithms that the zone already lacked before don't count. A newly signed zone must not delegate a
+    wildcard; pass `wildcards` (from `wildcard_cuts`) if they are known.
     """
     if _is_signed_here(after) and not _is_signed_here(before):
         refuse_to_sign(zone, wildcards)

@@ -1,4 +1,4 @@
-"""Sign and unsign zones, and change how they are signed. Verbs.
+"""Sign and unsign zones, change how they are signed, and manage their keys. Verbs.
 
 Keys are generated and stored in the transaction that publishes them. Private parts are encrypted with PANEL_MASTER_KEY.
 """
@@ -178,17 +178,17 @@ def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
     """Stop signing the zones and delete their keys (permanently after KEPT_AFTER_DELETION). Return the publications.
 
-    Raise Unknown for a deleted zone, RightMissing, or DnssecRefused if a zone has other signers or a parent zone in
-    this panel has its DS. A person has to check that parent zones outside the panel have no DS.
+    Raise the errors of `change_guarded`, such as DnssecRefused if a parent zone in this panel has a zone's DS. A person
+    has to check that parent zones outside the panel have no DS.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
 
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
-    """Set the zone's denial of existence to NSEC3 with these parameters, or to NSEC (None).
+    """Set the zone's denial of existence to NSEC3 with these parameters, or to NSEC (None). Return the publications.
 
-    Return the publications. Raise NotSigned if the zone has no keys, and DnssecRefused for insecure parameters (RFC
-    9276).
+    Raise NotSigned if the zone has no keys, DnssecRefused for insecure parameters (RFC 9276), and the errors of
+    `change_guarded`.
     """
     refuse_nsec3(nsec3)
 
@@ -211,8 +211,8 @@ def set_cds(
     """Set the digest types of the zone's CDS records, and enable or disable CDNSKEY records (RFC 7344, RFC 8078).
 
     `cds` is "2" or "2,4", "0" to request deletion of the DS, or "" for no CDS. None keeps a setting. `in_transaction`
-    runs in the same transaction, even if nothing changes. Raise NotSigned if the zone has no keys, or DnssecRefused for
-    a bad `cds`.
+    runs in the same transaction, even if nothing changes. Raise NotSigned if the zone has no keys, DnssecRefused for a
+    bad `cds`, and the errors of `change_guarded`.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -254,8 +254,8 @@ def add_key(  # noqa: PLR0913  # the fields of a key
     """Add a new key, or the key in `texts`, to the zone. Return the key.
 
     If `texts` has a `.key` file, the file determines the flags. Raise BadKey if the key is invalid, and BadPublicKey if
-    the file does not belong to the private key or to the zone. Raise DnssecRefused if the zone already has the key, has
-    too many keys, or would no longer validate.
+    the file does not belong to the private key or to the zone. Raise DnssecRefused if the zone already has the key or
+    too many keys, or if the form was sent before for something else. Also raise the errors of `change_guarded`.
     """
     private_text, public_text = texts.private_text, texts.public_text
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
@@ -402,7 +402,7 @@ def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:
 
 
 def refuse_nsec3(nsec3: Nsec3 | None) -> None:
-    """Raise DnssecRefused for NSEC3 parameters that make resolvers treat the zone as insecure (RFC 9276)."""
+    """Raise DnssecRefused for NSEC3 parameters above MOST_ITERATIONS or LONGEST_SALT (see RFC 9276)."""
     if nsec3 is None:
         return
     if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:

@@ -32,7 +32,7 @@ CROSS JOIN LATERAL (SELECT * FROM zones_lastserial WHERE name = wanted.name LIMI
 
 
 def note_last_serials(*, zone_ids: Collection[int]) -> None:
-    """Store the serials of these zones, which this transaction deletes."""
+    """Store the serials of these zones, which this transaction deletes, unless a greater one is already stored."""
     execute(_NOTE, [sorted(zone_ids)])
 
 

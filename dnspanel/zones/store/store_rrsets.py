@@ -177,7 +177,7 @@ def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int)
 
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
-    """Return the next `limit` RRsets, also from zones with higher ids, as (zone id, owner key, RRset)."""
+    """Return up to `limit` RRsets after this key, also of zones with higher ids, as (zone id, owner key, RRset)."""
     return [
         (zone, bytes(key), RRset(name, type, ttl, tuple(texts), tuple(off), comment, parse_notes(notes)))
         for key, zone, name, type, ttl, texts, off, comment, notes in fetch_all(_BEHIND, [zone_id, owner_key, limit])

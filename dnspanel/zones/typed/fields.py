@@ -113,7 +113,7 @@ def _number(name: str, label: str, help_text: str, high: int, more: dict[str, ob
 
 
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:
-    """Convert a field's typed value to zone-file syntax. Relative names stay relative.
+    """Convert a field's typed value to zone-file syntax. Relative names are checked with `origin`, but stay relative.
 
     Return "" for an empty optional field. If the value is missing or invalid, raise ValueError with a message for the
     user.
@@ -146,7 +146,10 @@ def text_of(field: Field, word: str) -> str:
 
 
 def _text_of_strings(word: str) -> str:
-    """Join the strings of a TXT if all but the last one have the full length. Otherwise, return them in quotes."""
+    """Join the strings of a TXT if all but the last one have the full length. Otherwise, return them in quotes.
+
+    An empty text, or one that begins like a quoted one, also stays in quotes.
+    """
     parts = _STRING.findall(word)
     joined = "".join(part[1:-1] for part in parts)
     wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]

@@ -22,7 +22,7 @@ _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 
 def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
-    """Split canonical rdata of the layout's type into field values."""
+    """Split canonical rdata of the layout's type into field values. Missing fields get their defaults."""
     if layout.fields[0].kind is Kind.STRINGS:
         return {layout.fields[0].name: text_of(layout.fields[0], canonical)}
     texts = _WORD.findall(canonical)
@@ -40,7 +40,7 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
 
 
 def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
-    """Join the field values to rdata for `rdata.parse`. Names stay as typed.
+    """Join the field values to rdata for `rdata.parse`. Names stay as typed, but email addresses become names.
 
     Raise BadFields with a message for each invalid field.
     """

@@ -11,7 +11,7 @@ _ESCAPES = re.compile(r"\\\D|\\(?:19[2-9]|2\d\d)(?:\\(?:12[89]|1[3-8]\d|19[01]))
 
 
 def readable_text(text: str) -> str:
-    """Unescape the printable characters in the quoted strings of canonical rdata.
+    """Unescape the printable non-ASCII characters in the quoted strings of canonical rdata.
 
     Control characters, including those that change the direction of text, and invalid UTF-8 stay escaped.
     """

@@ -101,7 +101,7 @@ def serial_of(rrset: RRset) -> Serial:
 
 
 def with_serial(rrset: RRset, serial: Serial) -> RRset:
-    """Set the serial in every record of the SOA RRset, including disabled ones. Return the result."""
+    """Return the SOA RRset with this serial in every record, including disabled ones."""
 
     def replace_serial(text: str) -> str:
         fields = text.split(" ")
@@ -117,9 +117,9 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """Return `edited` with the zone's next serial.
+    """Return `edited` with the serial that follows the serial of `before`.
 
-    Return `edited` unchanged if its serial is already greater, or if one of the RRsets is None.
+    Return `edited` unchanged if its serial is already greater than that of `before`, or if one of the RRsets is None.
     """
     if before is None or edited is None:
         return edited

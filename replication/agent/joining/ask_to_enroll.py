@@ -80,14 +80,15 @@ def enroll(
 ) -> Identity:
     """Enroll this server: write its key, certificate and identity to `directory`, and return the identity.
 
-    1. Create a key and a signing request, unless an earlier attempt left them. The request identifies this server.
+    1. Create a key and a certificate signing request, unless an earlier attempt left them. The request identifies this
+       server.
     2. Send the request, and repeat it until a person has approved.
     3. Check the CA against the code, the response's signature against the CA, and the certificate against the key.
     4. Write the files, the identity last, because the agent treats the directory as complete once the identity exists.
 
-    Before the approval, `check` is called with the panel's settings and can raise an exception to cancel. Raise
-    NotEnrolled if the code is incomplete or rejected, or the response isn't authentic. Calls can be repeated with the
-    same code.
+    `check` is called with the panel's settings before the approval and again before step 4. It can raise an exception
+    to cancel. Raise NotEnrolled if the code is incomplete or rejected, or the response isn't authentic. Calls can be
+    repeated with the same code.
     """
     _, _, expected_ca = code.partition(".")
     if len(expected_ca) != FINGERPRINT_DIGITS:
@@ -216,7 +217,7 @@ def _message_in(answer: bytes) -> str:
 
 
 def _signing_request(directory: Path) -> str:
-    """Return the signing request in the directory. If it doesn't exist, create and store a key and a request."""
+    """Return the certificate signing request in the directory. If it doesn't exist, store a new key and a request."""
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()

@@ -84,7 +84,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
     4. Write the LMDB files and pdns.conf, as the user that PowerDNS runs as.
     5. Write the units. The caller starts them.
 
-    Raise CannotJoin or NotEnrolled if a step fails, BadConfig if agent.toml is invalid, and OSError if writing fails.
+    Raise CannotJoin or NotEnrolled if a step fails, also if agent.toml is invalid, and OSError if writing fails.
     """
     refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """PowerDNS's counters at one moment, as totals since its start."""
+    """PowerDNS's counters at one moment, as totals since its start, with its current latency and memory."""
 
     at: float  # unix time
     clock: float  # monotonic time

@@ -71,7 +71,7 @@ def count_top(
     clients: bool,
     zone_of: Callable[[str], str],
 ) -> Top:
-    """Return the top lists of these items. Clients' networks are included only if `clients` is true."""
+    """Return top lists of these items without the agent's own queries. Include networks only if `clients` is true."""
     full, zones = _Lists(), Counter[str]()
     networks: Counter[str] = Counter()
     for list_name, what, count in items:

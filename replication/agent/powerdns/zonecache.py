@@ -76,8 +76,8 @@ class ZoneCache:
     def flush(self, names: Iterable[str]) -> bool:
         """Add the zones among these names to PowerDNS's list, and purge all answers at and below all names.
 
-        Return False if no API key is configured or PowerDNS rejects a name. Raise NotServed if PowerDNS doesn't
-        respond.
+        Return False if no API key is configured, or at the first name that PowerDNS rejects. Raise NotServed if
+        PowerDNS doesn't respond.
         """
         return self._api.has_key and all(map(self._flush, names))
 

@@ -60,7 +60,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The last rejected push and PowerDNS's last wrong answer, as messages. They are "" once the problem is over."""
+    """The last rejection that a person must fix, and PowerDNS's last wrong answer, as messages.
+
+    The messages are "" once the problem is over. `answered` is the newest position that PowerDNS was proved to serve.
+    """
 
     refusal: str = ""
     refused_at: float = 0.0
@@ -117,7 +120,8 @@ class Applier:
 
         If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's.
         `ack` later returns a newer ack. Signatures of zones in `unproven` are not verified. Raise NotServed if PowerDNS
-        answers wrongly, Busy if another push takes too long, and the errors of `open_segments` and `Store.apply`.
+        answers wrongly, Busy if another push takes too long, and Unfinished while a snapshot is being installed. Raise
+        the errors of `open_segments` and `Store.apply`.
         """
         with self._alone():
             before = self._store.position()
@@ -427,7 +431,10 @@ class Applier:
         return prefix in self._unlisted.prefixes or prefix in self._listing.prefixes
 
     def _apply_one(self, segment: Segment, touched: Touched) -> float:
-        """Write one segment and add its changes to `touched`. Return the longest hold of the write lock, in ms."""
+        """Write one segment and add its changes to `touched`. Return the longest hold of the write lock, in ms.
+
+        Return 0 if the store already has the segment. If the store raises Diverged, suspect the zones of the segment.
+        """
         if self._unseen:  # the first answers can need the keys that the last segment brought
             self._purger.purge_before_late(self._unseen)
             self._unseen.clear()
@@ -465,7 +472,10 @@ class Applier:
         self._change_health(unserved=str(error), unserved_since=self.health.unserved_since or self._clock())
 
     def note_refusal(self, error: ReplicationError) -> None:
-        """Count and log a rejection. If a person must fix it, keep it in the status until a later push is applied."""
+        """Count and log a rejection, and report damage.
+
+        If a person must fix the cause, keep the message in the status until a later push is applied.
+        """
         stats.REFUSALS.add()
         logger.warning("refused: %s: %s", type(error).__name__, error)
         if isinstance(error, Damaged):

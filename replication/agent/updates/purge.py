@@ -312,7 +312,7 @@ class Purger:
     def _flush(self, old: Targets) -> bool:
         """Purge a few names, and all names below them, over HTTP.
 
-        Return False if there are too many names, or if PowerDNS rejects one.
+        Return False for EVERYTHING or too many names, without an API key, or if PowerDNS rejects a name.
         """
         return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
 

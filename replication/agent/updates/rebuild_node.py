@@ -74,7 +74,7 @@ class Rebuild:
     def needed_schema(self, running_release: str) -> int:
         """Return the schema that the installed PowerDNS needs. If its release is unknown, use the running release.
 
-        Return 0 if both releases are unknown.
+        Return 0 if the schema is unknown.
         """
         return schema_of_release(self.installed_release or running_release)
 

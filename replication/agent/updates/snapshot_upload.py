@@ -150,7 +150,7 @@ class Snapshots:
             return self._reception.missing()
 
     def take_chunk(self, name: str, number: int, stored: bytes) -> None:
-        """Verify and store a chunk. Raise BadSnapshot if its hash is wrong, or DiskFull if the disk is full."""
+        """Verify and store a chunk. Raise BadSnapshot if the chunk or its hash is unexpected, DiskFull, or Busy."""
         with self._alone(), self._noting(), _disk_errors(self._directory):
             reception = self._reception_of(name)
             if not 0 <= number < len(reception.manifest.chunks):

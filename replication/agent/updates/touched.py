@@ -49,10 +49,7 @@ class Touched:
         return touched
 
     def add_changes(self, segment: Segment, store: Store) -> None:
-        """Add a segment's marks, as in `add_marks`, and the changed names of its zones.
-
-        Call this before applying the segment.
-        """
+        """Add a segment's marks (`add_marks`) and the changed names of its zones, before the segment is applied."""
         known = set(self.zones)
         marks = self.add_marks(segment)
         if self._is_beyond_names:

@@ -20,7 +20,7 @@ class Unlisted:
     retry_at: float = 0.0
 
     def take_prefixes(self, segment: Segment) -> bool:
-        """Add the segment's zones and return True if it creates many zones and deletes none. Else return False."""
+        """Add the segment's zones and return True if it can create many zones and deletes none. Else return False."""
         if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
             return False
         serials = dict(segment.serials())

@@ -3,12 +3,12 @@
 Django tries this backend after the backend for passwords that the panel stores. Each account uses only one of the two:
 
 - A user whose password an LDAP server checks is looked up only on that server, by a permanent attribute.
-- A user with a password in the panel is looked up only on servers that can link accounts by email address, and only by
-  that address.
+- A user with a password in the panel is looked up only on servers that can link accounts by email address. The user on
+  the server must have the account's address.
 - A name without an account is looked up on every server.
 
-In each of these cases, every server receives a request, even if only a dummy request, because the response time would
-otherwise reveal which names exist.
+Until a server accepts or refuses the user, every server receives a request, even if only a dummy request, because the
+response time would otherwise reveal which names exist.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,8 @@ def message_of(request: HttpRequest | None) -> str:
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
     """Return the identity of the user with this name on the server, or None if the name or the password is wrong.
 
-    Raise ProviderAway if the server is unavailable, and SignInRefused if the account is disabled on the server.
+    Raise ProviderAway if the server is unavailable. Raise SignInRefused if the password is correct, but the account is
+    disabled or has unusable attributes or too many groups.
     """
     with visiting(provider) as visit:
         return _identity(visit, visit.find_by_name, typed, password, now)
@@ -88,8 +89,7 @@ def identity_by_password(provider: SignInProvider, typed: str, password: str, no
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
     """Return the user if the server accepts the password and the provider's rules admit the user, or None.
 
-    Raise ProviderAway if the server is unavailable, or SignInRefused if the password is correct but the user is
-    rejected.
+    Raise ProviderAway if the server is unavailable, or SignInRefused if the password is correct but the user rejected.
     """
     identity = None
     try:

@@ -67,9 +67,8 @@ def place_of(uri: str) -> Place:
 def open_connection(uri: str, certificates: str, *, seconds: float) -> Any:
     """Open a TLS connection to an LDAP server and return an unbound python-ldap object.
 
-    The connection closes after `seconds`. `certificates` are the certificates of a private CA, in PEM. If
-    `certificates` is empty, public CAs are trusted. The caller must call `unbind`. Raise ProviderAway if the server
-    can't be used.
+    The connection closes after `seconds`. `certificates` are those of a private CA, in PEM, or empty for public CAs.
+    The caller must call `unbind`. Raise ProviderAway if the server can't be used.
     """
     place = place_of(uri)
     try:

@@ -53,11 +53,12 @@ def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: date
 
 
 def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
-    """Change an LDAP server, effective from the next sign-in. An empty secret keeps the current one.
+    """Change an LDAP server, effective from the next sign-in.
 
-    The permanent attribute and the slug can't change, because users' links depend on them. A different URI, bind DN or
-    certificate requires the secret again. Otherwise, a user without the secret could make the panel send it to another
-    server. Raise ProviderUnknown if the server was deleted, and the errors of `create_provider`.
+    An empty secret keeps the current one if a bind DN is set. The permanent attribute and the slug can't change,
+    because users' links depend on them. A different URI, bind DN or certificate requires the secret again, because the
+    panel would otherwise send it to another server. Raise ProviderUnknown if the server was deleted, and the errors of
+    `create_provider`.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     has_secret = bool(provider.client_secret)
@@ -100,10 +101,7 @@ def _try(provider: SignInProvider) -> None:
 
 
 def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
-    """Validate the settings and return them, with the pasted PEM text reduced to its certificates.
-
-    Raise ProviderRefused with each invalid field.
-    """
+    """Return valid settings, with the PEM text reduced to certificates. Raise ProviderRefused for invalid fields."""
     faults = rows.faults_of(terms)
     faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
     try:

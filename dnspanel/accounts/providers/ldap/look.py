@@ -61,7 +61,10 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """Update a user from the linked LDAP server (if any). Raise SignInRefused unless it lists the user as active."""
+    """Update a user from the linked LDAP server. Do nothing if the user has no such link.
+
+    Raise SignInRefused if the server is disabled in the panel, is unavailable or doesn't list the user as active.
+    """
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return
@@ -122,7 +125,10 @@ def _look_up_links(provider: SignInProvider, links: Sequence[ProviderLink], now:
 
 
 def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: datetime) -> None:
-    """Close or update the account according to the server's result, in separate transactions."""
+    """Close the account of an absent user. Otherwise, reopen the account if this module closed it, and apply the rules.
+
+    An unusable result only updates the time of the check. Each step has its own transaction.
+    """
     if found.is_absent:
         _close(provider, found, now)
         return

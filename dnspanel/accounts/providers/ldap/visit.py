@@ -83,7 +83,10 @@ class Visit:
         self._reader._bind()
 
     def find_by_name(self, typed: str) -> Entry | None:
-        """Return the user's entry for this name, or None if no user has it. Raise SignInRefused if several users do."""
+        """Return the user's entry for this name, or None if no user has it.
+
+        Raise SignInRefused if several users have the name, or if the user's permanent attribute is unusable.
+        """
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
@@ -174,10 +177,7 @@ class Visit:
 
 @contextmanager
 def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> Iterator[Visit]:
-    """Open a connection to the provider's server and close it after the block.
-
-    Raise ProviderAway if the server fails, even inside the block.
-    """
+    """Connect to the provider's server for the block. Raise ProviderAway if the server fails, even inside the block."""
     connection = open_connection(provider.issuer, provider.metadata, seconds=seconds)
     try:
         try:

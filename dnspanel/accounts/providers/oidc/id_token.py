@@ -54,8 +54,8 @@ def verified_claims(
 def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
     """Verify a Logout Token and return the session or user that it ends (Back-Channel Logout 1.0, section 2.6).
 
-    Raise SignInRefused unless the issuer signed the token for this client. Repeated use isn't checked, because a second
-    use has no effect.
+    Raise SignInRefused unless this is a current Logout Token that the issuer signed for this client. Repeated use isn't
+    checked, because a second use has no effect.
     """
     claims = _verify_token(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]
@@ -84,7 +84,10 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a token's claims. Raise SignInRefused for a bad signature, issuer or audience. Times aren't checked."""
+    """Return a token's claims. Raise SignInRefused for a bad signature, issuer or audience, or a missing claim.
+
+    Iss, aud and iat are always `required`. Times aren't checked.
+    """
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
     try:
@@ -106,9 +109,9 @@ def _verify_token(
 
 
 def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
-    """Return the key with the token's key id, or the only key if the token has no key id.
+    """Return the signing key with the token's key id, or the only signing key if the token has no key id.
 
-    Raise PyJWTError, KeyError or ValueError if no such key exists.
+    Raise PyJWTError, KeyError or ValueError unless there is exactly one such key.
     """
     found = jwt.PyJWKSet.from_dict(dict(keys)).keys
     usable = [key for key in found if key.public_key_use in {None, "sig"}]

@@ -60,7 +60,10 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
-        """Raise ImmediateHttpResponse with the panel's response, or SignInRefused if the ID token is invalid."""
+        """Verify the ID token and complete the sign-in. Always raise ImmediateHttpResponse with the panel's response.
+
+        Raise SignInRefused instead if the ID token or the UserInfo response is invalid.
+        """
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
             id_token,

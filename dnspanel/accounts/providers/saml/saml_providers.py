@@ -88,7 +88,7 @@ def change_provider(
 
 
 def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
-    """Fetch the metadata again if it is older than METADATA_EVERY. Keep it if the new metadata can't be used."""
+    """Fetch metadata again from its URL if older than METADATA_EVERY. Keep it if the new metadata can't be used."""
     if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
         return
     try:

@@ -237,9 +237,9 @@ def sequences_of(publication: Publication | None) -> list[int]:
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return the new revision and serial of each zone changed by the write that ended with `publication`.
+    """Return the new revision and serial of each visible zone changed by the write that ended with `publication`.
 
-    This is for callers that no longer have the write's plans.
+    This is for callers that no longer have the write's plans. The result has at most MOST_ZONES zones.
     """
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     keys = ("zone", "revision", "serial", "added", "changed", "removed")

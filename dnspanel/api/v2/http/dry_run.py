@@ -43,7 +43,7 @@ def is_dry_run(request: Request) -> bool:
 def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Wrap a view's method so that its writes are rolled back after it has returned a response.
 
-    If the response has no content, it is replaced with the plans.
+    The status is always 200. If the response has no content, it is replaced with the plans.
     """
 
     @wraps(do)

@@ -12,7 +12,7 @@ from dnspanel.api.v2.http.problems import Problem
 
 
 class StrictJSONParser(BaseParser):
-    """A JSON parser that rejects NaN, Infinity, lone surrogates, zero bytes and excessive nesting.
+    """A JSON parser that rejects NaN, Infinity, duplicate members, lone surrogates, zero bytes and excessive nesting.
 
     It raises Problem for an invalid body, and RequestDataTooBig (413) above `DATA_UPLOAD_MAX_MEMORY_SIZE`.
     """

@@ -45,10 +45,7 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
 def page_answer(
     request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None = None, **besides: Any
 ) -> HttpResponse:
-    """Return a response with a page. `next_after` is the key of the page's last item if more items can follow.
-
-    Keyword arguments are additional members.
-    """
+    """Return a page with additional members. `next_after` is the last item's key if more items can follow."""
     if next_after is None:
         return answer({"items": items, "next": None, "next_cursor": None, **besides})
     cursor = _encode_cursor(next_after)

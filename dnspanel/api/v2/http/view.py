@@ -61,8 +61,8 @@ class V2View(APIView):
     """The base class of API v2 views.
 
     A write with an `Idempotency-Key` publishes only once: its response is stored for a day and returned to every retry.
-    A dry run doesn't use up the key. A write needs If-Match if its token requires conditions. The exceptions are POSTs
-    that only read (`writes_nothing`) and resources without a state to compare (`unconditional`).
+    A dry run doesn't use up the key. A write needs If-Match or If-None-Match if its token requires conditions, except
+    for views without a state to compare (`unconditional`). These views reject If-Match.
     """
 
     parser_classes: Any = (StrictJSONParser, MergePatchParser)

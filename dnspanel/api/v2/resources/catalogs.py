@@ -297,10 +297,7 @@ def _catalogs_json(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
 
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
-    """Return the catalog settings that its ETag covers.
-
-    The catalog's state changes without a request, so the ETag doesn't cover it.
-    """
+    """Return the catalog settings that its ETag covers, without the state, which changes without a request."""
     terms = asdict(set_up_catalogs.terms_of(catalog))
     return {name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()}
 

@@ -163,10 +163,7 @@ class BulkDnssec(V2View):
 
 
 def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
-    """Return the values without `confirm`.
-
-    Raise Problem if the change would make the parent delete its DS and `confirm` isn't set.
-    """
+    """Return the values without `confirm`. Raise Problem if it is missing to make the parent delete its DS."""
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent zone that reads CDS records deletes its DS, and this zone becomes insecure."
@@ -206,7 +203,10 @@ def answer_publications(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """Return the response to a change of a zone's signing, which can take several publications."""
+    """Return the response to a change of a zone's signing, which can take several publications.
+
+    If there are none, use the publication of an earlier attempt with the same Idempotency-Key.
+    """
     form_id = form_id_of(request)
     if not publications and form_id is not None:
         # Nothing to change, perhaps because an earlier attempt of this request has published the change.

@@ -367,10 +367,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
 
 
 def _attachments_in(values: Mapping[str, Any]) -> policies.Attached:
-    """Return the tags and teams from a request body. Each is None if it stays unchanged.
-
-    Raise PolicyRefused for an unknown team.
-    """
+    """Return the tags and teams in a body, each None if unchanged. Raise PolicyRefused for an unknown team."""
     tags, ids = values.get("tags"), values.get("teams")
     teams = None
     if ids is not None:

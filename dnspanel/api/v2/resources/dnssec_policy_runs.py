@@ -92,8 +92,8 @@ class PolicyRuns(V2View):
         run signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec`
         for each zone.
 
-        The run does not change keys; it lists zones that need other keys. Zones that the run refuses are listed with
-        the reason. Read the run until its state is `done`.
+        If a signed zone needs other keys, the run starts a rollover if the policy is `automatic`. Otherwise, it only
+        lists the zone. Zones that the run refuses are listed with the reason. Read the run until its state is `done`.
         """
         now, form_id = timezone.now(), form_id_of(request)
         access.require(self.actor, Permission.READ)

@@ -128,7 +128,8 @@ class Exports(V2View):
         """Create an export.
 
         A worker writes the chosen zones into one file. Read the export until its state is `done`, then get the file
-        with `downloadExport`. Needs the permission `read`. Returns 422 if no zone matches.
+        with `downloadExport`. Needs the permission `read`, and a token that sees whole zones. Returns 422 if no zone
+        matches.
         """
         access.require(self.actor, Permission.READ)
         values = read(ExportSerializer, request.data)

@@ -126,10 +126,7 @@ def _front(name: str) -> Node:
 
 
 def _set(node: Node) -> dict[str, Any]:
-    """Return the settings that a front's ETag covers.
-
-    The ETag doesn't cover the state of the nodes behind the front, because it changes every second.
-    """
+    """Return the settings that a front's ETag covers, without the nodes' state, which changes every second."""
     return asdict(fronts.terms_of(node))
 
 

@@ -74,7 +74,8 @@ class ImportFile(V2View):
         """Upload a file of an import.
 
         The request body is the whole file, or, with `offset`, one chunk of the file. An interrupted chunk does not
-        change the file. If the status is 409, continue at the `offset` in the response. Needs the permission `edit`.
+        change the file, but an interrupted whole file removes the previous one. If the status is 409, continue at the
+        `offset` in the response. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         offset = _number(request, "offset")

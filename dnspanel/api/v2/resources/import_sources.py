@@ -195,10 +195,7 @@ class CsvSerializer(Shape):
 
 
 def options_of(values: dict[str, Any], before: Options) -> Options:
-    """Return a copy of the options `before`, updated with `values`.
-
-    Raise ValidationError if TTL options contradict each other.
-    """
+    """Return the options `before`, updated with `values`. Raise ValidationError if TTL options are contradictory."""
     options = Options.from_json(before.to_json() | values)
     if options.ttl_least is not None and options.ttl_most is not None and options.ttl_least > options.ttl_most:
         raise serializers.ValidationError({"options": {"ttl_most": ["Use at least `ttl_least`."]}}, "out-of-range")

@@ -245,7 +245,8 @@ class OneImport(V2View):
     def delete(self, request: Request, import_id: int) -> HttpResponse:
         """Delete an import.
 
-        Deletes the import and its files. Published changes stay. Needs the permission `edit`.
+        Deletes the import and its files. Published changes stay. Returns 409 while the import runs. Needs the
+        permission `edit`.
         """
         job = job_of(request, import_id)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):

@@ -153,10 +153,7 @@ def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
 
 
 def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], set[str]]]) -> None:
-    """Raise Problem for missing or unknown fields of an action.
-
-    `known` maps each action to its required and its optional fields.
-    """
+    """Raise Problem for missing or unknown fields. `known` maps each action to its required and optional fields."""
     needed, optional = known[act["op"]]
     faults = Faults()
     for name in sorted(needed - act.keys()):

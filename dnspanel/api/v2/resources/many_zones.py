@@ -110,10 +110,7 @@ def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """Return the outcome that the action would have. Raise Problem if too many zones match.
-
-    The action is a deletion if `marks` is None.
-    """
+    """Return the outcome of setting `marks`, or of a deletion if None. Raise Problem if too many zones match."""
     try:
         with searching_for(selection.search):
             if marks is None:

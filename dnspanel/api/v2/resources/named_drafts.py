@@ -128,8 +128,8 @@ class OneNamedDraft(V2View):
     def delete(self, request: Request, key: UUID) -> HttpResponse:
         """Delete a saved draft.
 
-        Deletes the draft and all its changes. Nothing is published. Only the draft's owner can delete it. Needs the
-        permission `edit`.
+        Deletes the draft and all its changes, and withdraws its approval request. Nothing is published. Only the
+        draft's owner can delete it. Needs the permission `edit`.
         """
         named = _to_change(self.actor, key)
         with _write(request, self.actor, key):

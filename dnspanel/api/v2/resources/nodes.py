@@ -297,20 +297,14 @@ class NodeAct(V2View):
 
 
 def node_name(name: str) -> str:
-    """Return the node's name from a path.
-
-    Raise UnknownNode for a name with a NUL character, which PostgreSQL can't look up.
-    """
+    """Return the name from a path. Raise UnknownNode for a NUL character, which PostgreSQL can't look up."""
     if "\0" in name:
         raise UnknownNode(ascii(name))
     return name
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Return the caller and the node. Raise UnknownNode for an unknown name.
-
-    Raise Forbidden if the caller lacks the permission `fleet` or `nodes`.
-    """
+    """Return the caller and the node. Raise UnknownNode, or Forbidden without the permission `fleet` or `nodes`."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = node_lifecycle.node_by_name(node_name(name))

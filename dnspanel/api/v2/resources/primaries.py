@@ -168,7 +168,8 @@ class TransferredZones(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a zone from other primaries.
 
-        The first transfer starts at once. Nodes serve the zone after this transfer. Needs the right `create-zone`.
+        The first transfer starts at once. Nodes serve the zone after this transfer. Needs the right `create-zone`, and
+        the right `add` for all zones.
         """
         values = read(NewTransferredZoneSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
@@ -204,8 +205,8 @@ class ZonePrimaries(V2View):
 
         The next transfer replaces all records of the zone, and the zone can no longer be edited here. Approval rules,
         freezes, locks and publish hooks apply as for a change to the whole zone. If the zone already has the given
-        primaries, only `uses_ixfr` is set. Needs the right `settings`, and for a zone that is edited here the rights
-        `add`, `change` and `remove`.
+        primaries, only `uses_ixfr` is set. Needs the right `settings`. New primaries also need the right `add` for all
+        zones, and for a zone that is edited here the rights `change` and `remove`.
         """
         zone = _zone(request, zone_name)
         values = read(ChosenPrimariesSerializer, request.data)
@@ -272,7 +273,7 @@ class ZoneGivenBack(V2View):
         """Give a zone back to its primaries.
 
         Only a zone that was taken over can be given back. The next transfer replaces changes that were made here. Needs
-        the right `settings`.
+        the right `settings`, and the right `add` for all zones.
         """
         zone = _zone(request, zone_name)
         with _guard_write(request, zone):
@@ -337,10 +338,7 @@ def _state_of(row: TransferredZone | None) -> dict[str, Any] | None:
 
 
 def _answer_primaries(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
-    """Return the response with the zone's primaries and their ETag.
-
-    Raise Problem (404) if the zone doesn't have other primaries and never had any.
-    """
+    """Return the response with the zone's primaries and their ETag. Raise Problem (404) if it never had others."""
     row = _row(zone)
     if row is None:
         raise Problem("not-found", f"{zone.name} has no other primaries: this panel is its primary.")

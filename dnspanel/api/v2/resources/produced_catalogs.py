@@ -246,7 +246,7 @@ class CatalogTakeOut(V2View):
 
 
 def _members_url(request: Request) -> str:
-    """Return the URL of the catalog's member list, which also shows zones that are being added or removed."""
+    """Return the URL of the catalog's member list, which shows a change before the catalog zone does."""
     return f"{request.path.rpartition('/')[0]}/members"
 
 

@@ -46,7 +46,10 @@ class Terms:
 
 
 def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
-    """Publish these patches, at most once for each Idempotency-Key. Raise the same errors as `publish_patches`."""
+    """Publish these patches, at most once for each Idempotency-Key. Raise the same errors as `publish_patches`.
+
+    If `in_pieces` is True, a large write takes several publications.
+    """
     form_id = form_id_of(request)
     outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),

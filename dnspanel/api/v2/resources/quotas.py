@@ -76,8 +76,9 @@ class TeamQuotas(V2View):
     def get(self, request: Request, team_id: int) -> HttpResponse:
         """Read the quotas of a team.
 
-        Returns the team's usage and limit for each quota. The usage counts the team's zones, and its members' tokens
-        and imports. Without the permission `people`, a token can read only the quotas of its owner's teams.
+        Returns the team's usage and limit for each quota. The usage counts the team's zones, and the saved drafts,
+        tokens and imports of its members. Members who are editors or administrators are not counted. Without the
+        permission `people`, a token can read only the quotas of its owner's teams.
         """
         return answer_with_tag(_quotas_json(holder_of(team_for(self.actor, team_id))))
 

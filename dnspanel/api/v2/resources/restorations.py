@@ -57,8 +57,8 @@ class Restorations(V2View):
         """Restore zones.
 
         Restores the zones that match all given conditions, with higher serials. Needs the right `delete-zone` for each
-        zone. Up to 1,000 zones are restored in one publication. A larger restoration takes several publications, which
-        are listed in `publications`.
+        zone. One publication restores up to 1,000 zones with 50,000 RRsets in total. A larger restoration takes several
+        publications, which are listed in `publications`.
 
         A zone that cannot be restored stays in the trash and is listed in `outcome` with the reason. All other zones
         are restored. With `dry_run` nothing is restored. To restore exactly the zones of a dry run, send its `ETag` as

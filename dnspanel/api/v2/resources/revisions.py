@@ -65,8 +65,9 @@ class RevisionList(V2View):
         """List revisions.
 
         Lists the revisions of a zone, newest first, with time, author and number of RRsets. Needs the right `read`.
-        With `name`, lists only revisions that changed this name. A token that can see only part of the zone needs
-        `name`, and must be able to see everything at that name.
+
+        With `name`, lists only revisions that changed this name. The list is then empty for a token that cannot see all
+        RRsets that changed at that name.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         page = page_request(request, int)
@@ -85,8 +86,9 @@ class RevisionDetail(V2View):
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Read a revision.
 
-        Returns the changes in the revision, RRset by RRset, with the records before and after. Needs the right `read`.
-        The new serial is omitted, because every revision changes it.
+        Returns the changes in the revision, RRset by RRset, with the records before and after. At most 1,000 RRsets are
+        listed; `left_out` is the number of others. Needs the right `read`. The new serial is omitted, because every
+        revision changes it.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         found = revision_of(zone, number)
@@ -177,8 +179,8 @@ class ZoneRestoreTo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 
-        Publishes the RRsets of the revision, and reverts all later changes. Needs the rights `add`, `change` and
-        `remove`. `into: draft` puts the changes into your draft instead.
+        Publishes the RRsets of the revision, and reverts all later changes. Needs the right `add`, `change` or
+        `remove`, depending on the changes. `into: draft` puts the changes into your draft instead.
         """
         zone = access.zone_for_editing(self.actor, zone_name)
         found = revision_of(zone, number)
@@ -223,11 +225,11 @@ def patches_of_undo(actor: Actor, revisions: Iterable[Revision]) -> list[Patch]:
 
 
 def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
-    """Return a patch that undoes revisions of one zone.
+    """Return a patch that undoes revisions of one zone. RRsets that are already undone stay unchanged.
 
-    Applying the patch raises Conflicts if an RRset has changed since these revisions. Raise CannotUndo if a revision
-    isn't a change of RRsets. Raise RightMissing if the actor isn't allowed to see one of the RRsets, because a conflict
-    would reveal it.
+    Applying the patch raises Conflicts if an RRset has changed otherwise since these revisions. Raise CannotUndo if a
+    revision isn't a change of RRsets. Raise RightMissing if the actor isn't allowed to see one of the RRsets, because a
+    conflict would reveal it.
     """
     zone = revisions[0].zone
     for found in revisions:
@@ -276,7 +278,10 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
 
 
 def _undo_deletion(request: Request, publication: Publication, changes: Sequence[Revision]) -> HttpResponse:
-    """Undo the publication's changes to RRsets, then restore the zones that the publication deleted."""
+    """Undo the publication's changes to RRsets, then restore the zones that the publication deleted.
+
+    Raise CannotUndo for a draft, or if nothing is left to undo because the zones were permanently deleted.
+    """
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot restore deleted zones. Undo the deletion without a draft.")
@@ -297,10 +302,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
 
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:
-    """Return a patch that restores the zone to this revision.
-
-    The patch is rejected if the zone gets another revision before the patch is published.
-    """
+    """Return a patch that restores the zone to this revision. The patch is rejected if the zone has changed again."""
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     since_then = _changes(first[: MOST_UNDONE + 1])
@@ -312,10 +314,7 @@ def _patch_of_state(zone: Zone, number: int) -> Patch:
 
 
 def _changes(rows: Iterable[StoredChange]) -> list[Change]:
-    """Return the changes in these rows, without SOA changes that only change the serial.
-
-    Raise Problem if there are more than MOST_UNDONE.
-    """
+    """Return the rows' changes, except changes of only the SOA serial. Raise Problem for more than MOST_UNDONE rows."""
     found = list(rows)
     if len(found) > MOST_UNDONE:
         raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be undone at once. Use a draft.")

@@ -1,7 +1,4 @@
-"""API resources for custom roles, which administrators create in addition to the built-in roles.
-
-All operations need the permission `people`.
-"""
+"""API resources for custom roles, in addition to the built-in roles. All operations need the permission `people`."""
 
 from typing import Any
 

@@ -1,7 +1,4 @@
-"""API resources to list and read a zone's RRsets, and to change one at a time.
-
-The module `changes` changes many RRsets in one request.
-"""
+"""API resources to list a zone's RRsets, and read and change one at a time. `changes` changes many in one request."""
 
 from typing import Any
 
@@ -125,8 +122,8 @@ class RRsetDetail(V2View):
         """Change an RRset.
 
         Changes the TTL, the comment or single records, and publishes the result as one revision. Needs the right
-        `change`. `add` and `remove` are applied while the zone is locked, so simultaneous changes by others are kept.
-        Removing the last record deletes the RRset.
+        `change`, or `remove` if no record is left, which deletes the RRset. `add` and `remove` are applied while the
+        zone is locked, so simultaneous changes by others are kept.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         step = read_patch(request.data, key, zone.name)

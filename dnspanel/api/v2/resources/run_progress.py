@@ -42,8 +42,5 @@ def run_json(shape: type[RunProgress], run: PolicyRun | TemplateRun | ChangeRun,
 
 
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
-    """Return the values that the ETag of a run covers.
-
-    The ETag doesn't cover progress, so a client can cancel a run with an ETag that it read earlier.
-    """
+    """Return the values that a run's ETag covers, without progress, so that an earlier ETag can cancel the run."""
     return {"id": run.pk, "ended": run.ended_at is not None}

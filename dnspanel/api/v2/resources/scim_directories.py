@@ -1,4 +1,7 @@
-"""API resources for SCIM directories, which manage accounts here. Callers need the permission `people`."""
+"""API resources for SCIM directories, which manage accounts here. Callers need the permission `people`.
+
+Changes need an administrator's token without limits, because a directory can assign any role.
+"""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -90,7 +93,8 @@ class ScimDirectories(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a SCIM directory.
 
-        Returns the directory's secret, which is shown only once and works only for SCIM. Needs the permission `people`.
+        Returns the directory's secret, which is shown only once and works only for SCIM. Needs an administrator's token
+        without limits.
         """
         access.require(self.actor, Permission.PEOPLE)
         values = read(ScimDirectorySerializer, request.data)
@@ -115,7 +119,7 @@ class OneScimDirectory(V2View):
         """Change a SCIM directory.
 
         Fields that the request body omits stay unchanged. The panel immediately recalculates the rights from the rules.
-        Needs the permission `people`.
+        Needs an administrator's token without limits.
         """
         actor, _ = _directory_to_change(request, directory_id)
         values = read(ScimDirectorySerializer, request.data, partial=True)
@@ -129,7 +133,8 @@ class OneScimDirectory(V2View):
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
         """Delete a SCIM directory.
 
-        Deletes the directory, its secret and the rights from its rules. Accounts stay. Needs the permission `people`.
+        Deletes the directory, and ends its secret and the rights from its rules. Its service account is closed. Other
+        accounts stay. Needs an administrator's token without limits.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):
@@ -144,7 +149,8 @@ class ScimDirectoryRotation(OneSecretView):
     def post(self, request: Request, directory_id: int) -> HttpResponse:
         """Replace the secret of a SCIM directory.
 
-        Returns the new secret, which is shown only once. The old secret no longer works. Needs the permission `people`.
+        Returns the new secret, which is shown only once. The old secret no longer works. Needs an administrator's token
+        without limits.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _guard_write(request, directory_id):

@@ -178,7 +178,7 @@ class OneSecondary(V2View):
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
         """Read a secondary.
 
-        Returns the secondary's addresses, zones and sync state, and its key without the secret. Needs the permission
+        Returns the secondary's settings, its refused transfers, and its key without the secret. Needs the permission
         `fleet`.
         """
         return answer_with_tag(secondary_json(access.secondary_for(self.actor, secondary_id)))
@@ -219,8 +219,8 @@ class SecondaryNotification(V2View):
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
         """Send NOTIFY to a secondary.
 
-        The panel soon sends a NOTIFY for each of the secondary's zones. Needs the permission `nodes` and the right
-        `read` for all zones.
+        The panel soon sends a NOTIFY for each of the secondary's zones and for its catalog. Needs the permission
+        `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         set_up_secondaries.notify_now(secondary=secondary, by=actor, now=timezone.now())

@@ -1,4 +1,7 @@
-"""API resources for sign-in providers (OpenID Connect, SAML and LDAP). Callers need the permission `people`."""
+"""API resources for sign-in providers (OpenID Connect, SAML and LDAP). Callers need the permission `people`.
+
+Changes need an administrator's token without limits, because a provider can sign in anyone.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -54,7 +57,8 @@ class SignInProviders(V2View):
 
         Lets people sign in with the new provider. `kind` decides which other fields the body can have. The panel first
         reads an OpenID Connect provider's configuration or a SAML provider's metadata. For LDAP, the panel signs in to
-        the server and searches the base. If this fails, the status is 422. Needs the permission `people`.
+        the server and searches the base. If this fails, the status is 422. Needs an administrator's token without
+        limits.
         """
         now = timezone.now()
         access.require(self.actor, Permission.PEOPLE)
@@ -84,7 +88,7 @@ class OneSignInProvider(V2View):
         """Change a sign-in provider.
 
         Changes the provider's settings, or switches the provider on or off. Fields that the request body omits stay
-        unchanged, including single attributes. Needs the permission `people`.
+        unchanged, including single attributes. Needs an administrator's token without limits.
         """
         actor, provider = _provider_to_change(request, provider_id)
         values = _read_change(provider, request.data)
@@ -104,8 +108,8 @@ class OneSignInProvider(V2View):
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
         """Delete a sign-in provider.
 
-        Also deletes the provider's links to accounts and the rights from the provider's rules. Accounts stay. Needs the
-        permission `people`.
+        Also deletes the provider's links to accounts and the rights from the provider's rules. Accounts stay. Needs an
+        administrator's token without limits.
         """
         actor, provider = _provider_to_change(request, provider_id)
         with _conditional_write(request, provider_id):

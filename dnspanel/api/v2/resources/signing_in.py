@@ -1,6 +1,6 @@
 """API resources for a person's two-factor authentication, sessions and password links.
 
-Changes need the permission `people`.
+Changes need the permission `people`, and a token with at least the rights of the person.
 """
 
 from datetime import timedelta

@@ -143,8 +143,8 @@ class OneToken(V2View):
     def delete(self, request: Request, token_id: int) -> HttpResponse:
         """Revoke a token.
 
-        The token and all tokens that it created stop working at once. Lists still include the token, because the
-        history refers to it. A token without the permission `people` can revoke only itself.
+        The token, its later rotations and all tokens that they created stop working at once. Lists still include the
+        token, because the history refers to it. A token without the permission `people` can revoke only itself.
         """
         token = token_for(self.actor, token_id)
         with conditional_write(request, f"token/{token_id}", lambda: _token_json(self.actor, token_id)):
@@ -184,7 +184,8 @@ def _owner(actor: Actor, user_id: int) -> User:
 def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms.TokenTerms:
     """Return token terms from values that a serializer has checked.
 
-    Raise ValidationError for zones that the actor is not allowed to see.
+    Without networks or an expiry time, take those of the creating token; the default expiry is 90 days. Raise
+    ValidationError for zones that the actor is not allowed to see.
     """
     return token_terms.TokenTerms(
         purpose=values["purpose"],

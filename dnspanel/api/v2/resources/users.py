@@ -61,7 +61,7 @@ REASONS = [("role", "the role"), ("team", "membership in a team"), ("grant", "a 
 
 
 class UserSerializer(Shape):
-    """A person with an account."""
+    """A person with an account, or a service account."""
 
     id = serializers.IntegerField(read_only=True)
     username = serializers.CharField(read_only=True)
@@ -193,8 +193,8 @@ class ServiceAccounts(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a service account.
 
-        A service account cannot sign in. Its tokens stay valid when the person who created them leaves. Needs the
-        permission `people`.
+        A service account cannot sign in. When the person who created its tokens leaves, the tokens stay valid, unless a
+        token of this person created them. Needs the permission `people`.
         """
         access.require(self.actor, Permission.PEOPLE)
         values = read(ServiceAccountSerializer, request.data)
@@ -212,9 +212,9 @@ class HandOver(V2View):
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over the objects of an account.
 
-        Transfers the listed tokens, webhooks, drafts and publish hooks to another account, either all or none. A
-        token's webhooks move with the token. The token's secret stays valid until it is rotated. Needs the permission
-        `people`.
+        Transfers the listed tokens, webhooks, drafts and publish hooks to another account. If one is refused, nothing
+        is transferred. Ids of other objects are ignored, like webhooks that send mail. A token's webhooks move with the
+        token. The token's secret stays valid until it is rotated. Needs the permission `people`.
         """
         user = user_for(self.actor, user_id)
         access.require(self.actor, Permission.PEOPLE)

@@ -39,7 +39,7 @@ EVENTS = [(str(kind), kind.label) for kind in SUBSCRIBABLE]
 
 
 class WebhookSerializer(Shape):
-    """A webhook, which is a URL that receives events."""
+    """A webhook, which sends events to a URL or by mail to its owner."""
 
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="Cannot be changed later.")
@@ -137,9 +137,9 @@ class Webhooks(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a webhook.
 
-        The response includes the secret that signs the webhook's requests. The secret is shown only once. The section
-        `webhooks` of this document describes the requests. Needs the permission `read` or `fleet`, and a token that is
-        not limited to names or types.
+        The response includes the secret that signs the webhook's requests, or null for a format that is not signed. The
+        secret is shown only once. The section `webhooks` of this document describes the requests. Needs the permission
+        `read` or `fleet`, and a token that is not limited to names or types.
         """
         now = timezone.now()
         access.require_webhooks(self.actor)

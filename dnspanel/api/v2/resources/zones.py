@@ -87,9 +87,9 @@ class ZoneList(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List zones.
 
-        Lists all zones that the token can read, by name. `q` accepts words and the filters of the search. The name of a
-        zone must contain every word. With filters for RRsets, a page can have fewer items than `limit` even if more
-        zones follow, so read pages until `next` is null.
+        Lists all zones that the token can read, sorted by name. `q` accepts words and the filters of the search. The
+        name of a zone must contain every word. With filters for RRsets, a page can have fewer items than `limit` even
+        if more zones follow, so read pages until `next` is null.
         """
         requested = page_request(request, str)
         with searching_for(search := search_parameter(request)):
@@ -366,7 +366,7 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 
 
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """Return the JSON form of a zone. This needs one query.
+    """Return the JSON form of a zone. This needs at most one query.
 
     `zone.changed_by` must be loaded. The result omits this user if the actor isn't allowed to see authors.
     """

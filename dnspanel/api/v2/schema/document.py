@@ -158,7 +158,7 @@ def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, 
 
 
 def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, *, public: bool) -> Schema:
-    """Add problems, headers, descriptions, enumerations, examples and tags (hook of drf-spectacular)."""
+    """Add the parts that views don't declare, adjust schemas, and remove unused ones (hook of drf-spectacular)."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(problem_schemas())
     statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
@@ -185,13 +185,13 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
 
 
 def tag_of(path: str) -> str:
-    """Return the OpenAPI tag of a path."""
+    """Return the OpenAPI tag of a path, or "Other" for an unknown path."""
     first, *below = path.removeprefix(ROOT).split("/")
     return TAGS.get("dnssec" if "dnssec" in below else first, ("Other", ""))[0]
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """Add the shared parts of an operation: its common problems, status 304, and the minimum of ids."""
+    """Add the shared parts of an operation: security, common problems, status 304, and the minimum of ids."""
     operation.setdefault("security", [])  # needs no token
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":

@@ -12,8 +12,8 @@ _JSON = "application/json"
 def add_plans(result: Schema, generator: object, request: Any, *, public: bool) -> Schema:
     """Add the dry-run response to status 200 of operations with `dry_run` (hook of drf-spectacular).
 
-    Operations that publish return plans, unless the view declares different schemas for 200 and 202. All other
-    operations return the result that the write would return.
+    Operations that publish or respond with 204 return plans, or the view's own schema if it declares another one for
+    200. All other operations return the result that the write would return.
     """
     schemas = result.get("components", {}).get("schemas", {})
     for operations in result["paths"].values():

@@ -27,9 +27,9 @@ def add_examples(document: Schema) -> None:
 
 @cache
 def recorded_examples() -> dict[str, Schema]:
-    """Return the recorded requests and responses by operation: `path`, `query`, `request`, `status` and `answer`.
+    """Return the recorded requests and responses, keyed by operation id.
 
-    Webhooks have only `request`.
+    Each has `path`, `query`, `request`, `status` and `answer`. Webhooks have only `request`.
     """
     found: dict[str, Schema] = json.loads(FILE.read_text())
     return found

@@ -1,4 +1,4 @@
-"""Serializer fields of API v2, which accept only the matching JSON type, and serializers for pages of lists.
+"""Serializer fields of API v2, which accept only the matching JSON type, page serializers, and query parameters.
 
 Serializers check the structure and convert values to canonical form. They never save. Each serializer is also a
 component of the OpenAPI document, named after its class without "Serializer".
@@ -37,7 +37,7 @@ PAGED = [
 
 
 class Shape(serializers.Serializer):
-    """A JSON object. Unknown fields are rejected, because the client probably expects them to have an effect."""
+    """A JSON object. Unknown and read-only fields are rejected, because clients probably expect an effect."""
 
     def to_internal_value(self, data: Any) -> Any:
         faults: dict[str, Any] = dict(self._unknown_members(data)) if isinstance(data, Mapping) else {}

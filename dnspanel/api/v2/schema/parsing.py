@@ -81,7 +81,8 @@ def read_orders(
 ) -> list[Order]:
     """Parse a list of changes. Return the valid changes, and add an error to `faults` for each invalid one.
 
-    `default_ttl` is the zone's default TTL, or None.
+    A list that is missing, empty or longer than `most`, the rest of the request's limit, is one error. `default_ttl` is
+    the zone's default TTL, or None.
     """
     if not isinstance(value, list) or not value:
         faults.wrong_list(pointer, value, "changes", 1, MOST_CHANGES)
@@ -111,7 +112,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
 
 
 def read_patch(value: Any, key: Key, zone_name: str) -> Step:
-    """Return the step that applies the body of a PATCH to an RRset. Raise Problem if the body is invalid."""
+    """Return the step for a PATCH, which raises Problem if the RRset is missing. Raise Problem for an invalid body."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
@@ -265,7 +266,7 @@ def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[st
 
 
 def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Faults) -> Mapping[str, str] | None:
-    """Return value comments by canonical rdata, or None if missing or invalid. Add an error to `faults` if invalid."""
+    """Return comments keyed by canonical rdata, or None if missing or invalid. Add an error to `faults` if invalid."""
     if "value_comments" not in value:
         return None
     remarks = value["value_comments"]

@@ -11,7 +11,7 @@ _COUNT: Schema = {"type": "integer"}
 
 
 def problem_schemas() -> dict[str, Schema]:
-    """Return the components that describe a problem, by name.
+    """Return the components that describe a problem, keyed by name.
 
     `code` can be any string, because a client with a closed list of codes would fail on the first new one.
     """

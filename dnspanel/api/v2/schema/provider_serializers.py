@@ -133,8 +133,8 @@ class LdapAttributesSerializer(Shape):
 class LdapProviderSerializer(ProviderShape):
     """An LDAP server or an Active Directory.
 
-    `kind`, `slug` and the attribute `subject` cannot be changed later. A change of address, name or certificate needs
-    the secret again.
+    `kind`, `slug` and the attribute `subject` cannot be changed later. A change of `uri`, `bind_dn` or `certificates`
+    needs the secret again.
     """
 
     kind = Choice(choices=[ProviderKind.LDAP.value])

@@ -44,7 +44,7 @@ class TakenBackSerializer(Shape):
 
 
 class ListedPublicationSerializer(Shape):
-    """A publication: everything that one write published together."""
+    """A publication: changes that were published together."""
 
     sequence = serializers.IntegerField()
     epoch = serializers.UUIDField(help_text="Epoch of the log. Changes if a backup is restored.")

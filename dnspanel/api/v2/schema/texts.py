@@ -55,7 +55,7 @@ def answer_text(method: str, status: str, statuses: Collection[str], schema: Sch
 
 
 def _noun(path: str) -> str:
-    """Return the last segment of a path in the singular: `policy` for `/api/v2/dnssec/policies`."""
+    """Return the last segment of a path as a singular noun: `name server set` for `/api/v2/name-server-sets`."""
     last = [part for part in path.split("/") if not part.startswith("{")][-1]
     one = last.removesuffix("ies") + "y" if last.endswith("ies") else last.removesuffix("s")
     return one.replace("-", " ")

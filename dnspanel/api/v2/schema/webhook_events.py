@@ -125,7 +125,7 @@ class NodeDataSerializer(serializers.Serializer):
 
 
 class ImportDataSerializer(serializers.Serializer):
-    """A finished import."""
+    """An import that has ended."""
 
     id = serializers.IntegerField()
     title = serializers.CharField()

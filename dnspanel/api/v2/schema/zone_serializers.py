@@ -170,9 +170,9 @@ class BulkSerializer(ChangeTermsSerializer):
 class NewZoneSerializer(Shape):
     """A zone to create.
 
-    If `rrsets` lacks the SOA or name servers, the panel generates them from a set of name servers, and the zone then
-    follows the set. The set is the one named in the request, or else the default set of the team or the panel. Without
-    any set, the panel's settings are used.
+    If `rrsets` lacks the SOA or name servers, the panel generates them. The name servers come from `name_server_set` or
+    `nameservers`, else from the default set of the team or the panel, else from the settings. A zone with the name
+    servers of a set follows the set.
     """
 
     name = Text()

@@ -1,4 +1,4 @@
-"""Approve the nodes of `docker-compose.yml`."""
+"""Create one-time codes for the nodes of `docker-compose.yml`, and approve the nodes."""
 
 from argparse import ArgumentParser
 from pathlib import Path

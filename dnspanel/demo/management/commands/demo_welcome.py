@@ -1,4 +1,4 @@
-"""Print the one-time link for the first administrator, or the accounts that can sign in."""
+"""Print the panel's URL, and a one-time link for the first administrator or an administrator's username."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Command that rotates the signing key."""
+"""Command that rotates the signing key, or makes nodes accept only the key in use."""
 
 from argparse import ArgumentParser
 from typing import Any
