@@ -75,10 +75,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def _problem(status: int, reason: str, fault: str) -> bytes:
-    """Return a complete HTTP response in the format of `api.v2.http.problems`.
-
-    The problem also contains the member `error` for clients of API v1.
-    """
+    """Return a complete HTTP response in the format of `api.v2.http.problems`, with `error` for clients of API v1."""
     detail = f"The request is not valid HTTP: {fault[:_LONGEST_DETAIL]}"
     problem = {
         "type": "/api/v2/problems/malformed",
@@ -95,7 +92,7 @@ def _problem(status: int, reason: str, fault: str) -> bytes:
 
 
 def _first_bytes(conn: TConn) -> bytes | None:
-    """Return the first bytes of the request without consuming them, or None if nothing has arrived."""
+    """Peek at the request's first bytes. Return None if nothing has arrived, or b"" if the connection is closed."""
     if conn.initialized and (buffered := conn.parser.unreader.buf.getvalue()):
         return bytes(buffered[:_LONGEST])
     if not isinstance(conn.sock, socket.socket):  # pragma: no cover

@@ -68,7 +68,7 @@ class BadHost(OutboundError):
 
 
 class NotReachable(OutboundError):
-    """The host isn't allowed or doesn't have an address. The message doesn't reveal which."""
+    """The host isn't allowed or doesn't have an address. `allowed_addresses` uses the same message for both."""
 
 
 class NotAllowed(NotReachable):

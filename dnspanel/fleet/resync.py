@@ -21,7 +21,10 @@ _LIFETIME = 60
 
 
 def resync(*, node: Node, now: datetime, by: Author) -> None:
-    """Request a full snapshot. The node writes only the differences. Raise WrongState if it can't take a snapshot."""
+    """Request a full snapshot. The node writes only the differences.
+
+    Raise Forbidden if not permitted, or WrongState if the node isn't active or already gets a snapshot.
+    """
     require_permission(by)
     with transaction.atomic():
         _ask(node, reason=gettext("someone requested a full resync"), schema=node.schema, now=now)
@@ -30,9 +33,10 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
-    """Request a snapshot for the schema that the node's installed PowerDNS needs.
+    """Request a snapshot for the schema that the node's installed PowerDNS needs. Raise Forbidden if not permitted.
 
-    Raise WrongState if the schema doesn't suit the node, or if the node isn't active or already gets a snapshot.
+    Raise WrongState if the schema is unknown or already in use, for a front, or if the node isn't active or already
+    gets a snapshot.
     """
     require_permission(by)
     if schema not in KNOWN or schema == node.schema or node.is_front:
@@ -46,7 +50,8 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
     """Request a check of every row on the node. The node's page shows the progress.
 
-    Raise WrongState for a front, for a node that isn't enrolled, or if the task queue is unreachable.
+    Raise Forbidden if not permitted, or WrongState for a front, a node that isn't enrolled, or an unreachable task
+    queue.
     """
     require_permission(by)
     if node.is_front:

@@ -1,4 +1,4 @@
-"""Signals for changed nodes or fronts, and a signal for finding secondaries that lack a revision."""
+"""Signals for raised limits, for changed nodes or fronts, and for finding secondaries that lack a revision."""
 
 from django.dispatch import Signal
 

@@ -68,13 +68,13 @@ logger = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def push_node(node_id: int) -> None:
-    """Bring one node to the head of its schema. Late, missing or repeated runs do no harm."""
+    """Send one node all data that it lacks, up to its limit. Late, missing or repeated runs do no harm."""
     connections[node_id].push(lambda connection: _push(node_id, connection))
 
 
 @shared_task(ignore_result=True)
 def push_nodes(node_ids: list[int]) -> None:
-    """Bring several nodes to the head of their schema. Nodes that lack the same data share one push."""
+    """Send several nodes all data that they lack, up to their limits. Nodes that lack the same data share one push."""
     _push_together(node_ids)
 
 
@@ -93,7 +93,7 @@ def rotate_identities() -> None:
 
 @shared_task(ignore_result=True)
 def set_up_computed_types() -> None:
-    """Set up ALIAS and LUA on every node, one after another."""
+    """Set up ALIAS and LUA on nodes that reported recently and have other settings, one after another."""
     node_computed_types.set_up(now=timezone.now())
 
 
@@ -135,13 +135,13 @@ def begin_due_rollovers() -> None:
 
 @shared_task(ignore_result=True)
 def begin_first_ds() -> None:
-    """Start rollovers to the first DS of recently signed zones, if their DNSSEC policies require it."""
+    """Start rollovers to the first DS of zones that lack only their DS, if their DNSSEC policies require it."""
     automatic.begin_first_ds(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def reconcile_signalling_names() -> None:
-    """Update the signalling names in all zones (RFC 9615)."""
+    """Update the signalling names (RFC 9615) of zones where signalling is or was on."""
     with hold_lock(Lock.SIGNALLING_NAMES) as mine:
         if mine:
             signalling_names.reconcile(now=timezone.now())
@@ -156,14 +156,14 @@ def tidy_identities() -> None:
 
 @shared_task(ignore_result=True)
 def compare_nodes() -> None:
-    """Compare every node's digests with the panel's, and wake the repair of the nodes that differ."""
+    """Compare the digests of nodes that reported recently with the panel's, and wake repairs where needed."""
     for node_id in node_comparison.compare_nodes(now=timezone.now()):
         wake_repair(node_id)
 
 
 @shared_task(ignore_result=True)
 def mend_node(node_id: int) -> None:
-    """Repair differences between this node and the panel. Late, missing or repeated runs do no harm."""
+    """Repair differences between this node and the panel, then wake its push. Repeated runs do no harm."""
     try:
         if repair_node.repair(node_id, connections[node_id]):
             wake(push_node, node_id)
@@ -193,7 +193,7 @@ def check_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_node(node_id: int) -> None:
-    """Send a node its snapshot, then wake its push. A lease makes sure that only one run sends it at a time."""
+    """Send a node its snapshot under a lease, then wake its push. Try again if only a short pause is due."""
     with suppress(LeaseLost):
         lease = Lease.take(node_id=node_id, now=timezone.now())
         if lease is not None and send_snapshot(lease=lease):
@@ -246,7 +246,7 @@ def maintain_hold() -> None:
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """Maintain the log: make snapshots, merge segments, and delete unneeded snapshots and segments."""
+    """Maintain the log: follow the nodes' schemas, make snapshots, merge segments, and delete unneeded data."""
     maintenance.maintain_log(now=timezone.now())
 
 
@@ -276,10 +276,7 @@ def late_nodes() -> list[int]:
 
 
 def wake_nodes(*, schema: int, **_: Any) -> None:
-    """Wake the push of every active node with this schema that doesn't wait for other nodes.
-
-    If the broker is down, the pushes start up to two seconds later.
-    """
+    """Wake the push of every active node with this schema that has no limit."""
     _wake_pushes(free_nodes(schema=schema))
 
 
@@ -354,7 +351,10 @@ def _push_queued(node_id: int) -> None:
 
 
 def _push(node_id: int, connection: AgentConnection) -> None:
-    """Bring one node to the head. Record its ack, or the reason for its refusal."""
+    """Bring one node to its limit, if it takes pushes. React to an error as `outcome_of` decides.
+
+    If another machine uses the node's identity, only record a refusal.
+    """
     node = node_to_push(node_id)
     if node is None:
         return
@@ -404,7 +404,7 @@ def _ask_for_snapshot(node_id: int, reason: str) -> None:
 
 
 def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) -> None:
-    """Push until the node is at the head. Record the first progress immediately, then every PROGRESS_SECONDS or sooner.
+    """Push up to the node's limit. Record the first progress immediately, then every PROGRESS_SECONDS or sooner.
 
     If the node's PowerDNS doesn't know all new zones yet, request the node's ack again after ASK_AGAIN_SECONDS.
     """
@@ -448,7 +448,8 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
 def _take_ack(node: Node, connection: AgentConnection, log: DatabaseChangeLog, ack: Ack) -> bool:
     """Record an ack and wake the nodes that waited for it. Return True if the node has everything up to its limit.
 
-    An ack can repeat the last position if only the position of the node's files is newer.
+    An ack can repeat the last position if only the position of the node's files is newer. Raise Diverged if the ack has
+    wrong digests.
     """
     log.check(ack)
     if ack.applied is not None and ack.applied != connection.applied:
@@ -472,7 +473,7 @@ def _acked_position(node: Node) -> Position | None:
 
 
 def _ask_again(node_id: int, connection: AgentConnection) -> None:
-    """Push to the node again after a pause, in this process. If the worker dies, this happens two seconds later."""
+    """Schedule another push by this process, unless one is scheduled. If the worker dies, it runs two seconds later."""
     if not connection.is_scheduled:
         connection.is_scheduled = True
         timer = threading.Timer(ASK_AGAIN_SECONDS, _push_scheduled, (node_id, connection))

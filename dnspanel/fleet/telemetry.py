@@ -60,7 +60,10 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LiveNow:
-    """A node's numbers in the newest second, and its queries per second in the last minute (None: a gap)."""
+    """A node's numbers in the newest second, and its queries per second in the last minute (None: a gap).
+
+    If the newest second is a gap or older than FRESH_SECONDS, its numbers are None and `rcodes` is empty.
+    """
 
     at: int
     qps: float | None
@@ -72,19 +75,16 @@ class LiveNow:
 
 @cache
 def connection(url: str) -> Any:
-    """Return this process's connection pool for live numbers. If Redis is down, commands fail without long retries.
-
-    The result is untyped because redis-py's return types cover both sync and async clients.
-    """
+    """Return this process's connection pool for live numbers. If Redis is down, commands fail without long retries."""
     return Redis.from_url(
         url, socket_connect_timeout=1, socket_timeout=2, retry=Retry(NoBackoff(), 1), decode_responses=True
     )
 
 
 def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
-    """Add samples, oldest first, to the node's stream, and skip those already stored. Return the stream's length.
+    """Add samples, oldest first, to the node's stream and totals. Return the stream's length.
 
-    Raise RedisError if Redis is unreachable.
+    Samples that aren't newer than the stream's last one are skipped. Raise RedisError if Redis is unreachable.
     """
     samples = list(samples)
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
@@ -105,7 +105,7 @@ def keep_samples(*, node_id: int, samples: Iterable[Sample]) -> int:
 
 
 def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return totals by node id, in one round trip. Nodes without totals are missing.
+    """Return totals, keyed by node id, in one round trip. Nodes without totals are missing.
 
     If Redis is unreachable, the result is empty. These counters add up since Redis was last empty, and never decrease
     while Redis is up: `udp`, `tcp`, `packet_hits`, `packet_misses`, `query_hits`, `query_misses` and `rcode:…`. Values
@@ -195,7 +195,7 @@ def newest_in(key: str) -> int:
 
 
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
-    """Return live numbers by node id in one round trip. Omit nodes without numbers (all nodes if Redis is down).
+    """Return live numbers, keyed by node id, in one round trip. Omit nodes without numbers (all if Redis is down).
 
     `seconds` limits how much is read: 1 is enough if the chart of the last minute isn't shown.
     """

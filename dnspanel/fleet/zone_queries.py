@@ -48,7 +48,7 @@ class Estimate(NamedTuple):
 class MinuteOfZone(NamedTuple):
     """A minute of a zone: its start (Unix time), the estimated query rate, and the number of reporting nodes.
 
-    `estimate` is None if no node reported.
+    `estimate` is None if no node listed the zone, even if nodes reported.
     """
 
     at: int
@@ -86,7 +86,10 @@ class NodeSample:
 
 
 def watch_zones(zones: Iterable[str]) -> None:
-    """Record that someone views these zones' pages, for WATCHED_SECONDS. If Redis is unreachable, do nothing."""
+    """Record for WATCHED_SECONDS that someone views these zones' pages, or do nothing if Redis is unreachable.
+
+    Only the first MOST_TOP_ZONES zones are recorded.
+    """
     until = time.time() + WATCHED_SECONDS
     wanted = {zone: until for zone, _ in zip(zones, range(MOST_TOP_ZONES), strict=False)}
     if wanted:
@@ -109,7 +112,10 @@ def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """Add a node's list of zones to the minute that contains `at`, once per node. Raise RedisError if Redis fails."""
+    """Add a node's list of zones to the minute that contains `at`, once per node.
+
+    Do nothing if the list is about no queries, or if the node's query rate is unknown. Raise RedisError if Redis fails.
+    """
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return
@@ -128,7 +134,7 @@ def keep_minute(*, node_id: int, top: Top, at: float) -> None:
 
 
 def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
-    """Return a zone's minutes in the last hour except the current one, oldest first. If Redis fails, return none."""
+    """Return a zone's minutes in the last hour except the current one, oldest first, or an empty list without Redis."""
     first = int(now) // MINUTE - MINUTES_KEPT
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for minute in range(first, first + MINUTES_KEPT):

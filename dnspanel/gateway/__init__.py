@@ -1,4 +1,4 @@
-"""The DNS interface: UPDATE (RFC 2136) and zone transfers with TSIG.
+"""The DNS interface: UPDATE (RFC 2136), zone transfers, queries and NOTIFY, with limits for unsigned messages.
 
 Changes and access checks are the same as in the other interfaces.
 """

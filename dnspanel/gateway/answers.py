@@ -82,14 +82,17 @@ class Query:
 
     @property
     def key(self) -> str:
-        """The name of the message's TSIG key, for the log."""
+        """The name of the message's TSIG key for the log, or "none" if the message is unsigned."""
         return "none" if self.signed is None else self.signed.key_name
 
 
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the replies to a message: none if the message is itself a reply, and several for a zone transfer."""
+    """Yield the replies to a message: several for a zone transfer, otherwise one.
+
+    A message that is itself a reply, or is too short for a header, gets no reply.
+    """
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: two servers that answer answers would never stop
         return
     try:
@@ -214,7 +217,10 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """Answer from a zone that the client can read, or else with `_answer_discovery` (or raise MessageRefused)."""
+    """Answer from the secondary's catalog or a zone that the client can read, or else with `_answer_discovery`.
+
+    Raise MessageRefused if the message doesn't have one question of an answerable type, or exceeds a rate limit.
+    """
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("the message must have exactly one question"))

@@ -144,7 +144,7 @@ class Gateway:
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str, tls: OverTls | None = None
     ) -> None:
-        """Answer messages one after another until the client disconnects or is silent for too long."""
+        """Answer messages one after another until the client disconnects, is silent for too long or exceeds a limit."""
         loop = asyncio.get_running_loop()
 
         async def write(reply: bytes) -> None:
@@ -195,9 +195,9 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """Return an accepted client's streams and its OverTls. For other clients, record the refusal and return None.
+        """Return an accepted client's streams and its OverTls. For other clients, return None.
 
-        Raise OSError if the connection breaks.
+        A refusal is recorded, unless the client gave up. Raise OSError if the connection breaks.
         """
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(loop=loop)

@@ -44,7 +44,7 @@ class Contexts:
         self._context: ssl.SSLContext | None = None
 
     def current(self, now: datetime) -> ssl.SSLContext:
-        """Return the current context after reading the database. Raise CertificateRefused or OSError on failure."""
+        """Return the current context after reading the database. Raise CertificateRefused, OSError or DatabaseError."""
         made_of = server_identity(now=now), certificates_in_use()
         with self._lock:
             if self._context is None or self._made_of != made_of:

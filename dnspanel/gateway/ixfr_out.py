@@ -1,8 +1,8 @@
 """Build outgoing IXFR (RFC 1995): all changes of a zone since a serial, combined into one difference.
 
 A changed RRset is sent in its state at that serial and in its current state. Changes that were reverted are left out.
-As the RFC allows, the whole zone is sent if no revision has the serial, if the zone's signing has changed since then,
-or if the difference isn't shorter than the zone.
+As the RFC allows, the whole zone is sent if no revision has the serial, the zone's signing has changed, or the transfer
+is too long. A producer catalog with a changed member PTR is also sent whole.
 """
 
 import json
@@ -62,10 +62,11 @@ class _Difference:
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None) -> Iterator[Transfer]:
-    """Yield the transfer from `since` (None: from nothing) to the current state, inside a transaction.
+    """Yield the transfer from the serial `since` (None: of everything) to the current state, inside a transaction.
 
-    If `sees` limits the client to a part of the zone, always send that part as a whole, because a difference could
-    contain hidden records. Raise Unknown for a deleted zone.
+    If the zone's serial isn't newer than `since`, send only the SOA. If `sees` limits the client to a part of the zone,
+    always send that part as a whole, because a difference could contain hidden records. Raise Unknown for a deleted
+    zone.
     """
     with transaction.atomic():
         axfr_out.read_one_state()
@@ -83,7 +84,7 @@ def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None
 
 @contextmanager
 def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[Transfer]:
-    """Yield the transfer of a secondary's catalog zone, inside a transaction. `since` is as in `transfer_of`."""
+    """Yield the transfer of a secondary's catalog, inside a transaction. `since` is the client's serial or None."""
     with transaction.atomic():
         axfr_out.read_one_state()
         secondary = Secondary.objects.get(pk=secondary.pk)
@@ -107,7 +108,7 @@ def serial_in(soa: bytes) -> int:
 
 
 def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
-    """Return the records of the difference since this serial, or None if the whole zone has to be sent."""
+    """Return the records of an incremental transfer since this serial, or None if the whole zone has to be sent."""
     revision = Revision.objects.filter(zone=zone, serial=serial).order_by("-number").values_list("number").first()
     if revision is None or _is_signed_otherwise(zone, revision[0]):
         return None
@@ -138,7 +139,7 @@ def _is_signed_otherwise(zone: Zone, number: int) -> bool:
     """Return True if the zone's signing changed after revision `number`.
 
     The secondary may still have the signatures, keys and denial chain of that revision. The panel doesn't store them as
-    RRsets of the zone, so a difference can't delete them.
+    RRsets of the zone, so an incremental transfer can't delete them.
     """
     return SigningChange.objects.filter(zone=zone, revision_number__gt=number).exists()
 
@@ -150,10 +151,7 @@ def _records_before(name: str, type_: int, before: str | None, zone_name: str) -
 
 
 def _in_order(soa: bytes, old: bytes, difference: _Difference) -> list[bytes]:
-    """Return the records in the order of RFC 1995 section 4.
-
-    The new SOA is first and last. One sequence of deletions and one of additions are in between.
-    """
+    """Return the records in the order of RFC 1995 section 4, with the new SOA first and last."""
     return [soa, old, *difference.deleted, soa, *difference.added, soa]
 
 

@@ -176,7 +176,7 @@ def _from_rrsets(near: Near, name: str, here: Mapping[int, RRset], type: int) ->
 
 
 def _through_dname(dname: RRset, name: str) -> _Step:
-    """Answer with a DNAME and the CNAME synthesized from it (RFC 6672 section 3.1)."""
+    """Answer with a DNAME and its synthesized CNAME, or YXDOMAIN if the new name is too long (RFC 6672 section 3.1)."""
     target = rdata.targets(rdtypes.DNAME, dname.served[0])[0]
     below = name.removesuffix(dname.name if dname.name != names.ROOT else names.ROOT)
     new_name = below + (target if target != names.ROOT else "")
@@ -191,7 +191,7 @@ def _soa_of(near: Near) -> tuple[RRset, ...]:
 
 
 def _additional(zone: str, found: Found, addresses: Addresses) -> Iterator[RRset]:
-    """Yield the A and AAAA records of hosts in the answer that are inside the zone, including glue."""
+    """Yield A and AAAA records, including glue, that the answer lacks for its hosts inside the zone."""
     hosts: dict[str, None] = {}
     for rrset in (*found.answer, *found.authority):
         if rrset.type in _LEADS_TO_HOSTS:

@@ -1,6 +1,6 @@
 """Transfer zones that the nodes sign: forward the whole signed zone from ring 0's PowerDNS.
 
-Differences aren't sent. A client with an older serial receives the whole zone, as RFC 1995 allows.
+There are no incremental transfers. A client with an older serial receives the whole zone, as RFC 1995 allows.
 """
 
 import threading

@@ -50,8 +50,8 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
 ) -> Iterator[bytes]:
     """Yield the messages of the transfer, without TSIG. Raise MessageRefused if the secondary can't get the zone now.
 
-    Over UDP, the reply to an IXFR is only the SOA, and the client repeats the request over TCP (RFC 1995 section 2). A
-    complete transfer is recorded after the transaction in which the zone was read.
+    Over UDP, the reply to an IXFR is only the SOA, and the client repeats the request over TCP (RFC 1995 section 2).
+    Refusals are recorded, and so is a complete transfer, after the transaction in which the zone was read.
     """
     since = serial_known(message)
     try:
@@ -139,8 +139,9 @@ def _transfer_of(
 ) -> AbstractContextManager[ixfr_out.Transfer]:
     """Return the transfer of a zone, or of the catalog if `zone` is None, as a context manager.
 
-    The transfer is incremental if the serial `since` is given. If the secondary has answered with records that differ
-    from the zone's, send the whole zone, because an incremental transfer would not correct these records.
+    The transfer is incremental if the client's serial `since` is given and allows this. If the secondary has answered
+    with records that differ from the zone's, send the whole zone, because an incremental transfer would not correct
+    them.
     """
     if zone is None:
         return ixfr_out.transfer_of_catalog(secondary, since=since)

@@ -158,7 +158,10 @@ def _verify_primary(
 def _refusing(
     tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
 ) -> Iterator[None]:
-    """Convert signature errors to TsigRefused. If the time is wrong, add the key for the answer (RFC 8945 5.2.3)."""
+    """Convert signature errors to TsigRefused. If the time is wrong, add the key for the answer (RFC 8945 5.2.3).
+
+    A request that contains the TSIG error of an answer raises ValueError instead.
+    """
     try:
         yield
     except dns.tsig.BadTime as exc:
@@ -173,7 +176,7 @@ def _refusing(
 
 
 def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
-    """Return the first key that signed the message. If no key did, raise dnspython's error for the last key."""
+    """Return the first key that signed the message. Otherwise raise dnspython's error."""
     *older, last = candidates
     for key in older:
         try:
@@ -214,10 +217,7 @@ class Signer:
 
 
 def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
-    """Return the answer to a message with an invalid signature.
-
-    The answer is signed only if it reports the server's time to a client with a known key.
-    """
+    """Return the answer to an invalid signature. Only an answer that reports the time to a known key is signed."""
     request = refusal.tsig
     owner = dns.name.from_text(refusal.owner)
     if refusal.key is None:

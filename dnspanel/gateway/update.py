@@ -61,7 +61,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRRset:
-    """The deletion of an RRset, or of all RRsets at the name if the type is ANY."""
+    """The deletion of an RRset, or of all at the name if the type is ANY. SOA and NS at the apex are exempt."""
 
     name: str
     type: int
@@ -118,7 +118,7 @@ class Update:
 
 @dataclass(slots=True)
 class _Values:
-    """An RRset that an update is changing: its values by their folded form (`rdata.fold`), and its disabled values."""
+    """An RRset that an update is changing. The keys of `texts` and the values in `disabled` are folded values."""
 
     ttl: int
     texts: dict[str, str]
@@ -230,7 +230,7 @@ def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
 
 
 def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
-    """Add a record. Ignore it if it conflicts with existing records (RFC 2136 section 3.4.2.2)."""
+    """Add or enable a record and set its RRset's TTL, unless it conflicts with others (RFC 2136 section 3.4.2.2)."""
     if act.type == rdtypes.SOA and not (is_apex and _is_newer_soa(act, at)):
         return
     others = [type_ for type_ in at.rrsets if type_ != rdtypes.CNAME and at.is_in_use(type_)]

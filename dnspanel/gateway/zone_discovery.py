@@ -26,6 +26,6 @@ def zone_around(name: str) -> Zone | None:
 
 
 def apex_of(zone: Zone) -> dict[int, RRset]:
-    """Return the SOA and NS RRsets of a zone by type."""
+    """Return the SOA and NS RRsets of a zone, keyed by type."""
     at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     return {type_: rrset for (_, type_), rrset in at_apex.items() if type_ in (rdtypes.SOA, rdtypes.NS)}

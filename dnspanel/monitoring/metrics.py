@@ -166,7 +166,7 @@ def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
 
 
 def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
-    """Yield metrics of the nodes behind each front, counted by dnsdist since its start."""
+    """Yield dnsdist's metrics of the nodes behind each front. Its counters begin at dnsdist's start."""
     rotation = _gauge("front_backend_in_rotation", "Whether dnsdist asks the node, and it answers", "node", "backend")
     queries = _counter("front_backend_queries", "Questions that dnsdist sent the node", "node", "backend")
     drops = _counter("front_backend_drops", "Questions that the node left without an answer", "node", "backend")
@@ -306,10 +306,7 @@ def _queue_depths() -> Family:
 
 
 def _push_latencies() -> Iterator[Family]:
-    """Yield quantiles of the time from a publication to its confirmation, over the newest PROOFS confirmations.
-
-    The window is a number of confirmations, because a period could contain too few of them.
-    """
+    """Yield quantiles of the time from a publication to its confirmation, and the number of confirmations measured."""
     found, count = fetch_one(_LATENCIES, [list(QUANTILES), PROOFS])
     latencies = _gauge("push_latency_seconds", f"From publication to proof, of the last {PROOFS} proofs", "quantile")
     for quantile, seconds in zip(QUANTILES, found or (), strict=False):

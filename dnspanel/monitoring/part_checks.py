@@ -33,7 +33,7 @@ class Check:
     """A check of some parts. It runs in at most one thread of the process at a time.
 
     Callers that arrive during a run wait for its result. A result is reused for `fresh_seconds`. If no result arrives
-    in time, callers get the states in `silence`.
+    in time, callers get the states in `silence`. If the check raises an error, all its parts are faulty.
     """
 
     def __init__(self, silence: Mapping[str, State], ask: Callable[[], Found], *, fresh_seconds: float = 0.0) -> None:

@@ -107,7 +107,7 @@ def apply(
 
 
 def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
-    """Record that a primary doesn't have a newer serial. The zone then stays valid for its SOA's expire time."""
+    """Record that the zone's content is current. Clear its failures, and set its next refresh and its expiry."""
     _active(row).update(
         confirmed_at=now,
         expires_at=now + timers.expire,
@@ -175,10 +175,7 @@ def _note_transfer(
 
 
 def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
-    """Return an expression for the time of the next refresh: `at`, or soon if a NOTIFY arrived during this refresh.
-
-    After a NOTIFY, the refresh is repeated soon because it may have read older data.
-    """
+    """Return an expression for the time of the next refresh: `at`, or soon if a NOTIFY arrived during this refresh."""
     came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
     return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())
 

@@ -19,7 +19,10 @@ ZONES = """
 
 @dataclass(frozen=True, slots=True)
 class TransfersInputs:
-    """The zones whose transfers are failing, the first zone's error, and the number of zones that no node serves."""
+    """The zones whose transfers are failing, the first zone's error, and the number of these zones that aren't served.
+
+    Catalogs are never served, so `unserved` doesn't count them.
+    """
 
     late: NamedZones = NO_ZONES
     reason: str = ""
@@ -27,7 +30,7 @@ class TransfersInputs:
 
 
 def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
-    """Read the zones whose transfers are failing, the first zone's error, and the number that no node serves."""
+    """Return the zones whose transfers are failing, with the first zone's error and the number of unserved zones."""
     late = reading.zones("untransferred")
     if not late.count:
         return TransfersInputs()

@@ -1,4 +1,4 @@
-"""Models of zones whose primary is another server. Written by `set_up_primaries` and `apply_transfer`.
+"""Models of zones whose primary is another server. Written by `set_up_primaries`, `apply_transfer` and `refresh`.
 
 Models only store and constrain data.
 """

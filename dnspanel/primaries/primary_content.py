@@ -103,8 +103,8 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
     """Return the changes that an IXFR makes to `current`, which must have all RRsets at the touched names.
 
-    Raise DoesNotFit if the changes can't be applied: a removed record is missing, an added record exists or is a LUA
-    record, a record belongs to DNSSEC, or values are invalid.
+    Raise DoesNotFit if a removed record is missing, an added record exists, or an RRset's TTLs differ. Invalid values,
+    LUA records and DNSSEC records raise DoesNotFit too.
     """
     values: dict[Key, _Values] = {
         key: {rdata.fold(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

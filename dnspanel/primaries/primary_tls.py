@@ -27,7 +27,7 @@ def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
 
 
 def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
-    """Return the identity that the primary at this index must prove over TLS, or None if the zone doesn't use TLS."""
+    """Return the identity that the primary at this index must prove, and the panel's own, or None without TLS."""
     if not row.uses_tls:
         return None
     names = row.tls_names or [""]

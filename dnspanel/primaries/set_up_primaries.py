@@ -61,7 +61,7 @@ class Terms:
 
 
 def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
-    """Return the zone's terms with other addresses, and the same key and TLS settings."""
+    """Return the zone's terms with other addresses. The key and TLS settings stay the same, if it has any."""
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     return Terms(addresses) if row is None else replace(terms_of(row), addresses=addresses)
 
@@ -75,7 +75,7 @@ def terms_of(row: PrimaryTerms) -> Terms:
 
 
 def comes_by(zone: Zone, terms: Terms) -> bool:
-    """Return True if the zone is already transferred with exactly these terms."""
+    """Return True if the zone is already transferred with these terms. A `tsig_secret` of None fits any secret."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None or list(row.addresses) != list(terms.addresses) or row.tsig_name != terms.tsig_name:
         return False
@@ -286,7 +286,8 @@ def give_back(
 def note_notice(*, row: TransferredZone, now: datetime) -> None:
     """Record a primary's NOTIFY, and make the zone due: now, or one second after the last NOTIFY or answer.
 
-    A NOTIFY during a refresh isn't lost, because the end of the refresh checks for it.
+    Do nothing if the zone is due by then anyway. A NOTIFY during a refresh isn't lost, because the end of the refresh
+    checks for it.
     """
     last = max((at for at in (row.noticed_at, row.confirmed_at) if at is not None), default=now - LEAST_GAP)
     at = max(now, min(last, now) + LEAST_GAP)
@@ -346,7 +347,7 @@ def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: dat
 
 
 def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """Store new primaries for these transferred zones. The zones keep their current content."""
+    """Store new primaries for these transferred zones, and make the zones due. They keep their current content."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     TransferredZone.objects.filter(pk__in=zone_ids).update(**columns, due_at=now)
 
@@ -364,7 +365,7 @@ def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
 def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
     """Return the terms as database columns. Raise PrimariesRefused with the invalid fields.
 
-    If the terms don't contain a new secret, `row`'s secret is kept.
+    If the terms don't contain a new secret and the key's name is the same, `row`'s secret is kept.
     """
     faults: dict[str, list[str]] = {}
     addresses = _addresses(terms, faults)

@@ -1,4 +1,4 @@
-"""Query a primary's SOA: over UDP, then TCP if the answer is truncated (RFC 1035, RFC 8945), or only over TLS."""
+"""Query a primary's SOA: over UDP, then over TCP if the answer is truncated or REFUSED, or only over TLS."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""Code for all of the panel's processes: the broker, checks at startup, and operation without the broker."""
+"""Code for all of the panel's processes: the broker, Redis's health, startup checks, and work without the broker."""

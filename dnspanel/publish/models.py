@@ -119,7 +119,7 @@ class Snapshot(models.Model):
 
 
 class UsedSchema(models.Model):
-    """A PowerDNS schema that nodes use although it isn't in the settings. The publisher writes segments for it."""
+    """A PowerDNS schema that nodes use. The publisher writes segments for it, and for the schemas in the settings."""
 
     schema = models.SmallIntegerField(primary_key=True)
     since = models.DateTimeField()

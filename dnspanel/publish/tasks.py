@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def make_snapshot(schema: int) -> None:
-    """Make a snapshot of the panel's LMDB, unless one exists at the LMDB's position. Runs in the queue *system*."""
+    """Make a snapshot of the panel's LMDB, unless one exists at the LMDB's position. Failures are only logged."""
     try:
         snapshots.make_snapshot(schema=schema, now=timezone.now())
     except (ReplicationError, OSError) as exc:

@@ -1,4 +1,4 @@
-"""Check the rights to see and set up secondaries, and the zones that each secondary can transfer."""
+"""Check the rights to set up secondaries, and the zones that secondaries and clients without a key can transfer."""
 
 from django.db.models import Q, QuerySet
 
@@ -137,10 +137,7 @@ def certificates_in_use() -> tuple[str, ...]:
 
 
 def secondaries_at(address: str) -> list[int]:
-    """Return the ids of the active secondaries that can transfer from this address.
-
-    Before a client's first signed message, only its address shows which secondaries it can be.
-    """
+    """Return the ids of the active secondaries that can transfer from this address."""
     found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
     return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]
 

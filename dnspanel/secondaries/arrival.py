@@ -77,10 +77,11 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 
 
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
-    """Return the active secondaries that don't serve the given revisions of zones yet, with reasons, by zone id.
+    """Return the active secondaries that don't serve these revisions of zones yet: {zone id: {name: reason}}.
 
     Needs one query. A secondary is included until the panel has processed the publication for it, because the
-    publication can add the zone to it.
+    publication can add the zone to it. A serial beyond the zone's own also counts, because its content is from
+    elsewhere.
     """
     if not steps:
         return {}

@@ -1,7 +1,7 @@
 """Create the configuration that a secondary's operator copies: key, addresses of the panel, and catalog zone.
 
-BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For other servers and older NSD, the
-configuration lists every zone. BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
+BIND 9.18, Knot DNS 3, NSD from 4.9 and PowerDNS from 4.7 read catalog zones. For older NSD, a second variant lists
+every zone. BIND from 9.18, NSD from 4.4 and Knot DNS from 3.4 transfer over TLS (RFC 9103).
 """
 
 from collections.abc import Sequence
@@ -40,8 +40,8 @@ def parts_for(
 ) -> list[Part]:
     """Return the parts of the secondary's configuration. `gateways` are the panel's addresses with ports.
 
-    `zones` are listed if the server doesn't read catalogs. `tls` describes transfers over TLS. It is required if the
-    secondary has to use TLS, because other transfers are refused.
+    `zones` are listed only in the variant for NSD without catalog zones. `tls` describes transfers over TLS. It is
+    required if the secondary has to use TLS, because other transfers are refused.
     """
     over_tls = tls if secondary.transport != Transport.ANY else None
     made = _Made(secondary, [host_and_port(each) for each in gateways], secret, over_tls)

@@ -29,9 +29,10 @@ def exchange_over_tls(
 ) -> list[Answer]:
     """Send the messages over TLS and return their answers. If the address isn't allowed, all answers are errors.
 
-    Up to _WINDOW messages are sent together, and must be answered within `seconds`. If `certificates` (fingerprints)
-    are given, the server must present one of them. Otherwise only the signatures on its answers prove its identity, and
-    TLS protects the queries from eavesdroppers.
+    Up to _WINDOW messages are sent together, and must be answered within `seconds`. If one of them isn't, later
+    messages get the same error without being sent. If `certificates` (fingerprints) are given, the server must present
+    one of them. Otherwise only the signatures on its answers prove its identity, and TLS protects the queries from
+    eavesdroppers.
 
     If the server closes the connection, send the unanswered messages once more, because NSD closes its connections
     whenever it has loaded a zone.

@@ -37,7 +37,7 @@ class Keyless:
     """A zone's settings for transfers without a key and for NOTIFY. Each row also has the setting's author and time."""
 
     opened: OpenZone | None
-    notified: list[NoticeAddress]  # by address
+    notified: list[NoticeAddress]  # sorted by address
 
     @property
     def networks(self) -> list[str]:
@@ -115,7 +115,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
-    """Queue NOTIFY for the zone to all of its secondaries and addresses. Return their number.
+    """Queue NOTIFY for the zone to all of its active secondaries and addresses. Return their number.
 
     The caller must check the author's right.
     """

@@ -231,7 +231,7 @@ def _regroup(secondary: Secondary, serial: int) -> bool:
 
 
 def notify_all(*, secondary_id: int, now: datetime) -> None:
-    """Queue NOTIFY for every zone of the secondary and for the catalog."""
+    """Queue NOTIFY for every zone of the secondary and for the catalog. This covers all publications up to now."""
     present = Member.objects.filter(secondary=secondary_id, until=None, coo="")
     present.update(notify_at=now, attempts=0, question_at=now)
     Secondary.objects.filter(pk=secondary_id).update(catalog_notify_at=now, catalog_attempts=0, noted=head())

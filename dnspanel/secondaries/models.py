@@ -32,7 +32,7 @@ class ZoneChoice(models.TextChoices):
 
 
 class Transport(models.TextChoices):
-    """The transports that a secondary can use for transfers. Messages are always signed with the secondary's key."""
+    """The transports that a secondary is allowed to use. Messages are always signed with the secondary's key."""
 
     ANY = "any", gettext_lazy("TCP or TLS")
     TLS = "tls", gettext_lazy("TLS only")

@@ -1,4 +1,7 @@
-"""Record transfers to secondaries, and refused requests. Frequent refusals are counted and written together. Verbs."""
+"""Record transfers, answers to NOTIFY and queries, comparisons, and refused requests of secondaries. Verbs.
+
+Frequent refusals are counted and written together.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,7 +36,7 @@ class CompletedTransfer:
 
 
 def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer, now: datetime) -> None:
-    """Record the transfer in the zone's row. If the serial is the zone's current one, the zone is no longer behind."""
+    """Record the transfer in the zone's row. With the zone's current serial, the zone is in sync, and NOTIFY ends."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(
         transferred_at=now,
@@ -70,7 +73,10 @@ def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
 
 
 def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime, zone_name: str | None = None) -> None:
-    """Count a refusal with its reason. Frequent refusals are written together, and audited at most once an hour."""
+    """Count a refusal with its reason, for the secondary and for its zone `zone_name`, if given.
+
+    Frequent refusals are written together, and audited at most once an hour.
+    """
     count = _refusals.take(secondary_id, now)
     if not count:
         return
@@ -173,7 +179,7 @@ def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
 
 
 class _Refusals:
-    """Counters of unwritten refusals, by secondary."""
+    """Counters of unwritten refusals, one per secondary."""
 
     def __init__(self) -> None:
         self._lock = Lock()

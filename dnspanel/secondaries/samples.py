@@ -88,9 +88,9 @@ class Expected:
 def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
     """Compare a server's answers with the zone. Return a difference, "" if they agree, or None if inconclusive.
 
-    Compares the zone's keys and a sample of RRsets that starts at the label `place`. Differences are checked a second
-    time, because several servers can share one address. The result is None if the server doesn't have the zone's
-    current serial, or if the zone changes during the check.
+    Compare whether answers are signed, the keys, and a sample of RRsets: the last changed, the first, and some from the
+    label `place` on. Differences are checked a second time, because several servers can share one address. The result
+    is None if the server doesn't have the zone's current serial, or if the zone changes during the check.
     """
     state = signing_of(zone)
     expected = [*_keys(zone, state), *_expected_of_sample(zone, place)]

@@ -51,7 +51,10 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """Query the SOAs of at most AT_ONCE due zones, and record the answers. Compare some of the zones in sync."""
+    """Query the SOAs of at most AT_ONCE due zones, and record the answers. Return the counts of both.
+
+    Queue another NOTIFY for zones that are still behind, and compare the answers for some of the zones in sync.
+    """
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")

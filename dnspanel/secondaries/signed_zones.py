@@ -36,7 +36,7 @@ def withheld() -> Q:
 
 
 def publish_due_signatures(*, now: datetime) -> int:
-    """Publish this week's signatures of up to AT_ONCE zones that other servers transfer. Return their number."""
+    """Publish signatures of up to AT_ONCE zones without changes this week that others transfer. Return their number."""
     start = start_of_week(now)
     by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
     by_key = KeyTransfer.objects.filter(zone=OuterRef("pk"), at__gt=now - KEYS_REMEMBERED)

@@ -52,10 +52,7 @@ def answer_of_silence() -> Answer:
 
 
 def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
-    """Return a NOTIFY (RFC 1996) for a zone. It contains the zone's new SOA unless `soa` is None.
-
-    With the SOA, the receiver knows immediately whether to transfer. Without it, the receiver queries the SOA.
-    """
+    """Return a NOTIFY (RFC 1996) for a zone. It contains the zone's new SOA unless `soa` is None."""
     message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
     message.set_opcode(dns.opcode.NOTIFY)
     if soa is not None:
@@ -75,9 +72,9 @@ def exchange(
 ) -> list[Answer]:
     """Send the messages and return their answers. If the address isn't allowed, all answers are errors.
 
-    Up to _WINDOW messages are sent together, and must be answered within `seconds`. An answer without a valid signature
-    is only used as the server's reason for rejecting the message. If `key` is None, messages are unsigned, and any
-    answer from that address is accepted.
+    Up to _WINDOW messages are sent together, and must be answered within `seconds`. If none of them is, later messages
+    get the same error without being sent. An answer without a valid signature is only used as the server's reason for
+    rejecting the message. If `key` is None, messages are unsigned, and any answer from that address is accepted.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):

@@ -50,7 +50,7 @@ class QuotaExceeded(TransferError):
 
 
 class PassphraseRefused(TransferError):
-    """The passphrase is too weak to seal private keys, or the file format can't contain keys."""
+    """The passphrase is too short or too long, or the file format can't contain keys."""
 
 
 class KeyLocked(TransferError):

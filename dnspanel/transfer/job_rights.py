@@ -184,7 +184,7 @@ def refuse_undo(job: ImportJob, person: Author) -> None:
 
 
 def refuse_partial_visibility(author: Author) -> None:
-    """Raise Forbidden for a token that sees only parts of zones, because its export would look complete."""
+    """Raise Forbidden for a token that doesn't see whole zones, because its export would look complete."""
     if isinstance(author, Actor) and author.scope is not None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):

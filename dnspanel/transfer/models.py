@@ -1,7 +1,6 @@
-"""Models of imports, exports, and comparisons with an old server.
+"""Models of imports, exports, and comparisons with an old server. They only store and constrain data.
 
-Models only store and constrain data. Imports are written by `imports.import_jobs`, `read`, `import_plan`, `apply_piece`
-and `undo`.
+The modules in `imports` write imports, `export_jobs` writes exports, and `server_comparison` writes comparisons.
 """
 
 from typing import Any

@@ -29,11 +29,7 @@ Person = int | None  # id; None for the panel's own jobs
 
 
 def may_read(person: Person) -> bool:
-    """Return True if another worker can read a source or run a comparison for this person.
-
-    The number of such workers per person is limited, because they mostly wait for servers, and other people would have
-    to wait for them.
-    """
+    """Return True if this person has few enough workers that read sources or run comparisons to use another one."""
     return person is None or _people_reading()[person] < MOST_READ_AT_ONCE
 
 

@@ -41,7 +41,7 @@ class SignedChains:
             self._types.setdefault(owner, set()).add(type)
 
     def add_signature(self, owner: bytes, covered: int, ttl: int) -> None:
-        """Store a signature's original TTL (RFC 4034 section 3.1.4) by owner and covered type."""
+        """Store a signature's original TTL (RFC 4034 section 3.1.4) if it covers NSEC3, or NSEC3PARAM at the apex."""
         if covered == rdtypes.NSEC3PARAM and owner == APEX:
             self._ttl_of_parameters = ttl
         elif covered == rdtypes.NSEC3 and self._chains:

@@ -30,7 +30,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A worker's load: its capacity, its number of running tasks, and the oldest of them."""
+    """A worker's load: its capacity, the number of tasks that it has taken, and the oldest of these tasks."""
 
     places: int = 0
     busy: int = 0
@@ -48,7 +48,7 @@ def beat_process(*, identity: Identity, load: Load, now: datetime) -> None:
 def replace_dead(*, identity: Identity) -> None:
     """Delete rows of ended processes with this process's name that ran on this machine.
 
-    A process with the id 0 is polled by another process, and has only one row for all machines.
+    If the id is 0, another process polls this one. Then delete all other rows with the name, on any machine.
     """
     rows = PanelProcess.objects.filter(name=identity.name).exclude(host=identity.host, pid=identity.pid)
     if identity.pid:

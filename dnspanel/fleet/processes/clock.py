@@ -1,7 +1,7 @@
 """Extend Celery's beat: write heartbeats while the schedule ticks, and send roll calls to the queues.
 
-The last run of each entry is in PostgreSQL, because Celery's own file is damaged by a kill and lost with a container. A
-daily task's interval would then start again at each restart, and the task might never run.
+The last success of each entry is read from PostgreSQL, because a kill can damage Celery's own file, and a new container
+loses it. A daily task's interval would then start again at each restart, and the task might never run.
 """
 
 import atexit
@@ -26,7 +26,7 @@ ANSWER = "dnspanel.fleet.processes.roll_call.answer_roll"
 
 
 class Clock(Scheduler):
-    """A Celery scheduler that stores last runs in PostgreSQL and sends roll calls to each queue every few seconds."""
+    """A Celery scheduler that continues from the last successes in PostgreSQL and sends roll calls to all queues."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
@@ -34,7 +34,7 @@ class Clock(Scheduler):
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Set up the schedule, and start overdue entries at once. If PostgreSQL fails, every interval starts now."""
+        """Set up the schedule with each entry's last success. Intervals start now if PostgreSQL fails."""
         super().setup_schedule()
         try:
             done = last_done()
@@ -54,7 +54,7 @@ class Clock(Scheduler):
         return interval
 
     def _call_roll(self) -> None:
-        """Send one task to each queue. Each task expires when the next one is sent."""
+        """Send one task to each queue, if Redis is reachable. Each task expires when the next one is sent."""
         lifetime = BEAT_EVERY.total_seconds()
         try:
             for queue in BUSY_FOR:

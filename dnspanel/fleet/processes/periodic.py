@@ -1,4 +1,4 @@
-"""Store the last run and the errors of each entry in beat's schedule, in one row per entry. Verbs.
+"""Store the last success and the failures of each entry in beat's schedule, in one row per entry. Verbs.
 
 Some entries run every second, so workers collect outcomes in memory and write them with their heartbeat every few
 seconds.
@@ -81,7 +81,7 @@ def entries_by_task() -> Mapping[str, Collection[str]]:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the error's class and message on one line."""
+    """Return the error's class and the first line of its message, cut to LONGEST_ERROR characters."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}: {first}"[:LONGEST_ERROR]
 

@@ -85,9 +85,9 @@ def processes_now(beats: Mapping[str, datetime] | None = None) -> ProcessesNow:
 
 
 def is_at_work(queue: str, beats: Mapping[str, datetime], now: datetime) -> bool | None:
-    """Return True if a worker of the queue is working, False if all are silent, or None if unknown.
+    """Return True if a worker of the queue answered the roll call recently, False if all are silent, otherwise None.
 
-    `beats` are the heartbeats of all processes. This needs one query.
+    `beats` are the times of all processes' heartbeats. This needs one query.
     """
     signs = list(PanelProcess.objects.filter(name=queue).values_list("at", flat=True))
     if not signs:

@@ -98,7 +98,7 @@ def _write_outcomes(now: datetime) -> None:
 
 
 def _requests() -> list[Any]:
-    """Return this worker's tasks. Retry several times, because another thread can change the set."""
+    """Return this worker's running and reserved tasks, after several attempts if another thread changes the sets."""
     for _ in range(5):
         try:
             return list(state.reserved_requests | state.active_requests)

@@ -105,11 +105,7 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | 
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """Record several nodes' acks, keyed by node id. The result omits nodes whose position didn't change.
-
-    Because this runs for every edit, one statement updates the nodes, inserts the acks, and determines which data the
-    nodes still lack.
-    """
+    """Record several nodes' acks, keyed by node id. The result omits nodes whose position didn't change."""
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
     with prepared_cursor() as cursor:
@@ -131,7 +127,10 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node's files are at `position`, so that imports can continue before its answers are verified."""
+    """Record that the node's files are at `position`, if the node is in this epoch.
+
+    Imports can then continue before the node's answers are verified.
+    """
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 
@@ -167,7 +166,7 @@ def forget_acks(*, before: datetime) -> int:
 
 
 def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
-    """Record a refusal by the node, or by the panel on its behalf. Log it if the reason is new."""
+    """Record a refusal by the node or by the panel on its behalf. Log a new reason, and notify the fronts of it."""
     repeated = Node.objects.filter(pk=node_id, refusal=message).update(refused_at=now)
     if not repeated:
         Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now, refused_since=now)
@@ -198,7 +197,7 @@ def record_contact_problem(*, node_id: int, problem: str) -> None:
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
-    """Record that the agents of these nodes responded at `now`. `versions` contains only the changed versions."""
+    """Record that these nodes' agents responded at `now`. `versions` has all versions of nodes with a changed one."""
     execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():
         Node.objects.filter(pk=node_id).update(versions=dict(found))

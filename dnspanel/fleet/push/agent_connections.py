@@ -89,7 +89,7 @@ class AgentConnection:
                 self.push(self._attempt)
 
     def place(self, acked: Position | None) -> Position | None:
-        """Return the node's newest known position, which is at least `acked`."""
+        """Return `acked`, or the position of the node's files if it is newer and in the same epoch."""
         if self.applied is None or acked is None or self.applied.epoch != acked.epoch:
             return acked
         return max(self.applied, acked)

@@ -42,7 +42,7 @@ class Lease:
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
-        """Take the lease. Return None if no snapshot is requested, or if another worker has the lease."""
+        """Take the lease. Return None if no snapshot for the node is in `free_bootstraps`."""
         taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
         return cls(node_id, now) if taken else None
 
@@ -57,7 +57,7 @@ class Lease:
             self._beat_at = now
 
     def end(self) -> bool:
-        """End the lease after the node has received its snapshot. Return False if the lease was already lost."""
+        """Delete the request after the node has received its snapshot. Return False if the lease was already lost."""
         with self._lock:
             deleted, _ = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at).delete()
             self._lost = True
@@ -101,6 +101,9 @@ class Lease:
 
 
 def free_bootstraps(*, now: datetime) -> "QuerySet[Bootstrap]":
-    """Return a query for requested snapshots that no worker is sending."""
+    """Return a query for requested snapshots that a worker can send now: no lease is valid, and no pause is running.
+
+    Only active nodes count, and no node whose identity another machine uses.
+    """
     requested = Bootstrap.objects.filter(node__state=NodeState.ACTIVE, node__other_machine="")
     return requested.filter(Q(beat_at=None) | Q(beat_at__lt=now - LIFETIME))

@@ -23,9 +23,10 @@ logger = logging.getLogger(__name__)
 
 
 def maintain_log(*, now: datetime) -> None:
-    """Maintain the log: add the nodes' schemas, make due snapshots, merge small segments, delete old segments and acks.
+    """Maintain the log: follow the nodes' schemas, make due snapshots, merge segments, delete old segments and acks.
 
-    If a step fails, for example because storage is unreachable, the other steps run and the next call repeats it.
+    If making a snapshot, merging or pruning fails, for example because storage is unreachable, the other steps still
+    run. The next call repeats the step.
     """
     schemas = schemas_of_nodes()
     follow_schemas(schemas=schemas)
@@ -38,7 +39,7 @@ def maintain_log(*, now: datetime) -> None:
 
 
 def schemas_of_nodes() -> set[int]:
-    """Return the schemas that nodes use now or will use after a running rebuild."""
+    """Return the schemas that nodes, except fronts, use now or will use after a requested snapshot."""
     present = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).values_list("schema", flat=True)
     return {*present, *Bootstrap.objects.values_list("schema", flat=True)}
 

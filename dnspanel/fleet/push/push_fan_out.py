@@ -62,8 +62,8 @@ class _Plain:
 def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnection], None]) -> Iterator[Left]:
     """Push to these nodes up to their limits. Yield the remaining work as soon as it is known.
 
-    A node is in `again` if a push to it is requested during the call. If another push to a node is running, that push
-    handles the node and can run `attempt` once more.
+    A node is in `again` if it lacks more data after the push, or if a push to it is requested during the call. If
+    another push to a node is running, that push handles the node and can run `attempt` once more.
     """
     taken: dict[int, AgentConnection] = {}
     try:
@@ -129,9 +129,9 @@ def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
 def _record(
     answers: Mapping[int, Ack | ReplicationError], plain: Mapping[int, _Plain], ms: float
 ) -> tuple[list[int], list[int]]:
-    """Record the acks and wake nodes that waited for them.
+    """Record the acks, and wake nodes that waited for them.
 
-    Return the nodes that now lack more data, and those without a valid ack.
+    Return the nodes that now lack more data, and those whose ack is invalid, missing or not new.
     """
     now = timezone.now()
     for node_id, answer in answers.items():

@@ -113,11 +113,7 @@ def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
 
 
 def _least(have: Position | None, way: Way) -> int:
-    """Return the lowest sequence that a snapshot for this node can have.
-
-    In the current epoch this is the node's own sequence, so that the node's answers never go back in time. In any other
-    epoch it is 0.
-    """
+    """Return the lowest sequence for a snapshot: the node's own in the current epoch, or 0 in any other epoch."""
     is_ours = have is not None and way.head is not None and have.epoch == way.head.epoch
     return have.sequence if have is not None and is_ours else 0
 
@@ -131,7 +127,7 @@ def _fault_of_snapshot(node: Node, ack: Ack, passed: Collection[str]) -> NotServ
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Return True if the error's cause was reverted, or if pushes now continue without proof of the zone."""
+    """Revert the error's cause and request a snapshot, or stop proving the zone. Return False if neither works."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):
@@ -152,7 +148,10 @@ def _refuse(node: Node, lease: Lease, error: NotServed) -> None:
 def _send(
     client: node_client.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap, passed: Collection[str]
 ) -> Ack:
-    """Send the missing chunks, record each one, and make the node install the snapshot. Return the node's ack."""
+    """Send the missing chunks, record each one, and make the node install the snapshot. Return the node's ack.
+
+    Raise Diverged if the node's position or digests then differ from those of the snapshot.
+    """
     sealed, manifest = read_manifest(snapshot)
     is_resumed = (bootstrap.chunks, bootstrap.bytes) == (snapshot.chunks, snapshot.size)
     chunks, size = (bootstrap.chunks_sent, bootstrap.bytes_sent) if is_resumed else (0, 0)

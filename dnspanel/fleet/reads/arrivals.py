@@ -29,7 +29,7 @@ class NodeArrival:
 
 
 def arrivals(publication: Publication, *, now: datetime, with_canary: bool = False) -> list[NodeArrival]:
-    """Return every active node, by name, with its first ack of this publication. `with_canary` includes ring 0.
+    """Return every active node, sorted by name, with its first ack of this publication. `with_canary` includes ring 0.
 
     A failed publication never arrives, because later positions don't contain it. The publication is read again, because
     it can fail after the caller has read it. It also hasn't arrived at a node in another epoch, whatever the node

@@ -82,7 +82,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """Return (sequence, number) of the zones' revisions after `sequence`, oldest first, keyed by zone id."""
+    """Return up to _MOST_REVISIONS later revisions as {zone id: [(sequence, number), …]}, oldest first."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

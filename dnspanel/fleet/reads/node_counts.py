@@ -47,7 +47,7 @@ class NodeCounts:
 
     @property
     def short(self) -> str:
-        """The nodes as "2/3" for a table column, or the sentence if only a front is behind."""
+        """The nodes as "2/3" for a table column, or the sentence if there are no nodes or only a front is behind."""
         is_front_behind = self.nodes.in_sync == self.nodes.total and self.fronts.in_sync < self.fronts.total
         return self.text if is_front_behind or not self.nodes.total else f"{self.nodes.in_sync:,}/{self.nodes.total:,}"
 

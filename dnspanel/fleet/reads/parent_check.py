@@ -17,9 +17,9 @@ NOBODY_KNOWS = gettext_noop("DS at parent: not checked yet.")
 
 @dataclass(frozen=True, slots=True)
 class ParentView:
-    """A parent check, as a person is allowed to see it. `check` is empty before the first check.
+    """A parent check, as a person is allowed to see it. `check` is None before the first check.
 
-    `name` is empty if the parent is a zone on this panel that the person isn't allowed to know.
+    `name` is empty before the first check, and if the person isn't allowed to know the parent, a zone on this panel.
     """
 
     check: ParentCheck | None
@@ -38,7 +38,7 @@ class ParentView:
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """Return the check as a person sees it. `knows_here` is True if they can know the parent zone on this panel."""
+    """Return the check as a person sees it. `knows_here`: the person is allowed to know the parent zone here."""
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
     return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
 

@@ -8,9 +8,9 @@ _IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of
 
 
 def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return public addresses, keyed by node name. Omit ring 0, and nodes that are retired or not yet enrolled.
+    """Return each node's public addresses, or else its DNS address, keyed by node name.
 
-    This needs one query, or none if there are no names.
+    Omit ring 0, and nodes that are retired or not yet enrolled. This needs one query, or none if there are no names.
     """
     if not node_names:
         return {}

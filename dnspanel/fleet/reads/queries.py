@@ -1,4 +1,4 @@
-"""Query the status of every node for pages and APIs, in three queries for any number of nodes."""
+"""Query the status of every node for pages and APIs, in a few queries for any number of nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

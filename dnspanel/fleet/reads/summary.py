@@ -46,9 +46,10 @@ class FleetSummary:
 
 
 def fleet_summary(*, now: datetime | None = None, statuses: Sequence[NodeStatus] | None = None) -> FleetSummary:
-    """Return the number of live nodes, and any problems with nodes, publishing or delivery.
+    """Return the number of live nodes, and any problems with nodes or the delivery to them.
 
-    Pass `statuses` if the result of `watched_statuses` is already known.
+    If publishing or all delivery is stopped, the line contains only the reason. Pass `statuses` if the result of
+    `watched_statuses` is already known.
     """
     now = now or timezone.now()
     everything = watched_statuses(now=now) if statuses is None else statuses
@@ -155,7 +156,7 @@ def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, 
 
 
 def _trouble_of_publishing() -> str:
-    """Return why nothing is published or delivered, or "" in normal operation."""
+    """Return why publishing or delivery is stopped, or "" in normal operation."""
     if stalled := stalls():
         return gettext("Publishing is stopped. Reason: {reason}").format(reason=stalled[0].message)
     if stopped := Delivery.objects.exclude(stopped_reason="").values_list("stopped_reason", flat=True).first():

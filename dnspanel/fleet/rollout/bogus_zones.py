@@ -79,7 +79,10 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
 
 
 def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
-    """Return True if validation fails for apex RRsets that no publication since the node's ack has touched."""
+    """Return True if validation fails for apex RRsets that no publication since the node's ack has touched.
+
+    Return False if these publications changed the DNSKEY RRset, or created or restored the zone.
+    """
     since = Change.objects.filter(revision__zone=zone, revision__publication__gt=node.acked, name=zone.name)
     touched = {*since.values_list("type", flat=True), rdtypes.SOA}
     if rdtypes.DNSKEY in touched or brought_by(node, zone) is not None:
@@ -131,9 +134,9 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Check the MOST_LOOKS entries that have waited longest. Delete those whose zones now validate on their nodes.
+    """Check up to MOST_LOOKS due entries, oldest check first. Delete those whose zones now validate on their nodes.
 
-    Entries of zones that are no longer signed or served are deleted too.
+    First delete the entries of zones that are deleted or not signed, and of nodes that are neither active nor drained.
     """
     served = UnprovenZone.objects.filter(
         node__state__in=(NodeState.ACTIVE, NodeState.DRAINED), zone__deleted_at=None, zone__signing__is_signed=True
@@ -178,7 +181,7 @@ def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now:
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
-    """Return (name, type) of at most MOST_TYPES apex RRsets. They are never answered from another zone."""
+    """Return (name, type) of at most MOST_TYPES served apex RRsets, without `leave_out` and types without evidence."""
     rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
     return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
 

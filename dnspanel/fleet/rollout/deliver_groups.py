@@ -112,8 +112,8 @@ def resume(*, by: Author, now: datetime) -> None:
 def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
     """Pin the fleet: no node goes beyond this sequence until `unpin`. Publishing and encoding continue.
 
-    Raise DeliveryRefused if the sequence isn't in the log, or if a node already serves a newer one, because a pin
-    reverts nothing. Raise Forbidden without permission.
+    Raise DeliveryRefused if the sequence is beyond the head, or if a node already serves a newer one, because a pin
+    reverts nothing. Also raise it if the reason is empty or too long. Raise Forbidden without permission.
     """
     _require(by)
     reason = _check_reason(reason)
@@ -171,7 +171,8 @@ def unpin(*, by: Author, now: datetime) -> None:
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
     """Let later groups continue while no node of this group is live. The skip ends when a node is live again.
 
-    Raise Forbidden if not permitted, or DeliveryRefused if a node is live or the group has no active nodes.
+    Raise Forbidden if not permitted. Raise DeliveryRefused if a node is live, if the group has no active nodes, or if
+    the reason is empty or too long.
     """
     _require(by)
     reason = _check_reason(reason)
@@ -221,7 +222,7 @@ def _advance(now: datetime) -> None:
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
-    """Store the sequence up to which each stage is released. Return the groups whose limit has risen."""
+    """Store the limits of stages that wait for others, and delete the rest. Return groups whose limit has risen."""
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)

@@ -66,7 +66,7 @@ class Suspect:
 def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | None:
     """Find and revert the publication that ring 0 can't serve. Return the reverting publication.
 
-    Return None if no publication is the cause: PowerDNS doesn't answer at all, or now answers correctly.
+    Return None if PowerDNS doesn't answer at all or now answers correctly, or if no publication is the cause.
     """
     server = _Server(str(node.dns_address), node.dns_port)
     position = server.position(BACK_SECONDS)
@@ -137,7 +137,7 @@ def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
 
 
 def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
-    """Return (name, type) of the zone's RRsets changed since the node's ack: the last MOST_IN_ZONE, newest first."""
+    """Return (name, type) of RRsets changed since the ack, newest first: at most MOST_IN_ZONE, no computed types."""
     changes = Change.objects.filter(
         revision__zone=zone, revision__publication__gt=node.acked, revision__publication__lte=up_to
     ).exclude(type__in=_COMPUTED)
@@ -145,7 +145,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Revert the publication that made signatures or proofs invalid. Return the revert, or None if none did."""
+    """Revert the publication that made signatures invalid, or in doubt the zone's newest. Return the revert or None."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
@@ -226,10 +226,7 @@ def _suspects_of_changes(after: int, up_to: int, name: str = "") -> Iterator[Sus
 
 
 def _suspects_of_new_zones(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
-    """Yield the RRsets of created or restored zones that no later publication has changed.
-
-    Changed RRsets are left out because the server might not have received the change yet.
-    """
+    """Yield the RRsets of created or restored zones that no publication after `after` has changed."""
     kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
     revisions = Revision.objects.filter(
         publication__gt=after, publication__lte=up_to, kind__in=kinds, zone__deleted_at=None

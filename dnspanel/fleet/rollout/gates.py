@@ -197,7 +197,7 @@ def nodes_to_push(node_ids: Sequence[int]) -> list[Any]:
 
 
 def free_nodes(*, schema: int) -> list[int]:
-    """Return the ids of a schema's active nodes that don't wait for other nodes. A publication wakes these nodes."""
+    """Return the ids of a schema's active nodes that have no limit. A publication wakes these nodes."""
     with prepared_cursor() as cursor:
         cursor.execute(_FREE, (schema,))
         return [id_ for (id_,) in cursor.fetchall()]
@@ -265,10 +265,7 @@ def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
-    """Return True if the node's agent responds and the node has acknowledged a position.
-
-    A new node that is still receiving its first zones therefore doesn't delay other nodes.
-    """
+    """Return True if the node's agent responds and the node has acknowledged a position, unlike a new node."""
     heard = row.heard_at is not None and now - row.heard_at <= patience
     return heard and row.acked > 0
 

@@ -24,7 +24,7 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """Create an empty group and put it last. If it is the first group, it contains all nodes without a group.
+    """Create a group and put it last. The first group contains all nodes without a group, and later groups are empty.
 
     Raise Forbidden if not permitted, or GroupRefused for an invalid or used name, an invalid time or too many groups.
     """
@@ -63,7 +63,10 @@ def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> N
 
 
 def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
-    """Set how long the group must answer correctly before the next one starts. Raise GroupRefused if out of range."""
+    """Set how long the group must answer correctly before the next one starts.
+
+    Raise Forbidden if not permitted, or GroupRefused if the time is out of range.
+    """
     _require(by)
     _check_seconds(seconds)
     with transaction.atomic():
@@ -120,7 +123,7 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
 
 
 def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
-    """Delete the group.
+    """Delete the group. If it is the last one, nodes without a group are assigned to the group before it.
 
     Raise Forbidden if not permitted, or GroupRefused if the group has nodes or delivery is stopped there.
     """

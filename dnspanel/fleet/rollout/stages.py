@@ -54,7 +54,7 @@ class Ring0(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Nodes that receive publications together. `group_id` is empty for ring 0 and for nodes without a group."""
+    """Nodes that receive publications together. `group_id` is None for ring 0 and in a fleet without groups."""
 
     name: str
     members: tuple[Member, ...]
@@ -145,9 +145,10 @@ def trouble(stage: Stage) -> str:
 
 
 def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
-    """Return True if the share of failed answers is clearly higher than before. Return False if there are few answers.
+    """Return True if the share of failed answers is clearly higher than before and than elsewhere, if known.
 
-    If the share also rises elsewhere, the queries have changed, for example because of a scan for missing zones.
+    Return False if there are few answers. A share that rises everywhere means that the queries have changed, for
+    example because of a scan for missing zones.
     """
     if after.total < FEWEST_ANSWERS:
         return False

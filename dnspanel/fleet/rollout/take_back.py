@@ -36,7 +36,11 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
 
 def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
-    """Revert the first change to the zone's signing that only ring 0 has. Return the revert, or None."""
+    """Restore the zone's signing as of the node's ack. Return the reverting publication.
+
+    The first publication up to `up_to` that changed the signing is marked with the reason. Return None if there is no
+    such publication, or if an old key no longer exists.
+    """
     failed_ones: list[int] = []
 
     def keep(inverse: Publication, sequence: int) -> None:
@@ -66,9 +70,9 @@ def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: dat
 
 
 def merge_acked(*, now: datetime) -> bool:
-    """Merge failed publications and their reverts into one segment once ring 0 serves them. Return True if merged now.
+    """Merge failed publications and their reverts into one segment. Return True if they were merged now.
 
-    If there is no ring 0, they are merged as soon as all are encoded.
+    They are merged once they are encoded for every schema and ring 0, if there is one, has acknowledged them.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     open_ones = Isolation.objects.filter(epoch=epoch, merged_at=None)

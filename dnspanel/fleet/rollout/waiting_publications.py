@@ -40,7 +40,7 @@ FOLLOWS = frozenset({Word.LATE, Word.STALE})
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A node that takes pushes. `since` is the time of the oldest publication that the node lacks."""
+    """A node that takes pushes. `since` is when it began to lack its oldest missing publication."""
 
     node_id: int
     name: str
@@ -105,7 +105,7 @@ def oldest_waiting(followers: Sequence[Follower], pipeline: Pipeline) -> Waiting
 
 
 def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Waiting | None:
-    """Return the publication and its place if it hasn't been sent to any node yet. Otherwise return None."""
+    """Return the publication and its place if it isn't encoded, or delivery is stopped or pinned before it, or None."""
     sequence = oldest.sequence
     if oldest.encoded < sequence:
         place = Place.HOLD if pipeline.is_on_hold else Place.ENCODER
@@ -118,7 +118,10 @@ def _before_nodes(oldest: Follower, since: datetime, pipeline: Pipeline) -> Wait
 
 
 def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower], pipeline: Pipeline) -> Waiting | None:
-    """Return the publication and the first stage with nodes that lack it, or None if there is no such stage."""
+    """Return the publication and the place that delays it for the first stage that lacks it, or None.
+
+    Nodes with a fault of their own don't count, and neither does an absent ring 0.
+    """
     by_id = {follower.node_id: follower for follower in followers}
     sequence, verify_time = oldest.sequence, timedelta(0)
     passed: list[Stage] = []
@@ -138,7 +141,10 @@ def _on_the_way(oldest: Follower, since: datetime, followers: Sequence[Follower]
 def _behind(
     passed: Sequence[Stage], sequence: int, since: datetime, pipeline: Pipeline, verify_time: timedelta
 ) -> Waiting:
-    """Return the publication and, as its place, the first of these stages that holds it back."""
+    """Return the publication and, as its place, the first of these stages that holds it back.
+
+    The place is the push worker if no stage does, because then a publication is being reverted.
+    """
     stopped = pipeline.stopped_behind
     gate = next((stage for stage in passed if stage == stopped or _keeps_back(stage, sequence)), None)
     if gate is None:  # a publication is being reverted, which is the push worker's job
@@ -170,7 +176,7 @@ def _at(
     pipeline: Pipeline,
     verify_time: timedelta,
 ) -> Waiting:
-    """Return the publication and, as its place, this node if it was sent there, or else the push worker."""
+    """Return the publication and its place: the push worker, or this node if pushes work and its limit allows it."""
     is_sent = node.limit is None or node.limit >= sequence
     if is_sent and (node.is_moving or _pushes_work(sequence, since, followers, pipeline)):
         return Waiting(sequence, since, _place_of(node), node.name, is_moving=node.is_moving, verify_time=verify_time)

@@ -52,7 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing data of all signed zones, or of those in `only`, by zone id.
+    """Return the expected signing data of all served signed zones, or of those in `only`, keyed by zone id.
 
     Must run in a REPEATABLE READ transaction.
     """

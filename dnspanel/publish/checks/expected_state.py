@@ -78,7 +78,7 @@ class ExpectedState:
         return sum(zone.rows for zone in self.zones.values())
 
     def zones_digests(self) -> dict[int, tuple[str, bytes]]:
-        """Return each zone's name and digest, by zone id."""
+        """Return each zone's name and digest, keyed by zone id."""
         return {zone_id: (zone.name, as_digest(zone.digest)) for zone_id, zone in self.zones.items()}
 
     @property
@@ -227,10 +227,7 @@ def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bo
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Convert the names in rdata of a type in `_NAMES_AT` to lowercase, because PowerDNS signs them in lowercase.
-
-    Validators don't change the case of such names, so they must be served in lowercase too.
-    """
+    """Convert the names in rdata of a type in `_NAMES_AT` to lowercase, because PowerDNS signs them in lowercase."""
     start, end = _NAMES_AT[type]
     words = text.split(" ")
     return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])

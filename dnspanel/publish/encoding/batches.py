@@ -48,7 +48,8 @@ def next_batch(
 ) -> Batch | None:
     """Compile the next range of the log into a batch for the store. Return None if the whole log is encoded.
 
-    Must run in a REPEATABLE READ transaction. Raise ChainBroken if the range would break a zone.
+    Must run in a REPEATABLE READ transaction. Raise ChainBroken if the range would break a zone, or ZoneNotEncoded if a
+    zone can't be compiled.
     """
     found = next_sound(conn, head, encoded)
     return compile_found(conn, store, head, found, now) if found else None
@@ -121,7 +122,7 @@ def compile_found(
 
 
 def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
-    """Return the range's prepared rows, or None if it has none or touches a zone that isn't new."""
+    """Return the range's prepared rows, or None if they are missing, unusable or include a zone that isn't new."""
     if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
     return prepared_puts(span.prepared, [step.zone_id for step in steps])

@@ -64,8 +64,9 @@ logger = logging.getLogger(__name__)
 def encode_step(*, now: datetime) -> Position | None:
     """Encode one range for each schema. Return the newest position reached, or None if nothing was encoded.
 
-    Nothing is encoded if publishing is on hold, if another process publishes, or if every schema has stopped (`stall`
-    has the reason). Raise psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions propagate.
+    Nothing is encoded if the log is already encoded, publishing is on hold, another process publishes, or every schema
+    has stopped (see `stall`). Raise psycopg.Error or DatabaseError if PostgreSQL is unreachable. Unexpected exceptions
+    propagate.
     """
     publisher = this_publisher()
     positions = []

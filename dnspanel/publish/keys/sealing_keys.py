@@ -1,9 +1,9 @@
 """Manage the keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
 
-Every node has these sealing keys (`fleet.nodes.keys`). Without them, the DNSSEC keys in segments, snapshots and the
-panel's LMDB can't be decrypted. A new key seals DNSSEC keys in later publications. Older keys are kept, because files
-sealed with them still exist. If an attacker has a node's files, a new sealing key protects only DNSSEC keys that are
-created later.
+A node gets these sealing keys when it needs them (`fleet.nodes.node_keys`). Without them, the DNSSEC keys in segments,
+snapshots and the panel's LMDB can't be decrypted. A new key seals DNSSEC keys in later publications. Older keys are
+kept, because files sealed with them still exist. If an attacker has a node's files, a new sealing key protects only
+DNSSEC keys that are created later.
 """
 
 import secrets

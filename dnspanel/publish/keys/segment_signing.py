@@ -31,7 +31,7 @@ from replication.wire.keyring import Keyring, encode_keyring, signer_for
 # After this time every process seals with the new key. Processes read the key again every `publisher.KEY_KEPT`.
 SWITCHED_AFTER = timedelta(minutes=1)
 
-# Advisory locks of this project are (class, number) pairs: 1 publisher, 2 signing key, 3 authority.
+(delete: the list of locks is `advisory_locks.Lock`, with many more)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:

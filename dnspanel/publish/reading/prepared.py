@@ -80,7 +80,10 @@ def record_prepared(*, sequence: int, prepared: Prepared) -> None:
 
 
 def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts | None:
-    """Return the prepared rows. If they are damaged or for other zones, log the reason and return None."""
+    """Return the prepared rows. If they are missing, damaged or for other zones, log the reason and return None.
+
+    Raise StorageUnreachable if the storage fails.
+    """
     try:
         with open_object(prepared.object_name) as file:
             packed = file.read()

@@ -270,7 +270,7 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
 
 
 def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
-    """Return the RRsets that the range changed in each zone, as of the end of the range (None if deleted)."""
+    """Return the RRsets that the range changed, keyed by zone id, as of the end of the range (None if deleted)."""
     found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
     if zone_ids:
         for zone_id, name, type, after in conn.execute(_CHANGES, (span.first, span.last, list(zone_ids))):

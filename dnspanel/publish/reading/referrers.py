@@ -64,7 +64,7 @@ def referring_marks(
     """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
     `full` contains the touched zones that were created, restored or removed. All names in them are included. The marks
-    have the serials at the end of the range.
+    have the serials at the end of the range. If too many zones or names are concerned, the list is empty.
     """
     if len(touched) > MOST_ZONES:
         return []

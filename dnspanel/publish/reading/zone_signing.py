@@ -124,7 +124,7 @@ def attached_rows(
 
 
 def _private_texts(conn: Connection, key_ids: Collection[int]) -> dict[int, str]:
-    """Return the private keys as text, by key id. Keys whose private part was deleted are omitted."""
+    """Return the private keys as text, keyed by key id. Keys whose private part was deleted are omitted."""
     if not key_ids:
         return {}
     rows = conn.execute(_PRIVATE, (list(key_ids),)).fetchall()

@@ -47,7 +47,8 @@ def is_tar(first: bytes) -> bool:
 def tar_entries(chunks: Iterator[bytes], most_content: int) -> Iterator[Entry]:
     """Yield every entry. A file of more than `most_content` bytes has the kind TOO_LARGE and no content.
 
-    Raise Damaged, with the member's number and path, if the archive is damaged.
+    Raise Damaged, with the member's number and path, if the archive is damaged. Raise UploadRefused for an endless
+    path.
     """
     return _TarReader(chunks, most_content).entries()
 
@@ -184,10 +185,7 @@ class _TarReader:
         self._at = end + (-size % BLOCK)
 
     def _pass_over_sparse_headers(self, header: bytes) -> None:
-        """Skip the blocks after the header that continue an old GNU sparse file's map.
-
-        Byte 482 of the header, and byte 504 of each later block, show whether another block follows.
-        """
+        """Skip the blocks after the header that continue an old GNU sparse file's map."""
         more = header[482]
         while more:
             more = self._content(BLOCK)[504]
@@ -262,10 +260,7 @@ def _path_of(header: bytes) -> bytes:
 
 
 def _checksum_is_right(header: bytes) -> bool:
-    """Return True if the header's checksum is correct.
-
-    A few old programs summed signed bytes, so both sums are accepted.
-    """
+    """Return True if the header's checksum is correct, also if it sums signed bytes, as in a few old programs."""
     try:
         stated = int(header[148:156].partition(b"\0")[0].strip() or b"0", 8)
     except ValueError:

@@ -19,10 +19,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class TextFile:
-    """A text file of an upload.
-
-    `bad` maps each line that isn't valid UTF-8, by number, to the file offset of its first invalid byte.
-    """
+    """A text file of an upload. `bad` maps the numbers of lines that aren't UTF-8 to offsets in the unpacked text."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,8 +34,8 @@ class TextFile:
     def lines(self, most_bytes: int) -> Iterator[str]:
         """Yield each line with its line end. Bytes that aren't UTF-8 become lone surrogates (`surrogateescape`).
 
-        Raise SourceRefused if the file isn't UTF-8 text or has a line of more than `most_bytes`. Raise UploadRefused
-        for an archive bomb.
+        Raise SourceRefused if the file isn't text, is damaged, has too many lines that aren't UTF-8, or has a line of
+        more than `most_bytes`. Raise UploadRefused for an archive bomb.
         """
         self._meter = Meter(self.size)
         self.bad = {}
@@ -54,7 +51,7 @@ class TextFile:
     def pieces(self) -> Iterator[str]:
         """Yield the text in pieces of any length.
 
-        Raise SourceRefused, with the offset of the first wrong byte, if the text is not UTF-8.
+        Raise SourceRefused if the text is not UTF-8 (with the offset of the first wrong byte) or the file is damaged.
         """
         self._meter = Meter(self.size)
         decoder = codecs.getincrementaldecoder("utf-8")()

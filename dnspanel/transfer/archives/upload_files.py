@@ -56,7 +56,7 @@ class Contents:
         return self._is_alone and path in self._own_names
 
     def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
-        """Yield (path, content) for every file, or a SourceFault for a file that can't be opened.
+        """Yield (path, content) for every file, or a SourceFault for an entry that can't be imported, such as a link.
 
         Raise UploadRefused if the upload exceeds a limit. Also raise it for a damaged archive, because files could be
         missing.

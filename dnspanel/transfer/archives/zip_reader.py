@@ -197,10 +197,7 @@ class _ZipReader:
         return content
 
     def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
-        """Return the unpacked content, or None if it is damaged or larger than stated in the directory.
-
-        In the second case, unpacking stops after at most one more chunk.
-        """
+        """Return the unpacked content, or None if it is damaged or larger than stated in the directory."""
         if central.method == _STORED:
             if central.packed != central.unpacked:
                 return None

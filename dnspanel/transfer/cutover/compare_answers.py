@@ -102,10 +102,7 @@ def _kind_of_records(zone: str, name: str, type: int) -> DifferenceKind:
 
 
 def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:
-    """Return the part of an answer that belongs to the zone.
-
-    If a CNAME points out of the zone, some servers stop there, and others add the target's records.
-    """
+    """Return the part of an answer that belongs to the zone. Only some servers follow a CNAME out of the zone."""
     return tuple(each for each in answer.found if names.is_within(each.name, zone))
 
 

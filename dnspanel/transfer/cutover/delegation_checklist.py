@@ -124,10 +124,7 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 
 
 def _long_ttls(sides: Sides, now: datetime) -> Point:
-    """Return the point about TTLs longer than an hour.
-
-    Caches keep the old server's answers for the TTL, so TTLs should be lowered before the move.
-    """
+    """Return the point about TTLs over an hour, which should be lowered before the move because of caches."""
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
         return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))

@@ -127,7 +127,7 @@ class _Line:
         return not self._waiting and not self._sent
 
     def send(self, most: int, now: float, try_seconds: float) -> None:
-        """Resend lost queries, then send new ones, until `most` queries are open."""
+        """Resend lost queries that have tries left, then send new ones, until `most` queries are open."""
         for id_ in [id_ for id_, (_, _, until) in self._sent.items() if until <= now]:
             number, tries, _ = self._sent.pop(id_)
             if tries > 1:
@@ -182,10 +182,7 @@ def _exchange(lines: Sequence[_Line], most: int, try_seconds: float) -> None:
 
 
 def _answers(lines: Sequence[_Line], questions: Sequence[Question]) -> list[list[Answer]]:
-    """Parse the packets into answers, and fetch truncated answers over TCP.
-
-    Identical packets from several servers, which are common, are parsed only once.
-    """
+    """Parse the packets into answers, identical ones only once, and fetch truncated answers over TCP."""
     found: list[list[Answer]] = [[] for _ in lines]
     cut_short: list[tuple[int, int]] = []
     for number in range(len(questions)):

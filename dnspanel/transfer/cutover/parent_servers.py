@@ -106,7 +106,7 @@ class Resolver:
         return found
 
     def _ask(self, name: str, type: int) -> Answer | None:
-        """Return the resolver's answer, or None if it doesn't answer or its answer isn't usable."""
+        """Return the resolver's answer, or None if it is unusable, missing, or was missing _PATIENCE times in a row."""
         if self._silences >= _PATIENCE:
             return None
         for address, port in self._servers:

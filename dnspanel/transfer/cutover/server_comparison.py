@@ -146,7 +146,9 @@ def unfinished_checks() -> list[int]:
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
     """Compare every zone of the comparison, and return a summary for the log.
 
-    Do nothing if it has ended, another worker is running it, or too many workers read servers for its author.
+    An error is stored as the comparison's failure, except if PostgreSQL is unreachable. Unexpected errors are also
+    raised. Do nothing if the comparison has ended, another worker is running it, or too many workers read servers for
+    its author.
     """
     author_id = _unfinished_check(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):

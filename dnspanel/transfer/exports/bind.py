@@ -36,7 +36,7 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 def zone_lines(zone: ExportedZone) -> Iterator[str]:
-    """Yield the lines of the zone's file: `$ORIGIN`, then each RRset as one string of complete lines."""
+    """Yield the zone's file: `$ORIGIN`, each RRset as one string of complete lines, and a presigned zone's chains."""
     yield f"$ORIGIN {zone.name}\n"
     cut = -1 if zone.name == names.ROOT else -1 - len(zone.name)
     chain = Chain(zone.name, zone.presigned) if zone.presigned is not None else None
@@ -51,7 +51,7 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
     """Return an RRset as complete lines, with `owner` as the owner name in each line.
 
-    Types in `generic` use the form of RFC 3597.
+    Types in `generic` use the form of RFC 3597. Each RRSIG has its own TTL.
     """
     _, type_, ttl, texts, disabled, comment, notes = row
     if type_ == rdtypes.RRSIG and not (disabled or comment or notes):

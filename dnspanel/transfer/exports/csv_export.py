@@ -6,7 +6,8 @@ A spreadsheet reads a cell that begins with `= + - @`, a tab or a carriage retur
 spreadsheet from running the text of a TXT record, and still let an import restore the exact text:
 
 - In names, and in values that begin with a name, such a first character is written as the `\DDD` escape of zone files.
-  Zone-file parsers read the same name. The same applies to `#`, because CSV readers often skip such lines.
+  Zone-file parsers read the same name. A name that begins with `#` is also escaped, because CSV readers often skip such
+  lines.
 - Other values that begin with such a character (base64 can begin with `+`) use the RFC 3597 form `\# length hex`.
 - A comment or tag that begins with such a character or with an apostrophe gets one apostrophe before it. The CSV import
   removes one apostrophe at the start of a comment or tag.

@@ -141,7 +141,10 @@ def unfinished_exports() -> list[int]:
 
 
 def run_export(job_id: int) -> str:
-    """Write the export, unless it has ended, is being written or has to wait. Return a summary for the log."""
+    """Write the export, unless it has ended, is being written or has to wait. Return a summary for the log.
+
+    An error is stored as the export's failure, except if PostgreSQL is unreachable. Unexpected errors are also raised.
+    """
     job = _unfinished_job(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
@@ -182,10 +185,7 @@ def _unfinished_job(job_id: int) -> "QuerySet[ExportJob]":
 
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """Lock the export for this worker. Return False if another worker is already writing it.
-
-    The lock is held until the connection's transaction or the process ends.
-    """
+    """Lock the export until the transaction ends. Return False if another worker is already writing it."""
     return try_lock_until_commit(conn, Lock.EXPORT, job_id)
 
 

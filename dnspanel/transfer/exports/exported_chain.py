@@ -38,7 +38,7 @@ class Chain:
             self._take_ttls(key, served)
 
     def lines(self) -> Iterator[str]:
-        """Yield the records, one per line. For NSEC3, the parameters come first."""
+        """Yield the records of the zone's own chain, then of the others, one per line. NSEC3 parameters come first."""
         yield from self._own_lines()
         for record in self._others.records():
             yield f"{self._owner(record.owner)} {record.ttl} IN {rdata.type_to_text(record.type)} {record.text}\n"

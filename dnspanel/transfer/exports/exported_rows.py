@@ -69,7 +69,7 @@ def zone_names(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iter
 
 
 def read_zones(conn: "psycopg.Connection[Any]", zones: "QuerySet[Zone]") -> Iterator[ExportedZone]:
-    """Yield these zones, sorted by name, as of a single moment. The connection must be in a transaction."""
+    """Yield these zones except those without RRsets, sorted by name. The connection must be in a transaction."""
     with suppress(EmptyResultSet):
         chosen, parameters = zones.order_by().values_list("id", "name", "serial", "rrset_count").query.sql_with_params()
         sql = f"""

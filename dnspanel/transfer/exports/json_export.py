@@ -6,8 +6,8 @@
                 "keys": [{"flags", "algorithm", "active", "published", "dnskey": rdata, "sealed"}]}}
 
 Names are absolute, contents are canonical presentation text, and types are mnemonics. Unsigned zones have no "dnssec".
-Keys without a private part have no "sealed". RRsets and records without tags or comments have no such members. A zone
-that is served with its source's signatures has no keys, and has "presigned": true.
+Only keys whose private part is exported have "sealed". RRsets without tags have no "tags", and records without a
+comment have no "comment". A zone that is served with its source's signatures has no keys, and has "presigned": true.
 """
 
 import json

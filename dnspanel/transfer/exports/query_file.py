@@ -1,8 +1,8 @@
 """Write query files for dnsperf and queryperf, with lines `name TYPE` from zones.
 
-Only data that nodes serve is queried. Disabled records are left out. An ALIAS or LUA record that computes addresses
-becomes A and AAAA. A wildcard label becomes a made-up label. Random choices come from the seed, so the same zones and
-options always result in the same file.
+Only data that nodes serve is queried. Disabled records are left out. An ALIAS record becomes A and AAAA, and a LUA
+record becomes the type that it computes. A wildcard label becomes a made-up label. Random choices come from the seed,
+so the same zones and options always result in the same file.
 """
 
 import heapq
@@ -92,7 +92,7 @@ def _sample_lines(
 
 
 def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
-    """Yield a query for each name and type with a served record in the zone."""
+    """Yield a query for each name and type with a served record. Random labels replace the `*` of wildcards."""
     for row in zone.rows:
         name, _, _, texts, disabled, *_ = row
         if len(disabled) == len(texts):

@@ -23,7 +23,7 @@ from dnspanel.zones.models import Zone
 
 
 class _Key(NamedTuple):
-    """A stored key. `private_encrypted` is None if the private key must not be exported."""
+    """A stored key. `private_encrypted` is None if the private key was deleted or must not be exported."""
 
     public: bytes
     private_encrypted: bytes | None

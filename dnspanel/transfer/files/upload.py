@@ -137,10 +137,7 @@ def offset_of(job: ImportJob, name: str) -> int:
 
 
 def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> None:
-    """Update the upload's size in the job's row. Raise QuotaExceeded if `added` bytes exceed the author's quota.
-
-    A chunk is only kept after this check. Checks run one after another, so parallel chunks can't exceed the quota.
-    """
+    """Update the upload's size in the job's row. Raise QuotaExceeded if `added` bytes exceed the author's quota."""
     with transaction.atomic():
         if added:
             import_quotas.refuse_bytes(job_rights.actor_of_job(job), added, now=timezone.now())

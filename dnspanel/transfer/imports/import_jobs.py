@@ -211,10 +211,7 @@ def _create(
 
 
 def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
-    """Return the options as JSON, with the version of the panel's set of name servers if they use the set.
-
-    The stored version makes every scan read the zones the same way.
-    """
+    """Return the options as JSON, with the version of the set of name servers, so that every scan uses the same one."""
     ours = default_set(team.pk if team else None) if {options.nameservers, options.soa} - {"keep"} else None
     return options.to_json() | ({SERVER_SET: [ours.template_id, ours.version]} if ours else {})
 
@@ -261,7 +258,7 @@ def choose(  # noqa: PLR0913  # one choice, and the filters of a page
     """Set an action for the zones in `ids`, or else for all matching zones. Return the number of changed zones.
 
     With the choice "", the job's options decide. Failed and duplicate zones are left out. Raise ValueError for an
-    unknown choice.
+    unknown choice. A finished dry run has to be repeated.
     """
     if choice not in CHOICES:
         raise ValueError(choice)
@@ -311,8 +308,7 @@ def start_plan(*, job: ImportJob, now: datetime) -> None:
 def start_apply(*, job: ImportJob, author: Author, now: datetime) -> None:
     """Start publishing the results of the dry run in the name of `author`.
 
-    Raise QuotaExceeded if the new zones exceed the quota of the author or of the team that will own them. This early
-    check prevents a failure halfway through.
+    Raise QuotaExceeded if the new zones exceed the quota of the author or of the team that will own them.
     """
     _refuse_too_many_zones(job, author)
     _move(job, (State.PLANNED,), State.APPLYING, now, author=user_of(author), token=token_of(author))
@@ -364,7 +360,10 @@ def resume(*, job: ImportJob, now: datetime) -> None:
 
 
 def cancel(*, job: ImportJob, now: datetime) -> None:
-    """Cancel the import. Workers still finish their current pieces. Published zones stay, and can still be undone."""
+    """Cancel the import. Raise WrongState if it has ended or is being undone.
+
+    Workers still finish their current pieces. Published zones stay, and can still be undone.
+    """
     states = [state for state in State if state not in ENDED_STATES and state != State.UNDOING]
     _move(job, states, State.CANCELLED, now, ended_at=now, secret=None)
 

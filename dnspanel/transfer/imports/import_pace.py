@@ -64,10 +64,7 @@ def give_way(**_: object) -> bool:
 
 
 def publications_under_way() -> int:
-    """Return the number of publications that the publisher or the slowest node hasn't processed yet.
-
-    Nodes that make no progress don't count.
-    """
+    """Return the number of publications that the publisher or the slowest node that progresses hasn't processed yet."""
     return _under_way(schemas_in_use())
 
 

@@ -47,7 +47,7 @@ RETURNING i.piece"""
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of an import on one existing zone: its current RRsets, and the changes to them."""
+    """The effect of an import on one existing zone: its current RRsets, the changes, and faults that prevent them."""
 
     current: Mapping[zone_changes.Key, RRset]
     changes: zone_changes.Changes
@@ -152,8 +152,8 @@ def effects(
 ) -> Iterator[tuple[ImportZone, Effect]]:
     """Yield the changes that importing each of these existing zones would make now. The zones must have an action.
 
-    A zone that the job's author isn't allowed to see has one fault and no content. The documents are parsed again, so
-    the comparison always uses the current options.
+    A zone that the job's author isn't allowed to see has one fault and no content. Documents are parsed with current
+    options.
     """
     parse, allowed, author = scan.parser_for(job), job_rights.rights_of(job), job_rights.actor_of_job(job)
     ordered = sorted(zones, key=lambda zone: (zone.piece, zone.document_offset))

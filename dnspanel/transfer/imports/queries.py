@@ -238,7 +238,7 @@ class PlanSummary:
     duplicates: int
     waiting: int
     undecided: int
-    guarded: int  # zones that would lose more than MOST_REMOVED values or 30 % of the RRsets
+    guarded: int  # zones that would lose more than MOST_REMOVED values, or over 30 % of the RRsets and at least 3
     added: int
     changed: int
     removed: int

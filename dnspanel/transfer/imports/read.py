@@ -58,7 +58,7 @@ class _Piece:
         )
 
     def commit(self, **progress: Any) -> None:
-        """Commit the piece to disk and to PostgreSQL, and update the job's reading progress."""
+        """Store the piece on disk and in PostgreSQL with the job's progress. Raise QuotaExceeded beyond the quota."""
         self._writer.finish()
         with transaction.atomic(durable=True):
             import_quotas.refuse_bytes(job_rights.actor_of_job(self.job), self._writer.size, now=timezone.now())

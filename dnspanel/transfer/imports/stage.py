@@ -86,11 +86,7 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
 
 
 def served_wires(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
-    """Yield (key, type, TTL, wires) of each RRset as nodes serve it, without disabled records.
-
-    Names in some types are lowercased. Zones without such types and without disabled records take a fast path, because
-    an import has millions of RRsets.
-    """
+    """Yield (key, type, TTL, wires) of each RRset as nodes serve it: no disabled records, some names in lowercase."""
     lowered = rdata.SIGNED_IN_LOWER_CASE
     if lowered.isdisjoint(map(_TYPE, rrsets)) and not any(map(_DISABLED, rrsets)):
         yield from map(_SERVED, rrsets)

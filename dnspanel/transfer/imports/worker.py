@@ -50,7 +50,7 @@ class Turn:
 
 
 def read_import(job_id: int) -> str:
-    """Read the import's source to its end, and return a summary for the log.
+    """Read the import's source to its end, or until the import is paused or fails. Return a summary for the log.
 
     Do nothing if another worker is reading it, publishing is on hold, or too many workers read for the author.
     """
@@ -81,10 +81,7 @@ def _unread() -> "QuerySet[ImportJob]":
 
 
 def _waking_while(job: ImportJob) -> Callable[[], bool]:
-    """Return a function that returns True as long as reading should continue.
-
-    The function also wakes workers for the pieces that have been read.
-    """
+    """Return a function that wakes workers for pieces read so far. It returns True while reading should continue."""
     woken_at = 0.0
 
     def goes_on() -> bool:
@@ -223,7 +220,7 @@ _STEPS: dict[State, list[tuple[PieceState, Step]]] = {
 
 
 def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
-    """Enter the next state if all pieces have finished. Return False if not, or if another worker is doing so."""
+    """Enter the next state if all is read and finished. Return False if not, or if another worker does this."""
     phase = job.state
     with hold_lock(Lock.PHASE, job.pk) as mine:
         if not mine:

@@ -50,7 +50,7 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class CsvMapping:
     """The meaning of a table's columns, as indexes from 0. None means that the table doesn't have the column.
 
-    A row's zone is in its zone column. If the table has no zone column, the zone is `fixed_zone`, or else the zone in
+    A row's zone is in its zone column. If that cell is missing or empty, the zone is `fixed_zone`, or else the zone in
     `zones` that contains the row's name.
     """
 

@@ -36,7 +36,7 @@ __all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
 class CsvSample:
     """The beginning of a table.
 
-    `header` is empty if the table has no header. `rows` has the first ten rows after the header.
+    `header` is empty if the table has no header. `rows` has up to ten later rows, without empty rows and comments.
     """
 
     delimiter: str

@@ -111,9 +111,9 @@ class Members:
         weakref.finalize(self, self._kept.close)
 
     def document(self, from_path: str, included: str) -> Document | None:
-        """Return the file that `$INCLUDE included` in `from_path` refers to, or None if the upload lacks it.
+        """Return the file that `$INCLUDE included` in `from_path` refers to.
 
-        Paths are resolved like in BIND, within the upload.
+        Paths are resolved like in BIND, within the upload. Return None if no file fits, or if several fit equally well.
         """
         survey = self._survey = self._survey or self._read()
         path = _included_path(survey, from_path, included)

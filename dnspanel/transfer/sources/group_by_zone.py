@@ -77,7 +77,7 @@ class ZoneCollector:
         self._rows = _private_database(folder)
 
     def add(self, zone: str, text: str, line: int) -> None:
-        """Add zone-file text to the zone. `line` is the text's line number in the file."""
+        """Add one line of zone-file text to the zone. `line` is the line's number in the file."""
         if zone != self._zone or self._size > _MOST_RUN_BYTES:
             self._flush()
             self._zone = zone
@@ -122,10 +122,7 @@ def text_of_txt(value: str) -> str:
 
 
 def absolute_name(text: str, zone: str) -> str:
-    """Convert a name from a table to absolute form.
-
-    A name with dots is absolute even if the trailing dot is missing, because tables usually omit that dot.
-    """
+    """Convert a name from a table to absolute form. A name with dots is absolute even without a trailing dot."""
     if text == "@":
         return zone
     if text.endswith(".") and not text.endswith("\\."):
@@ -143,10 +140,7 @@ def _escape_bytes(raw: bytes) -> str:
 
 
 def _private_database(folder: Path) -> sqlite3.Connection:
-    """Open an SQLite database in an unnamed file in this folder.
-
-    The file disappears when the database is closed, even after a crash.
-    """
+    """Open an SQLite database in an unnamed file in this folder. The file disappears with the connection."""
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".rows", delete=False) as file:
         path = Path(file.name)
     try:

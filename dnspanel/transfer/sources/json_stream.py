@@ -100,7 +100,7 @@ class _Text:
         return found
 
     def value(self) -> Any:
-        """Return the next JSON value, and move past it. Raise BadJson if it is invalid or nested too deeply."""
+        """Consume and return the next JSON value. Raise BadJson if it is invalid, too large or nested too deeply."""
         self.peek()
         size = _FIRST_READ
         while True:

@@ -61,7 +61,8 @@ class JsonSource:
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Iterate over zone objects in the file's order, then over zones whose RRsets are separate objects.
 
-        Raise SourceRefused if the file is not UTF-8 text, or UploadRefused if it is an archive bomb.
+        Raise SourceRefused if the file isn't UTF-8 text or has a value that is too large or nested too deeply. Raise
+        UploadRefused if the file is an archive bomb.
         """
         return itertools.islice(self._items(), skip, None)
 

@@ -38,7 +38,7 @@ def is_indented_conf(text: bytes) -> bool:
 
 
 def parse_indented_conf(path: str, text: bytes) -> Configuration:
-    """Return the file's zones and includes. Ignore unknown lines."""
+    """Return the file's zones, includes and zone directory. Ignore unknown lines."""
     decoded = text.decode("utf-8", "backslashreplace")
     conf = Configuration(path, Lines(path, decoded))
     entries = list(_entries(decoded))

@@ -43,7 +43,7 @@ def is_configuration(text: bytes) -> bool:
 
 
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
-    """Return the parsed configurations by path.
+    """Return the parsed configurations, keyed by path.
 
     NSD and Knot DNS configurations are used only if no BIND configuration lists a zone. This prevents duplicates if an
     operator serves zones with several programs.

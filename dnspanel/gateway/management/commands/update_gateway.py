@@ -1,4 +1,4 @@
-"""Run the process that answers DNS UPDATE and zone transfers."""
+"""Run the process that answers DNS UPDATE, zone transfers, queries and NOTIFY."""
 
 import asyncio
 import signal

@@ -40,7 +40,7 @@ _PHASE_LABELS = {
 
 
 class Command(BaseCommand):
-    """Import files or a server's zones, or follow, resume or undo an existing import."""
+    """Import files or a server's zones, or follow or undo an existing import."""
 
     help = "Import zones; shows what would change, and changes it after a yes."
 
