@@ -1,4 +1,4 @@
-"""Errors that stop the publisher, in addition to those of `replication`. Each is shown to a person.
+"""Errors that stop the publisher, in addition to those of `replication`, and errors of signing keys.
 
 Transient (replication)
 └── StorageUnreachable    the storage of segments does not answer, or is full
@@ -9,6 +9,9 @@ Permanent (replication)
 ├── StoreAhead            the panel's LMDB has more than its segments
 └── BadSegment (replication)
     └── DamagedObject     a stored object is missing, or is not what was stored
+KeyRefused                a change of the signing keys is refused
+├── RotationUnderWay      the nodes do not all have the last new key yet
+└── KeyStillNeeded        nodes still need something that the key signed
 """
 
 from dnspanel.texts import gettext

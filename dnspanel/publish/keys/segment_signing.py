@@ -1,6 +1,6 @@
 """Manage the Ed25519 keys that sign segments, and rotate them. Verbs.
 
-A key is created, sent to every node (`nodes.node_keys`), then used for sealing. It is retired once nodes no longer need
+A key is created, sent to every node (`fleet.nodes.node_keys`), then used for sealing. It is retired once nodes no longer need
 anything that it signed:
 
     new            nodes are getting it; segments are still sealed with the previous key
@@ -30,8 +30,6 @@ from replication.wire.keyring import Keyring, encode_keyring, signer_for
 
 # After this time every process seals with the new key. Processes read the key again every `publisher.KEY_KEPT`.
 SWITCHED_AFTER = timedelta(minutes=1)
-
-(delete: the list of locks is `advisory_locks.Lock`, with many more)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
