@@ -1,7 +1,7 @@
 """Manage the Ed25519 keys that sign segments, and rotate them. Verbs.
 
-A key is created, sent to every node (`fleet.nodes.node_keys`), then used for sealing. It is retired once nodes no longer need
-anything that it signed:
+A key is created, sent to every node (`fleet.nodes.node_keys`), then used for sealing. It is retired once nodes no
+longer need anything that it signed:
 
     new            nodes are getting it; segments are still sealed with the previous key
     in use         the newest one seals; nodes accept all of them
