@@ -72,9 +72,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def watch(name: str, pid: int, process: int, path: Path, *, kill_after: float = KILL_AFTER) -> int:
-    """Watch a process until it ends, or kill it if it hangs. Then kill its remaining children. Return 0.
+    """Watch `process` (a pidfd) until it ends, or kill it after `kill_after` seconds without a heartbeat. Return 0.
 
-    `process` is a pidfd of the process.
+    Afterwards, kill its remaining children and delete the heartbeat file `path`.
     """
     ended = select.poll()
     ended.register(process, select.POLLIN)
@@ -105,7 +105,8 @@ class _Signs:
     def silence(self, now: float) -> float:
         """Return the number of seconds since the last heartbeat.
 
-        While the process is starting, only the time while it was stopped counts.
+        While the process is starting, or if the disk doesn't answer, only the time while the process was stopped
+        counts.
         """
         if _fields(self._pid)[:1] not in (["T"], ["t"]):
             self._ran_at = now

@@ -85,10 +85,7 @@ def forget_old_files() -> str:
 
 
 def wake_workers(*, sender: Any, job_id: int, **_: Any) -> None:
-    """Wake the job's workers.
-
-    For an import, wake as many workers as can share it, and also a reader unless the signal comes from the reader.
-    """
+    """Wake the job's workers: for an import, all that can share it, and a reader unless the reader sent the signal."""
     if sender is ExportJob:
         wake(run_export, job_id)
     elif sender is CutoverCheck:

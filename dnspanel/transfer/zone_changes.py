@@ -18,9 +18,9 @@ Changes = dict[Key, RRset | None]
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
     """Return the changed RRsets by (name, type), with None for a removed RRset. The dict is empty if nothing changes.
 
-    The action UNION adds the source's values to the zone's. An RRset that exists on both sides keeps the zone's TTL and
-    comment. RRSETS takes each RRset of the source unchanged, and keeps the zone's other RRsets. Both actions keep the
-    SOA.
+    The action UNION adds the source's values to the zone's. An RRset that exists on both sides keeps the zone's TTL,
+    and the zone's comment unless it is empty. RRSETS takes each RRset of the source unchanged, and keeps the zone's
+    other RRsets. Both actions keep the SOA.
 
     REPLACE makes the zone equal to the source. If only the SOA serial differs, nothing changes, unless the source has
     signatures, because these cover the serial. Apex records that the import created, because the source has none, never
@@ -40,7 +40,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Yield a message for each source RRset, such as a second CNAME, that can't be united with the zone's RRset."""
+    """Yield a message for each source RRset, such as a second CNAME, that UNION can't unite with the zone's RRset."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _merge_values(current[key], rrset_of(ready)) is None:

@@ -75,7 +75,10 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """Return the draft's selected RRsets, or all RRsets, as text. Raise TooLarge if they are too many or too long."""
+    """Return the draft's selected RRsets, or all RRsets, as text. Omit and count DNSSEC's own RRsets (`is_of_signers`).
+
+    Raise TooLarge if the RRsets are too many or too long. `default_ttl` is the text's `$TTL`.
+    """
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -174,9 +177,9 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
     is_complete: bool,
     over_clashes: bool,
 ) -> None:
-    """Add the differences from the base to the result, and report changes that the author isn't allowed to make.
+    """Add the differences from the base to the result, and report clashes and changes that aren't allowed.
 
-    Raise Enough if there are too many errors.
+    The flags are as in `read_edited_text`. Raise Enough if there are too many errors.
     """
     sets = reader.content.sets
     records = [record for record, ready in sets.items() if base.get(record) != ready]
@@ -217,10 +220,7 @@ def _compare(  # noqa: PLR0913  # a text, and what it is compared with
 
 
 def _requested_rrset(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
-    """Return the RRset that the text describes, or None if the text doesn't have it.
-
-    An unedited comment stays, even if it does not fit on a line.
-    """
+    """Return the RRset in the text, or None. An unedited comment stays, even if it does not fit on a line."""
     if ready is None:
         return None
     comment = ready.comment
@@ -257,10 +257,7 @@ def _keep(reader: Reader, place: int | None, found: Unreadable, kept: list[Sourc
 
 
 def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now: datetime) -> None:
-    """Add rule violations to the result: errors that prevent publishing to `blocking`, and warnings to `advice`.
-
-    The check includes the rest of the draft.
-    """
+    """Add the rule violations of the whole draft to the result: errors to `blocking`, and warnings to `advice`."""
     operations = operations_of(author).filter(zone=zone)
     drafted = {edit.change.key: edit for edit in map(edit_of, operations)}
     keys = result.afters.keys()

@@ -35,7 +35,7 @@ PRIMARY_TYPES = frozenset({"master", "primary"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement's position in a configuration file. Line and column count from 1."""
+    """A statement's position. Line and column count from 1. `source` is the line, cut to 200 characters."""
 
     path: str
     line: int
@@ -45,9 +45,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ListedZone:
-    """A `zone` statement, with the zone's name as written and "" for missing options.
+    """A `zone` statement, with the zone's name as written. Missing options are "".
 
-    `offset` is the statement's offset in the text.
+    `type` is lowercase, and `in-view` for a zone of another view. `offset` is the statement's offset in the text.
     """
 
     name: str

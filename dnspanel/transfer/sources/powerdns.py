@@ -2,8 +2,8 @@
 
 PowerDNS stores and shows names without escaping the special characters of zone files. Its SQL databases omit the
 trailing dot of every name and the priority of MX and SRV, and an SOA can lack its last fields. `owner` and `rdata`
-write such data in zone-file form on one line. The `kept_` functions return data that the panel's zones have no place
-for, and that the import keeps.
+write such data in zone-file form on one line. The `kept_` functions return data to keep that the panel's zones have no
+place for. The other functions return the faults that these sources share.
 """
 
 import re
@@ -52,10 +52,7 @@ def _escaped_part(match: re.Match[str]) -> str:
 
 
 def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
-    """Return a record's content as zone-file text.
-
-    `prio` is the value of the `prio` column, if the table has that column.
-    """
+    """Return a record's content as zone-file text. `prio` is the value of the `prio` column, if there is one."""
     writer = _WRITERS.get(type)
     return writer(content, zone, prio) if writer is not None else _on_one_line(content)
 
@@ -67,7 +64,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Escape unquoted `;`, `(` and `)`, which PowerDNS treats as text. Replace control characters with spaces."""
+    """Escape unquoted `;`, `(` and `)`. Replace control characters with spaces, or escape them in quoted strings."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -84,10 +81,7 @@ def _as_bytes(text: str) -> str:
 
 
 def _text(content: str, zone: str, prio: object) -> str:
-    """Return a TXT record's content as zone-file text.
-
-    If the content has no quotes, it becomes one string, as in `pdnsutil check-zone`.
-    """
+    """Return a TXT record's content as zone-file text. If it doesn't start with a quote, it becomes one string."""
     if not content.lstrip().startswith('"'):
         content = '"' + content.replace('"', '\\"') + '"'
     return _as_bytes(content)
@@ -107,9 +101,9 @@ def _names_at(*places: int) -> _Writer:
 
 
 def _writer_with_priority(count: int) -> _Writer:
-    """Return a writer for MX and SRV.
+    """Return a writer for MX and SRV, which makes the target absolute.
 
-    If the content has fewer than `count` fields, the writer puts the priority from its column in front.
+    If the content has fewer than `count` fields, the writer puts the column's priority, or 0 without one, in front.
     """
 
     def write(content: str, zone: str, prio: int | str | None) -> str:
@@ -129,10 +123,7 @@ def _naptr(content: str, zone: str, prio: object) -> str:
 
 
 def _ipseckey(content: str, zone: str, prio: object) -> str:
-    """Return an IPSECKEY record's content as zone-file text.
-
-    PowerDNS omits a missing gateway, but RFC 4025 requires a dot.
-    """
+    """Return an IPSECKEY record's content as zone-file text, with an absolute gateway or the omitted dot."""
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")
@@ -201,7 +192,7 @@ def unusable_name(path: str, name: str, reason: str) -> SourceFault:
 
 
 def variant_zone(name: str, variant: str) -> SourceFault:
-    """Return the fault for a zone variant, which PowerDNS 5 serves in only one view."""
+    """Return the warning for a zone variant, which PowerDNS 5 serves in only one view."""
     reason = gettext("this is the zone’s variant “{variant}” for a view, but views can’t be imported").format(
         variant=variant
     )
@@ -211,7 +202,7 @@ def variant_zone(name: str, variant: str) -> SourceFault:
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
     """Return a `Kept` item for one metadata value of a zone.
 
-    Lowercase kinds are columns of the zone itself, such as `account`.
+    Lowercase kinds are properties of the zone itself, such as `account`, or the `group` of a catalog member.
     """
     return Kept(zone, KeptKind.METADATA, kind, value.encode("utf-8", "surrogateescape"))
 
@@ -228,10 +219,7 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """Return a `Kept` item for a TSIG key. The item does not belong to a zone.
-
-    The value is `algorithm secret`, with the secret in Base64.
-    """
+    """Return a `Kept` item for a TSIG key, which belongs to no zone. The value is `algorithm secret` (Base64)."""
     return Kept("", KeptKind.TSIG, owner(name), f"{algorithm.rstrip('.')} {secret}".encode())
 
 

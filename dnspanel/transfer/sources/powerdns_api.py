@@ -82,7 +82,8 @@ class PowerdnsApiSource:
     ) -> None:
         """Prepare to read from a server at `url`, such as `https://host:8081`.
 
-        `addresses` returns the host's addresses to connect to. Raise SourceRefused if the URL is invalid.
+        `addresses` returns the host's addresses to connect to. Raise SourceRefused if the URL, key or a zone name is
+        invalid.
         """
         self._api = _Api.at(url, key, server_id, timeout, addresses)
         self._requested = None if zones is None else {_name(zone) for zone in zones}
@@ -95,9 +96,10 @@ class PowerdnsApiSource:
         self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield the TSIG keys, and then each zone's notes, its document or a fault, and its data to keep.
+        """Yield the TSIG keys, the faults of the zone list, and the items of each zone, without the first `skip` items.
 
-        Zones are sorted by name.
+        The items of a zone are a note, its document or a fault, and data to keep. Zones are sorted by name. Raise
+        SourceRefused or SourceAway if the server can't be used or reached.
         """
         return islice(self._items(), skip, None)
 
@@ -204,7 +206,7 @@ class _Api:
             raise SourceAway(gettext("the zone list couldn’t be read: {exc}").format(exc=exc)) from exc
 
     def tsig_keys(self) -> Iterator[Kept]:
-        """Yield the server's TSIG keys. Yield none if the server does not list them."""
+        """Yield the server's TSIG keys, except unreadable ones. Yield none if the server does not list them."""
         try:
             listed = sorted(str(entry.get("id", "")) for entry in self._array("/tsigkeys"))
         except (_Missing, _Failed):
@@ -249,7 +251,7 @@ class _Api:
             return [_fault(zone, reason, "not-kept", Severity.WARNING)]
 
     def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records. Add comments on RRsets without records to `left`."""
+        """Return the zone's records, up to the size limit. Add comments on RRsets without records to `left`."""
         text = ZoneText(zone.name)
         with self._members(f"/zones/{_quote_id(zone.id)}", ("rrsets",)) as found:
             for key, rrset in found:
@@ -291,7 +293,10 @@ class _Api:
 
     @contextmanager
     def _members(self, path: str, split: tuple[str, ...] = ()) -> Iterator[Iterator[tuple[str, Any]]]:
-        """Yield an iterator over a response's members. Raise _Failed if the response is truncated or is not JSON."""
+        """Yield an iterator over a response's members. The values of members in `split` are yielded one by one.
+
+        Raise _Failed if the response is truncated or is not JSON, and the errors of `_answer`.
+        """
         connection = self._connection()
         try:
             response = self._answer(connection, path)
@@ -314,10 +319,7 @@ class _Api:
         return kind(self.host, self.port, timeout=self.timeout)
 
     def _socket(self) -> socket.socket:
-        """Connect to the first address that accepts a connection. Raise OSError if no address does.
-
-        TLS and HTTP still use the host's name.
-        """
+        """Connect to the first address that accepts. Raise OSError if none does. TLS and HTTP use the host's name."""
         connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         if self.scheme == "https":
             connection = ssl.create_default_context().wrap_socket(connection, server_hostname=self.host)

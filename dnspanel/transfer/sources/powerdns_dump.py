@@ -56,7 +56,8 @@ class PowerdnsDumpSource:
     def items(self, skip: int = 0) -> Iterator[Item]:
         """Yield faults for the dump's unreadable lines, and then all items of `PowerdnsSqlSource`.
 
-        Raise SourceRefused if the file is not a PowerDNS dump, or UploadRefused if it is damaged or an archive bomb.
+        The first `skip` items are omitted. Raise SourceRefused if the file is not a PowerDNS dump or has more than
+        MOST_BAD_LINES unreadable lines. Raise UploadRefused if it is damaged or an archive bomb.
         """
         return islice(self._items(), skip, None)
 

@@ -44,11 +44,11 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield the TSIG keys, the faults of the main file, and then the items of each zone, sorted by zone name.
+        """Yield the TSIG keys, the faults of the main file, and the items of each zone, without the first `skip` items.
 
-        The items of a zone are notes, its document or a fault, and data to keep. A missing or damaged shard is a fault
-        of each of its zones. The first `skip` items are omitted. Raise SourceRefused if the main file is damaged, if
-        reading a file fails, or if a server writes to a file during the import.
+        The items of a zone are a note, its document or a fault, and data to keep. Zones are sorted by name. A missing
+        or damaged shard is a fault of each of its zones. Raise SourceRefused if the main file is damaged, if reading a
+        file fails, or if a server writes to a file during the import.
         """
         return islice(self._items(), skip, None)
 
@@ -213,7 +213,7 @@ class _Database:
     def _objects(
         self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
     ) -> Iterator[tuple[int, _T]]:
-        """Yield (id, object) for each row that the table's index lists, sorted by id."""
+        """Yield (id, object), sorted by id, for each undeleted row that the index lists. Damaged rows are `faults`."""
         table = self._main.table(self._schema.dbi(dbi).name)
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
         if table is None or index is None:
@@ -264,7 +264,7 @@ class _Database:
         return shard
 
     def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and bodies of a zone's rows in one of the shard's tables."""
+        """Yield keys and bodies of a zone's rows in one of the shard's tables, except deleted rows."""
         if table is None or shard.file is None:
             return
         prefix = keys.zone_prefix(zone_id)
@@ -275,7 +275,7 @@ class _Database:
                 yield key, self._schema.unwrap(value)
 
     def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
-        """Return the zone's records with their RRsets' comments. Remove these comments from `remarks`."""
+        """Return the zone's records without helper rows. Move their RRsets' comments from `remarks` to them."""
         text = ZoneText(zone)
         for key, body in self._rows(shard, shard.records, zone_id):
             _, relative, type = keys.decode_record_key(key)
@@ -290,7 +290,7 @@ class _Database:
         return text
 
     def _remarks(self, shard: _Shard, zone_id: int, zone: str) -> dict[tuple[str, str], str]:
-        """Return the zone's comments by owner and type."""
+        """Return the zone's comments by owner and type. Join the comments of one RRset."""
         by_rrset: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
         for key, body in self._rows(shard, shard.comments, zone_id):
             _, relative, type = keys.decode_record_key(comments.decode_comment_key(key))
@@ -303,7 +303,7 @@ class _Database:
 
 
 def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
-    """Yield the zone's PowerDNS fields that zones in the panel don't have."""
+    """Yield the zone's PowerDNS fields that zones in the panel don't have, and the kind of a catalog zone."""
     fields = {
         "account": zone.account,
         "primaries": " ".join(map(_address, zone.primaries)),

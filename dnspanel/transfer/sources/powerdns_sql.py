@@ -30,7 +30,7 @@ _OPTIONAL = {"prio": "NULL", "disabled": "0", "options": "NULL", "catalog": "NUL
 
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """One row of `domains`. `fields` has the columns that zones in the panel don't have."""
+    """One row of `domains`. `records` counts its records. `fields` has columns that zones in the panel don't have."""
 
     id: int
     name: str
@@ -56,9 +56,10 @@ class PowerdnsSqlSource:
         self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield the TSIG keys, and then each zone's notes, its document or a fault, and its data to keep.
+        """Yield the TSIG keys, the faults of `zones`, and the items of each zone, without the first `skip` items.
 
-        Zones are sorted by name.
+        The items of a zone are a note, its document or a fault, and data to keep. Zones are sorted by name. Raise the
+        errors of `open_snapshot`, or SourceRefused if the database isn't PowerDNS's.
         """
         return islice(self._items(), skip, None)
 
@@ -147,7 +148,10 @@ class _Tables:
         return zones, sorted(faults, key=lambda fault: fault.source)
 
     def texts(self, batch: Sequence[_Zone], comments: _Comments) -> dict[int, ZoneText]:
-        """Return records by zone id, with their RRsets' comments. Remove these comments from `comments`."""
+        """Return records by zone id, with their RRsets' comments. Zones without records are missing.
+
+        Remove these comments from `comments`. Omit empty non-terminals.
+        """
         by_id = {zone.id: zone.name for zone in batch}
         texts: dict[int, ZoneText] = {}
         columns = "domain_id, name, type, content, ttl, prio, disabled"
@@ -207,7 +211,7 @@ class _Tables:
         yield from self._select(table, columns, f" WHERE domain_id IN ({ids}) ORDER BY {order}")
 
     def _select(self, table: str, columns: str, rest: str = "") -> Iterator[Row]:
-        """Yield a table's rows. Columns that this PowerDNS release doesn't have get their default values."""
+        """Yield a table's rows. `rest` can filter or sort them. Columns that this release lacks get their defaults."""
         present = self._columns[table]
         chosen = [name if name in present else _OPTIONAL.get(name, "NULL") for name in columns.split(", ")]
         return self._query(f"SELECT {', '.join(chosen)} FROM {table}{rest}")

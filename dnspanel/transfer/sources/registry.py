@@ -26,10 +26,10 @@ Include = Callable[[str, str], Document | None]
 
 
 def open_source(job: ImportJob) -> Source:
-    """Open the job's source for reading.
+    """Open the job's source for reading. Raise TransferError if the source cannot be opened.
 
-    Raise TransferError if it cannot be opened, and Forbidden if the author is no longer allowed to read it. The
-    author's rights and the servers' addresses are checked again, because both can change after the job is created.
+    For a server, check again that the author is allowed to import from it, because rights and addresses can change
+    after the job is created. Raise Forbidden if not.
     """
     if job.source in allowed_servers.SERVER_SOURCES:
         allowed_servers.refuse_source(job_rights.actor_of_job(job), job.source, job.parameters)
@@ -41,7 +41,8 @@ def open_source(job: ImportJob) -> Source:
 def include_for(job: ImportJob) -> Include:
     """Return a function that finds an included file in the same upload.
 
-    The function maps (path of the including file, path as written) to the included document, or None.
+    The function maps (path of the including file, path as written) to the included document, or None. For sources other
+    than zone files, it always returns None.
     """
     if job.source not in (SourceKind.FILES, SourceKind.RETRY):
         return lambda _, __: None
@@ -50,10 +51,7 @@ def include_for(job: ImportJob) -> Include:
 
 @lru_cache(maxsize=4)
 def _includes(job_id: int) -> Include:
-    """Return the include function for one upload.
-
-    The function is cached per process, so a large archive is indexed only once.
-    """
+    """Return the include function for one upload, cached per process so that a large archive is indexed once."""
     members = source_files.Members(*_paths_and_names(ImportJob.objects.get(pk=job_id)))
 
     def include(from_path: str, included: str) -> Document | None:

@@ -19,10 +19,7 @@ class Connections:
         self._is_cut = False
 
     def add(self, connection: socket.socket) -> None:
-        """Add a connection. It is dropped automatically when no other code references it.
-
-        If `cut` was called before, abort the connection immediately.
-        """
+        """Add a connection, which is dropped when it is no longer referenced. After `cut`, abort it immediately."""
         with self._lock:
             self._open.add(connection)
             is_cut = self._is_cut

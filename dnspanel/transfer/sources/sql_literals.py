@@ -13,10 +13,7 @@ _MOST_DEPTH = 8
 
 
 class RowReader:
-    """Parser for rows of INSERT, which are values in parentheses.
-
-    `backslashes` means that strings have MySQL's escapes.
-    """
+    """Parser for rows of INSERT (values in parentheses). `backslashes` means that strings have MySQL's escapes."""
 
     def __init__(self, *, backslashes: bool) -> None:
         self.backslashes = backslashes
@@ -27,10 +24,7 @@ class RowReader:
         self._row = re.compile(rb"\s*\(\s*%b(?>(?:\s*,\s*%b)*)\s*\)" % (value, value), flags)
 
     def row(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        """Return the row that begins at an offset, and the offset after it.
-
-        Return None if the row is incomplete or invalid.
-        """
+        """Return the row that begins at an offset, and the offset after it, or None if it is incomplete or invalid."""
         found = self._row.match(buffer, at)
         if found is not None:
             return [self._literal(value) for value in self._value.findall(found[0])], found.end()

@@ -40,7 +40,7 @@ class Snapshot(Protocol):
         """Return the lowercase names of a table's columns, or an empty set if the table does not exist."""
 
     def rows(self, query: str) -> Iterator[Row]:
-        """Yield the rows of a query, fetched several thousand at a time. Only one query can be open at a time."""
+        """Yield the rows of a query as they are fetched. Only one query can be open at a time."""
 
 
 @contextmanager
@@ -67,10 +67,7 @@ def open_snapshot(
 
 
 def text(value: Any) -> str:
-    """Return a text column's value as str.
-
-    Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes "".
-    """
+    """Return a text column as str. Bytes that are not UTF-8 become lone surrogates, and an SQL null becomes ""."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -277,9 +274,9 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
 
 
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Open a database read-only.
+    """Open a database read-only. If that fails without a `-wal` file, open it as immutable.
 
-    If that fails and there is no `-wal` file, open it as immutable, which WAL mode needs in a read-only directory.
+    SQLite can't open a WAL database in a read-only directory in any other way.
     """
     immutable = not path.with_name(path.name + "-wal").exists()
     for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:

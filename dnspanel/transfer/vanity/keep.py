@@ -59,7 +59,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """Return the zones visible to the person that contain names of the set with nodes, sorted by zone name."""
+    """Return a place for each visible zone that contains names with nodes from the set, sorted by zone name."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -80,8 +80,9 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     """Publish the nodes' addresses for the set's names in the zone, and keep the addresses up to date.
 
     Updates use the author's rights, and a later call replaces the author. The audit log records the change. Raise
-    TemplateRefused if the zone has no such name, or if too many zones have kept addresses. Raise RightMissing, Locked
-    or Transferred if the author is not allowed to write these addresses. Other errors are stored in the returned row.
+    TemplateRefused if the set has no name with nodes in the zone, or if too many zones have kept addresses. Raise
+    RightMissing, Locked or Transferred if the author is not allowed to write these addresses. If publishing is refused,
+    the reason is stored in the returned row.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected_addresses(found.servers, zone)
@@ -126,8 +127,8 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
     """Stop updating the addresses of the set's vanity names in the zone. Published addresses stay.
 
-    A second call changes nothing. Raise Forbidden if the author isn't allowed to edit the zone. Raise RightMissing or
-    Locked if the author isn't allowed to write addresses in the zone.
+    A second call changes nothing. Raise Forbidden if the author isn't allowed to edit the zone. Raise RightMissing,
+    Locked or Transferred if the author isn't allowed to write addresses in the zone.
     """
     access.require_editor(by, zone)
     found = newest_set(template)
@@ -143,9 +144,9 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
     """Update the zones whose kept addresses differ from the nodes' addresses. Return the number of changed zones.
 
-    Each zone is published separately. If a zone fails, the reason is stored, and the zone is tried again after
-    TRIED_AGAIN_AFTER. A name without nodes keeps its addresses. While publishing is on hold, no zone is updated. The
-    number of queries is fixed, plus several for each zone that differs.
+    `only` limits the update to its zone. Each zone is published separately. If a zone fails, the reason is stored, and
+    the zone is tried again after TRIED_AGAIN_AFTER. A name without node addresses keeps its addresses. If several sets
+    have a name, only the first set updates it. While publishing is on hold, no zone is updated.
     """
     due = (
         _select_kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
@@ -180,7 +181,10 @@ def _select_kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """Publish the expected addresses in the zone, or store why they were refused. Return True if anything changed."""
+    """Publish the expected addresses in the zone, or store why they were refused. Return True if anything changed.
+
+    Change nothing if a person has stopped or changed the updates. Raise PublishingOnHold while publishing is on hold.
+    """
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
@@ -254,10 +258,7 @@ def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]
 
 
 def _changes(expected: Mapping[str, Sequence[str]], current: RRsets) -> list[Change]:
-    """Return the changes that give the names their expected addresses.
-
-    A name without expected addresses keeps its current addresses.
-    """
+    """Return the changes that give the names their expected addresses. A name without any keeps its addresses."""
     changes = []
     for name, addresses in expected.items():
         for version, type_ in _TYPES.items():

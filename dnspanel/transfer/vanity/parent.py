@@ -19,8 +19,8 @@ from replication.wire.protocol import split_resolver
 def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
     """Check the zone's delegation and glue at the parent zone, store the results and return them.
 
-    This can take several seconds. Queries go only to the parent's own servers, at addresses that the panel is allowed
-    to contact. Raise Forbidden if the person is not allowed to edit the zone, and `turns.Busy` if too many checks run.
+    This can take several seconds. The delegation is read from the parent's own servers, which a resolver finds. Raise
+    Forbidden if the person is not allowed to edit the zone, and `turns.Busy` if too many checks run.
     """
     zone = kept.zone
     access.require_editor(by, zone)

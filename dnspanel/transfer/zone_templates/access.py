@@ -37,10 +37,7 @@ def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 
 
 def template_for(person: Person, template_id: int) -> ZoneTemplate:
-    """Return the template with this id.
-
-    Raise TemplateUnknown if it does not exist or the person isn't allowed to see it.
-    """
+    """Return the template with this id. Raise TemplateUnknown if it does not exist or the person can't see it."""
     return first_or(templates_visible_to(person).filter(pk=template_id), TemplateUnknown)
 
 
@@ -50,15 +47,12 @@ def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 
 
 def set_for(person: Person, set_id: int) -> ZoneTemplate:
-    """Return the set of name servers with this id.
-
-    Raise TemplateUnknown if the person isn't allowed to see it, or if it is a template of another kind.
-    """
+    """Return this set of name servers. Raise TemplateUnknown if it isn't visible or is a template of another kind."""
     return first_or(sets_visible_to(person).filter(pk=set_id), TemplateUnknown)
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Return True if the person can create and change the team's templates, or panel-wide ones if the id is None."""
+    """Return True if the person is allowed to create and change the team's templates. None means the whole panel."""
     actor = actor_of(person)
     return actor is not None and all(
         any(
@@ -86,7 +80,7 @@ def require_change_in(author: Author, team: Team | None) -> None:
 
 
 def teams_to_choose_from(author: Person) -> list[Team]:
-    """Return the teams that this person is allowed to create templates for."""
+    """Return the teams that this person is allowed to create templates for, sorted by name."""
     return [team for team in Team.objects.order_by("name") if may_change_in(author, team.pk)]
 
 

@@ -49,7 +49,7 @@ def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) 
 
     `now` has the zone's RRsets at the keys of `wanted` and `bases`. Each base has the RRsets that one version of the
     template put into the zone. If the zone's RRset is the same as in a base, or both lack it, it was not edited
-    manually and follows the template.
+    manually and follows the template. Without bases, only RRsets that the zone lacks follow the template.
 
     Any other RRset that differs is a conflict. The apex NS RRset is never removed, because a zone needs NS records.
     Differences in comments and tags are ignored. An RRset keeps its comment if the template's RRset has none.

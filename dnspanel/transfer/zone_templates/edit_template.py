@@ -1,6 +1,6 @@
 """Create, change and delete templates, publish versions of them, and set defaults. Verbs.
 
-This module does not change any zone. A run (`runs`) updates linked zones. Other zones are never updated.
+This module does not change any zone. Zones only change if a run (`runs`) or a person (`use`) applies a version.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,8 @@ class Head:
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
     """Create a template with version 1.
 
-    Raise Forbidden like `change_template`, or TemplateRefused for invalid fields or content, or too many templates.
+    Raise Forbidden if the author isn't allowed to create templates for the team. Raise TemplateRefused for invalid
+    fields or content, a name that is in use, or too many templates.
     """
     access.require_change_in(by, head.team)
     head = _checked_head(head)
@@ -91,10 +92,10 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
 
 
 def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
-    """Change the template's name, team and description. The template's versions stay.
+    """Change the template's name, team and description. The versions stay. A new team ends its use as a default.
 
     Raise Forbidden if the author isn't allowed to change templates of the old or the new team. Raise TemplateRefused
-    for invalid fields, or TemplateUnknown if the template was deleted.
+    for invalid fields or a name that is in use, or TemplateUnknown if the template was deleted.
     """
     head = _checked_head(head)
     try:
@@ -130,8 +131,9 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
 def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
     """Publish a new version of the template. Linked zones don't change until a run updates them.
 
-    If the newest version has the same content, return that version instead. Raise TemplateRefused for invalid content,
-    TemplateMoved if `seen` is not the newest version, and Forbidden or TemplateUnknown like `change_template`.
+    If the newest version has the same text and variables, return that version instead. Raise TemplateRefused for
+    invalid content or too many versions, and TemplateMoved if `seen` is not the newest version. Raise Forbidden or
+    TemplateUnknown like `change_template`.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -263,8 +265,8 @@ def _checked_line(field: str, text: str) -> str:
 def check_text(content: Text) -> Text:
     """Return the content with normalized line ends and labels.
 
-    Raise TemplateRefused if the content is invalid or has no records. Errors in the text are under the key `text`, and
-    errors in a variable under `variables/NAME`.
+    Raise TemplateRefused if the content is invalid or has no records. The fields of the errors are `text`, `note`, and
+    `variables/NAME` for an error in a variable.
     """
     note = _checked_line("note", content.note)
     text = content.text.replace("\r\n", "\n").replace("\r", "\n")

@@ -31,7 +31,7 @@ class LinkedZone:
 
 
 def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
-    """Return a page of the template's linked zones that this person can see, sorted by name. This takes two queries."""
+    """Return linked zones that this person can see, sorted by name and after the name `after`. Makes two queries."""
     links = TemplateLink.objects.filter(template=template, zone__in=access.zones_visible_to(user))
     links = links.annotate(zone_name=F("zone__name")).order_by("zone_name")
     if after:
@@ -57,7 +57,7 @@ def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
 
 @dataclass(frozen=True, slots=True)
 class FollowedSet:
-    """A zone's linked set of name servers, and the differences between the set and the zone's apex."""
+    """A zone's linked set of name servers, and its differences from the apex: the zone lacks the servers in `fewer`."""
 
     link: TemplateLink
     more: tuple[str, ...] = ()  # name servers of the zone that the set lacks
@@ -70,10 +70,7 @@ class FollowedSet:
 
 
 def set_of(zone: Zone, person: Person) -> FollowedSet | None:
-    """Return the zone's linked set of name servers, or None if the zone has none that this person can see.
-
-    This takes three queries.
-    """
+    """Return the zone's linked set of name servers that this person can see, or None. This takes three queries."""
     link = next((link for link in links_of(zone, person) if link.template.kind == TemplateKind.SERVERS), None)
     newest = None if link is None else newest_set(link.template)
     if link is None or newest is None:
@@ -92,7 +89,7 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
     """Compare two versions. Return pairs (kind, line) with kind "is-delete", "is-add" or "is-same".
 
-    Each variable is a line after the text.
+    Each variable is a line after the text. If a text is very long, all deleted lines come first.
     """
     one, other = _lines(before), _lines(after)
     if max(len(one), len(other)) > _DIFFED_LINES:

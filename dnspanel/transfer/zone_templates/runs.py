@@ -178,10 +178,7 @@ def _require_editor(by: Author) -> None:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
-    """Return the person's own runs, newest first, without runs of templates that the person can no longer see.
-
-    A token sees only the runs that it created.
-    """
+    """Return the person's runs (for a token, its own runs) of templates that are still visible, newest first."""
     runs = TemplateRun.objects.select_related("template", "author").order_by("-pk")
     actor = actor_of(person)
     if actor is None:
@@ -201,7 +198,7 @@ def unfinished_runs() -> list[int]:
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """Work on the run for at most about `seconds`. Return True if more work is left."""
+    """Work on the run for at most about `seconds`, `batch` zones at a time. Return True if more work is left."""
     return run_turns.work(
         TemplateRun.objects.select_related("author", "token", "template"),
         run_id,
@@ -252,8 +249,8 @@ class _Batch:
     def carry_out(self) -> None:
         """Publish the batch's changes in one publication, and record the results. A dry run only records the results.
 
-        Raise RightMissing, RevisionMoved or another error if a zone or the author's rights changed since the zones were
-        read.
+        Zones that a publish hook refuses are recorded as refused, and the other zones are published. Raise
+        RightMissing, RevisionMoved or another error if a zone or the author's rights changed since the zones were read.
         """
         found = self._find_changes()
         refusal: HookRefused | None = None
@@ -394,7 +391,7 @@ class _Batch:
         return make_version(self._versions[number], values, zone=zone.name)
 
     def _advance(self, found: Mapping[int, Found]) -> None:
-        """Record the batch's results, and update its zones' links. Raise Stopped if the run's row has changed."""
+        """Record the batch's results. A real run also updates the links. Raise Stopped if the run's row has changed."""
         run = self._run
         noted = ((zone, found[zone.pk].outcome, found[zone.pk].message) for zone in self._zones)
         listed = run_turns.advance(run, self._zones, noted, MOST_LISTED)

@@ -25,7 +25,7 @@ NODE = "node:"
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """Parse name servers, one per line. Raise TemplateRefused for the field `hosts` if a line is invalid."""
+    """Parse lines with a name server, its addresses and nodes. Raise TemplateRefused for `hosts` if one is invalid."""
     lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
     hosts, faults = [], []
     for words in lines:
@@ -62,7 +62,7 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
 def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
     """Parse IPv4 and IPv6 addresses. Return them in canonical form, sorted and without duplicates.
 
-    Raise ValueError, with a message for the user, if an address is invalid.
+    Raise ValueError, with a message for the user, for an invalid, IPv4-mapped or scoped address.
     """
     found = set()
     for text in texts:

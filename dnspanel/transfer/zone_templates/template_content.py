@@ -92,10 +92,7 @@ def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: s
 
 
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
-    """Return the RRsets that the text creates with the variables' values.
-
-    Each fault has its position in the text, or its variable.
-    """
+    """Return the RRsets that the text creates with these values. Each fault has its position or its variable."""
     try:
         expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
     except BadText as exc:
@@ -147,10 +144,7 @@ def _fault_at_place(fault: SourceFault, expanded: Expanded) -> Fault:
 
 
 def _directives(expanded: Expanded) -> tuple[Fault, ...]:
-    """Return a fault for each line with a forbidden directive.
-
-    Such directives can read other files or create any number of records.
-    """
+    """Return a fault for each line with a directive that can read files or create any number of records."""
     found = []
     for number, line in enumerate(expanded.text.split("\n"), 1):
         start = line.lstrip(" \t")

@@ -1,4 +1,4 @@
-"""Use templates for new zones and in drafts, and link zones to templates. Verbs."""
+"""Use templates for new zones, in drafts and in publications, and link zones to templates. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Using:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A template's changes to a zone, compared with the author's draft of the zone.
+    """A template's changes to a zone, compared with the author's draft of the zone or with the published zone.
 
     If the template has faults, `steps` is empty.
     """
@@ -64,8 +64,8 @@ class Proposal:
 def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
     """Return a version of the template, by default the newest, together with values for its variables.
 
-    Values for unknown variables are ignored. Raise TemplateUnknown if the version does not exist, and TemplateRefused
-    if a value is too long.
+    Empty values and values for unknown variables are ignored. Raise TemplateUnknown if the version does not exist, and
+    TemplateRefused if a value is too long.
     """
     try:
         version = version_of(template, number)
@@ -88,7 +88,7 @@ def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", dr
     """Return the template's changes to a zone without writing them. A snippet's records are at `name`.
 
     The template is compared with the zone in the author's draft, or with the published zone if `drafted` is False.
-    Raise RightMissing if the author is a token that isn't allowed to see one of the RRsets.
+    Raise RightMissing if the author isn't allowed to see one of the RRsets.
     """
     made = use.make_content(zone.name, name)
     if made.faults:
@@ -109,8 +109,9 @@ def draft_steps(
 ) -> int:
     """Add these steps to the author's draft, and return the number of operations.
 
-    `keep` links the zone to the template (True), removes the link (False), or only updates an existing link (None).
-    Raise Forbidden if the author is not allowed to change the zone. Exceptions of `draft.change_rrsets` propagate.
+    `keep` links the zone to the template (True), removes the link (False), or only updates an existing link (None). A
+    snippet is never linked. Raise Forbidden if the author is not allowed to change the zone. Exceptions of
+    `draft.change_rrsets` propagate.
     """
     access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
@@ -134,8 +135,9 @@ def publish_steps(  # noqa: PLR0913  # what is published, and what a person conf
 ) -> zone_patches.Outcome:
     """Publish these steps as one publication. The steps must have been proposed for the zone's current revision.
 
-    `keep` is as in `draft_steps`, and the link changes in the same transaction. Raise Forbidden if the author is not
-    allowed to change the zone. Exceptions of `zone_patches.publish_patches` propagate.
+    `keep` is as in `draft_steps`, and the link changes in the same transaction. `accept_warnings`, `confirmed` and
+    exceptions are as in `zone_patches.publish_patches`. Also raise Forbidden if the author is not allowed to change the
+    zone.
     """
     author, now = acting.author, acting.now
     access.require_editor(author, zone)
@@ -272,10 +274,7 @@ def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
 
 
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
-    """Record that the zone is linked to the template in a draft.
-
-    Until the draft is published, comparisons also use the link's previous versions.
-    """
+    """Link the zone to the template in a draft. Until it is published, comparisons also use earlier versions."""
     with transaction.atomic():
         link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
         applied = {"version": use.version.number, "values": dict(use.values)}

@@ -77,7 +77,7 @@ def find(sheet: Sheet, include: Include) -> Found:
 
 
 def _stated_at_once(lines: list[str]) -> str:
-    """Return the zone if the file begins with `$ORIGIN`, `$TTL` and SOA, as most files do, otherwise ""."""
+    """Return the zone if at most `$ORIGIN` and `$TTL` precede a plain SOA line, as in most files, otherwise ""."""
     origin = ""
     for line in lines:
         fields = line.split(None, 4)

@@ -53,7 +53,8 @@ _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtype
 class Suspects:
     """The record keys of RRsets to check with the rules: `grave` for possible errors, `slight` for possible warnings.
 
-    `aliases` has CNAMEs to names that `_suspect_by_type` returned, and CNAMEs that a DNAME can turn into loops.
+    `aliases` has the CNAMEs that lead to names where clients look for a service or host in vain. If the zone has a
+    DNAME, `aliases` has all CNAMEs and DNAMEs, because a DNAME can turn CNAMEs into loops.
     """
 
     def __init__(self) -> None:
@@ -205,7 +206,10 @@ def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
 
 
 def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """Add records below delegations and DNAMEs, delegations without glue, and misplaced DS records to the suspects."""
+    """Add DNAMEs, delegations without glue and misplaced DS records to the suspects.
+
+    Also add records at or below delegations, except glue, and records below DNAMEs.
+    """
     sets = content.sets
     dname = APEX if APEX + _TAIL_DNAME in sets else b""
     cut, glue = b"", frozenset[str]()
@@ -279,10 +283,7 @@ def _exists(key: bytes, ordered: list[bytes]) -> bool:
 
 
 def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
-    """Return True if the CNAME chain from this key is a loop or leads to one.
-
-    The result is added to `known` for every key in the chain.
-    """
+    """Return True if the CNAME chain from this key leads to a loop. Add the result for each key to `known`."""
     passed: dict[bytes, bool] = {}
     found = False
     while key not in known:

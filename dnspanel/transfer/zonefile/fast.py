@@ -47,7 +47,7 @@ class FastReader:
     def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:  # noqa: C901
         """Read numbered lines into `content`. `checked` means that all lines consist of printable ASCII and tabs.
 
-        This loop runs once per record, so each bytecode counts.
+        `comment` becomes the comment of each RRset. This loop runs once per record, so each bytecode counts.
         """
         low_ttls = self.content.low_ttls
         stated: int | None

@@ -17,7 +17,7 @@ LONGEST_ZONE, LONGEST_LABELS = 120, 120
 
 
 class Table(dict[str, V], Generic[V]):
-    """A dict that computes missing values, and raises KeyError for text that isn't plain."""
+    """A dict that computes missing values and is cleared when full. It raises KeyError for text that isn't plain."""
 
     def __init__(self, make: Callable[[str], V]) -> None:
         self._make = make
@@ -40,10 +40,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(word: str) -> int | None:
-    """Parse a TTL such as `300`, `1h30m` or `2W` into seconds. Return None if the token is not a TTL.
-
-    The result can be out of range.
-    """
+    """Parse a TTL such as `300`, `1h30m` or `2W` into seconds, in or out of range. Return None for other tokens."""
     lowered = word.lower()
     if not _TTL.fullmatch(lowered):
         return None

@@ -1,6 +1,6 @@
 """Describe faults of unreadable entries: the faulty token, a reason for the user, and a corrected line.
 
-A corrected line is only offered for an entry of one line, and only if the parser can read the result.
+A corrected line is only offered for an entry of one line. Corrected rdata is only offered if it is valid.
 """
 
 import difflib
@@ -36,7 +36,7 @@ def replace_token(line: Line, token: Token, text: str) -> str:
 
 
 def check_characters(tokens: list[Token], line: Line) -> None:
-    """Raise Unreadable for characters that word processors insert, such as curly quotes and special spaces."""
+    """Raise Unreadable for characters in unquoted text that word processors insert, such as curly quotes."""
     for token in tokens:
         if token.quoted or token.text.isascii():
             continue
@@ -55,9 +55,9 @@ def check_characters(tokens: list[Token], line: Line) -> None:
 def unknown_type(
     tokens: list[Token], at: int, line: Line, *, blank: bool, origin: str, unanswered: Collection[int] = ()
 ) -> Unreadable:
-    """Return the fault for an entry with an unknown record type.
+    """Return the fault for an entry with an unknown type, with a correction if a likely one is found.
 
-    `unanswered` are types that not every node supports.
+    `blank` means that the entry begins with white space. `unanswered` are types that not every node supports.
     """
     token = tokens[at]
     first = tokens[0]
@@ -176,10 +176,7 @@ def _is_type(text: str) -> bool:
 
 
 def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
-    """Return the fault for rdata that is invalid for its type.
-
-    The rdata begins at token `at`, and the token before it is the type.
-    """
+    """Return the fault for rdata (from token `at`) that is invalid for its type, with a valid correction if found."""
     values = tokens[at:]
     reported = f" {str(error).rpartition(' value: ')[2]} ".replace("“", " ").replace("”", " ")
     culprit = next((token for token in values if token.text and f" {token.text} " in reported), values[0])
@@ -265,7 +262,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None:
-    """Return a warning if a TXT without quotes has several words or is cut at a `;`, or None for any other TXT.
+    """Return a warning if a TXT without quotes has several words or is cut at a `;`, or None for any other entry.
 
     Each word of such a TXT becomes a separate string.
     """

@@ -33,7 +33,7 @@ def template(tokens: list[Token]) -> str:
 
 
 def expand(text: str, numbers: range, token: Token) -> Iterator[str]:
-    """Yield the text for each number. Raise Unreadable for unknown modifiers."""
+    """Yield the text for each number. Raise Unreadable for unknown modifiers or a result that is out of range."""
     pieces = list(_pieces(text, token))
     for number in numbers:
         yield "".join([piece if isinstance(piece, str) else _number(number, *piece, token) for piece in pieces])

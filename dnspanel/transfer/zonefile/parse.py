@@ -4,8 +4,8 @@
                 lines       apex        (fast and slow path)            check_zone
 
 If a zone file is ambiguous, the parser reads it like `named-checkzone`; tests/oracle/test_zonefiles.py lists the
-exceptions. Records outside the zone and records of DNSSEC's own types are left out with a warning. If an RRset's
-records have different TTLs, the RRset gets the first record's TTL.
+exceptions. Records outside the zone are left out with a warning. So are records of DNSSEC's own types, unless the
+options keep signatures. If an RRset's records have different TTLs, the RRset gets the first record's TTL.
 """
 
 from collections.abc import Callable, Mapping

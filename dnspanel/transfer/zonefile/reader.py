@@ -99,9 +99,10 @@ class Reader(RecordReader):
     # Entries
 
     def read_slowly(self, place: int, line: str) -> int:
-        """Read the entry that begins at this place in the current file.
+        """Read the entry that begins at this place in the current file, and report its fault if it is unreadable.
 
-        Return the number of the entry's additional lines. Raise _NotSimple if only the fast path is allowed.
+        Return the number of the entry's additional lines. Raise _NotSimple if only the fast path is allowed, or
+        _MadeWrong if a generated line is unreadable.
         """
         if self._lines_of is Lines.OF_FILE:
             return self._read_of_file(place, line)
@@ -135,10 +136,7 @@ class Reader(RecordReader):
         return more
 
     def _read_disabled(self, place: int, line: str) -> None:
-        """Read a disabled record.
-
-        Later lines don't take their owner or TTL from this line, because other programs read it as a comment.
-        """
+        """Read a disabled record. Its owner and TTL don't affect later lines, because other programs see a comment."""
         owner, last_ttl = self.owner, self.last_ttl
         try:
             self._read_entry(place, [" " * len(DISABLED) + line[len(DISABLED) :]], disabled=True)
@@ -146,7 +144,10 @@ class Reader(RecordReader):
             self.owner, self.last_ttl = owner, last_ttl
 
     def _read_noted(self, place: int, line: str) -> None:
-        """Read a line with an RRset's tags and value comments. Raise Unreadable if the line is invalid."""
+        """Read a line with an RRset's tags and value comments, unless comments are not imported.
+
+        Ignore RRsets outside the zone. Raise Unreadable if the line is invalid.
+        """
         if not self.scope.comments:
             return
         try:

@@ -89,7 +89,10 @@ class RecordReader(FastReader):
     # Faults
 
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
-        """Store a fault at `place`, or of the whole zone without a place. Raise Enough if there are too many errors."""
+        """Store a fault at `place`, or of the whole zone without a place. Raise Enough if there are too many errors.
+
+        If there are too many warnings and notes, drop the fault.
+        """
         if place is None:
             path = self.sheets[0].document.path
             self._keep(SourceFault(path, 0, 0, "", fault.reason, fault.code, fault.fix, severity, self.zone))
@@ -223,7 +226,7 @@ class RecordReader(FastReader):
         self._note_doubts(record, head, text, disabled=disabled)
 
     def _note_doubts(self, record: bytes, head: Head, text: str, *, disabled: bool) -> None:
-        """Mark the record's RRset if the rules must check it after the whole zone is read."""
+        """Mark the record's RRset if the rules must check it after the whole zone is read, and store its targets."""
         is_special = head.type in _SPECIAL or kind_of(head.type, text) is not None
         if is_special or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)
@@ -240,7 +243,7 @@ class RecordReader(FastReader):
         return is_of_signers(head.type, head.owner, self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
-        """Return True for an NSEC or NSEC3 chain record, and store it for the comparison with PowerDNS's chain."""
+        """Return True for NSEC, NSEC3 and NSEC3PARAM, and store the record for the comparison with PowerDNS's chain."""
         if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             return False
         words = [token.text for token in tokens[head.at :]]
@@ -281,7 +284,8 @@ class RecordReader(FastReader):
     def _ttl(self, place: int, head: Head, text: str) -> int:
         """Return the TTL for a record without one: $TTL (RFC 2308 4) or the previous record's (RFC 1035 5.1).
 
-        If both are missing, warn and use the SOA's minimum for an SOA, or raise Unreadable for any other record.
+        If both are missing, warn and use an SOA's minimum, also for the records below it. Raise Unreadable if the
+        record isn't an SOA.
         """
         if self.default_ttl is not None:
             return self.default_ttl
@@ -306,18 +310,12 @@ class RecordReader(FastReader):
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
-    """Return True for RRsets that only signers create, or that nodes compute from a zone's keys.
-
-    Such RRsets are not read from files.
-    """
+    """Return True for RRsets that only signers create, or that nodes compute from a zone's keys."""
     return type in _SIGNED or (type in _SIGNED_AT_APEX and owner == zone)
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
-    """Convert rdata in the generic form of RFC 3597 to a list of fields.
-
-    Return an empty list for invalid rdata, because such a record is left out anyway.
-    """
+    """Convert rdata in generic form (RFC 3597) to fields. Invalid rdata, which is left out anyway, has no fields."""
     try:
         return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()
     except (ValueError, BadRdata):

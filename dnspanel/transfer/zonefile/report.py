@@ -93,7 +93,11 @@ def _is_soa(reader: Reader, place: int) -> bool:
 
 
 def report_violations(reader: Reader, ordered: list[bytes]) -> None:
-    """Report the rules that the zone violates, each at the line of a faulty record."""
+    """Report the rules that the zone violates, each at the line of a faulty record if there is one.
+
+    If the zone has errors, leave out warnings, and violations that an unreadable record causes. Report each problem
+    once.
+    """
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
@@ -122,10 +126,7 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
 
 
 def _is_reported_already(violation: Violation, doubled: str) -> bool:
-    """Return True for an owner or missing target that ends with the zone's name twice.
-
-    Such names are reported separately.
-    """
+    """Return True for an owner or missing target that ends with the zone's name twice (reported separately)."""
     if violation.code == "doubled-name":
         return violation.name.endswith(doubled)
     return violation.code == "target-missing" and doubled in violation.message

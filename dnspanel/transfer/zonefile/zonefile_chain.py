@@ -50,7 +50,7 @@ class SourceLink(NamedTuple):
 class SourceChain:
     """A source's NSEC and NSEC3 records by owner key. NSEC3 records are also grouped by iterations and salt.
 
-    `parameters` has the iterations and salt of each NSEC3PARAM record, unchanged and in the source's order.
+    `parameters` has the iterations and salt (in lowercase) of each NSEC3PARAM record, in the source's order.
     """
 
     nsec: dict[bytes, SourceLink] = field(default_factory=dict)
@@ -78,10 +78,7 @@ class SourceChain:
             return
 
     def candidates(self) -> Iterator[tuple[str, str, bool] | None]:
-        """Yield the chains that the zone can be served with, most likely first.
-
-        An NSEC3 chain is (iterations, salt, opt-out). None means NSEC.
-        """
+        """Yield the chains to serve the zone with, most likely first: (iterations, salt, opt-out), or None for NSEC."""
         for iterations, salt in dict.fromkeys(self.parameters):
             links = self.nsec3.get((iterations, salt), {})
             yield iterations, salt, any(link.flags & 1 for link in links.values())
@@ -138,7 +135,7 @@ def chain_fault(
 
 
 def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
-    """Return the chain that PowerDNS creates from these RRsets, by owner. The RRsets must be sorted by owner."""
+    """Return the chain that PowerDNS creates from enabled records, by owner. The RRsets must be sorted by owner."""
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:
         if len(rrset.disabled) < len(rrset.texts):

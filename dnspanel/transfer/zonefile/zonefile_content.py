@@ -132,10 +132,7 @@ class Content:
         self.low_ttls.discard(key)
 
     def finish(self) -> list[bytes]:
-        """Complete every RRset with its records (sorted by wire form), comment and notes.
-
-        Return the sorted record keys.
-        """
+        """Complete every RRset with its records (sorted by wire form), comment and notes. Return sorted record keys."""
         sets = self.sets
         for key, known in self.more.items():
             self._unite_capitals(key, known)
@@ -160,7 +157,10 @@ class Content:
         return sorted(sets)
 
     def _unite_capitals(self, key: bytes, known: dict[bytes, tuple[str, int]]) -> None:
-        """Remove records that differ from earlier ones only in the case of names, which DNS treats as duplicates."""
+        """Remove records that differ from earlier ones only in the case of names, which DNS treats as duplicates.
+
+        The record that stays is disabled only if all its duplicates are disabled.
+        """
         type_ = self.sets[key].type
         if type_ not in rdata.WITH_NAMES:
             return

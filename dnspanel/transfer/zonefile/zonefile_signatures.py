@@ -27,10 +27,10 @@ _AT_APEX = APEX + _TAIL
 
 
 def signatures_of(reader: Reader) -> BroughtSignatures | None:
-    """Return the zone's signatures. If the zone is not signed, return None and discard its DNSSEC records.
+    """Return the zone's signatures, with one TTL for each owner's RRSIGs (`_take_least_ttls`).
 
-    A zone is signed if its SOA and its DNSKEY each have a signature that names the zone and one of its keys. The result
-    lacks the chain, which `with_chain` adds.
+    A zone is signed if its SOA and its DNSKEY each have a signature that names the zone and one of its keys. Otherwise,
+    warn, discard its DNSSEC records and return None. The result lacks the chain, which `with_chain` adds.
     """
     entries = tuple(_texts(reader, APEX + type_tail(rdtypes.DNSKEY)))
     tags = set()

@@ -73,7 +73,10 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One directive or record. `blank` is True if the entry begins with white space and has the previous owner."""
+    """One directive or record. `blank` is True if the entry begins with white space and has the previous owner.
+
+    `comment` is the comment on the last line, and `lines` is the number of lines.
+    """
 
     blank: bool
     tokens: list[Token]
@@ -134,7 +137,8 @@ class Sheet:
     def block(self, at: int) -> list[str]:
         """Return the lines of the entry that begins at this line (from 0): one, or several if a parenthesis is open.
 
-        Raise Unreadable if the parenthesis is never closed.
+        Raise Unreadable if the parenthesis is never closed. After such an error, later calls search only _FOLLOWED
+        lines.
         """
         line = self.lines[at]
         if "(" not in line:
@@ -245,10 +249,7 @@ def comment_of(line: str) -> str:
 
 
 def flatten(lines: list[str]) -> str | None:
-    """Join an entry of several lines into one line without comments.
-
-    Return None if the entry doesn't have exactly one pair of parentheses.
-    """
+    """Join an entry's lines into one without comments. Return None unless it has exactly one pair of parentheses."""
     found: list[str] = []
 
     def flat(match: re.Match[str]) -> str:

@@ -72,10 +72,7 @@ class DisplayAct:
 
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
-    """List the audit log's actions that match the search, newest first.
-
-    Users who aren't allowed to read the whole log see only their own actions.
-    """
+    """List the audit log's matching actions, newest first, or only the user's own without the permission `audit`."""
     actor, search = _reader(request), _search(request)
     with searching_for(search):
         acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
@@ -157,7 +154,7 @@ def _search(request: PanelRequest) -> str:
 
 
 def filters_of(search: str) -> Filters:
-    """Parse a search into filters, such as `who:` and `from:`. Other words match the action, target or reason."""
+    """Parse a search into filters, such as `who:`. Other words match the action, target, author, reason or details."""
     named: dict[str, str] = {}
     texts = []
     for word in split_search(search.replace("\0", " ")):

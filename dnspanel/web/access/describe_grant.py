@@ -83,7 +83,7 @@ def describer_for(person: access.Person, grants: Iterable[Grant]) -> GrantDescri
 
 
 def what_of(rights: Collection[Right]) -> str:
-    """Return the rights as text, such as `see`, `edit records` or `everything`."""
+    """Return the rights as text, such as `see records`, `edit records` or `everything`."""
     remaining = frozenset(rights)
     if remaining == EVERY_RIGHT:
         return gettext("everything")

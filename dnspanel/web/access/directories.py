@@ -161,7 +161,7 @@ def directory_secret(request: PanelRequest, directory_id: int) -> HttpResponse:
 
 @require_POST
 def directory_delete(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Delete the directory after a confirmation. The accounts in the directory remain."""
+    """Delete the directory after a confirmation. The accounts remain, but lose the rights from its groups."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     question = Question(

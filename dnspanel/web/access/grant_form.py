@@ -129,10 +129,7 @@ def teams_known_to(person: access.Person) -> list[Team]:
 
 
 def zone_ids(person: access.Person, text: str) -> frozenset[int]:
-    """Parse a list of zone names, and return the zones' ids.
-
-    Raise ValidationError if a name is invalid, or isn't a zone that the person is allowed to see.
-    """
+    """Parse zone names, and return the zones' ids. Raise ValidationError for a name that is invalid or not visible."""
     requested, wrong = [], []
     for word in dict.fromkeys(split_list(text)):
         try:

@@ -131,7 +131,7 @@ def provider_switch(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_POST
 def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Delete the provider and its links to accounts, after a confirmation."""
+    """Delete the provider with its links, after a confirmation. The linked users are signed out."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     question = Question(
@@ -151,7 +151,7 @@ def provider_delete(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_POST
 def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
-    """Remove the link between an account and a provider, after a confirmation."""
+    """Remove the link between an account and a provider and sign the user out, after a confirmation."""
     access.require(request.user, Permission.PEOPLE)
     found = get_object_or_404(ProviderLink.objects.select_related("user", "provider"), pk=link_id)
     question = Question(

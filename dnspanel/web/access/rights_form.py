@@ -34,7 +34,7 @@ _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A right over an RRset: its description, whether the user or token has the right, and the reasons."""
+    """A right over an RRset: its description, whether the user or token has it, the reasons, and why it is missing."""
 
     description: str
     may: bool
@@ -96,7 +96,7 @@ class ExplainRightsForm(AboutRRsetForm):
 
 
 class WhoMayForm(AboutRRsetForm):
-    """A form for a person or token, and an RRset in one zone. An empty `who` means the signed-in user."""
+    """A form for a person or token, an RRset in one zone and a past time. An empty `who` means the signed-in user."""
 
     who = mono_field(
         gettext_lazy("Person or token"),

@@ -49,7 +49,7 @@ class OwnRoleForm(PanelForm):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the matrix, which shows one role. A built-in role has no `id`."""
+    """A column of the matrix, which shows one role. A built-in role has no `id`, and its `people` aren't counted."""
 
     name: str
     rights: frozenset[str]

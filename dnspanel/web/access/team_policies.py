@@ -39,7 +39,10 @@ class TeamPolicies:
 
 
 def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
-    """Return the team's policies, in seven queries. Rules for single zones and tags are not included."""
+    """Return the team's policies and the panel-wide policies that apply to the team, in seven queries.
+
+    Rules for single zones and tags, ended freezes, and templates that the reader can't see are not included.
+    """
     attached = PolicyAttachment.objects.filter(team=team).select_related("policy").first()
     default = None if attached else DnssecPolicy.objects.filter(is_default=True).first()
     templates = templates_visible_to(reader).filter(

@@ -82,7 +82,7 @@ def team_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def team_detail(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Show a team: its members, its number of zones, and its grants."""
+    """Show a team: its members, number of zones, grants, policies and quotas."""
     access.require(request.user, Permission.PEOPLE)
     return _team_page(request, verbs.team_by_id(team_id), GrantForm(person=request.user))
 
@@ -114,7 +114,7 @@ def team_rename(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Delete the team if its name was typed as a confirmation. The team's zones aren't deleted."""
+    """Delete the team and its grants if its name was typed as a confirmation. The team's zones aren't deleted."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     if request.POST.get("typed", "").strip() != team.name:
@@ -129,7 +129,7 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Add a person to the team, change their role in it, or remove them if `role` is empty."""
+    """Add a person to the team. After a confirmation, change a member's role, or remove the member without a role."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     person = _person(request.POST.get("person", ""))
@@ -199,7 +199,7 @@ def _effect(role: str, zones: int) -> str:
 
 @require_POST
 def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Give a grant to every member of the team."""
+    """Give a grant to the team, and so to each of its members."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     form = GrantForm(request.POST, person=request.user)
@@ -210,7 +210,7 @@ def team_grant(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_safe
 def person_detail(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Show a person: teams, grants, rights with their reasons, tokens, and recent audit log entries."""
+    """Show a person: teams, grants, rights with their reasons, tokens, sessions, quotas, and recent audit entries."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     return _person_page(request, person, GrantForm(person=request.user))

@@ -101,7 +101,10 @@ def token_list(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("key_secret", "password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def token_new(request: PanelRequest, preset: str) -> HttpResponse:
-    """Show the form for a token of this preset. A POST creates the token and shows its secret once."""
+    """Show the form for a token of this preset. A POST creates the token and shows its secret once.
+
+    A TSIG key or a token with broad access requires the user's password.
+    """
     offer = next((each for each in OFFERS if each.preset.value == preset), None)
     if offer is None:
         raise Http404
@@ -149,7 +152,7 @@ def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: date
 def _page_with_secret(
     request: PanelRequest, made: verbs.NewToken, *, form: TokenForm | None = None, old: Token | None = None
 ) -> HttpResponse:
-    """Return the page that shows the token's secret once."""
+    """Return the page that shows the token's secret once. `old` is the token that it replaces, if any."""
     preset = form.preset if form else Preset.CUSTOM
     zone, name = _place_of(form) if form else ("", "")
     context = {
@@ -239,7 +242,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
-    """Revoke the token, after a confirmation that describes the effect."""
+    """Revoke the token, its later rotations and the tokens created with them, after a confirmation."""
     actor = _actor(request)
     token = verbs.token_for(actor, token_id)
     ask(request, _about_revoking(token, timezone.now()))

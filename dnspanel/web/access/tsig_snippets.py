@@ -16,10 +16,7 @@ def tsig_snippets(  # noqa: PLR0913  # the fields of a form
     zone: str = "",
     name: str = "",
 ) -> tuple[Snippet, ...]:
-    """Return a key file and an nsupdate session.
-
-    `zone` and `name` are canonical names, or empty if the key isn't limited to a zone or name.
-    """
+    """Return a key file and an nsupdate session. `zone` and `name` are canonical, or "" if the key isn't limited."""
     key_file = f'key "{key_name}" {{\n  algorithm {algorithm};\n  secret "{secret}";\n}};\n'
     change = _change(preset, zone, name)
     session = (

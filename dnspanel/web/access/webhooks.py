@@ -1,4 +1,4 @@
-"""Views of webhooks: list, create, change, test, switch off, rotate secrets, delete, show and replay deliveries."""
+"""Views of webhooks: the list, one webhook with its deliveries, actions on both, and unsubscribing from emails."""
 
 from functools import partial
 from typing import Any
@@ -221,7 +221,7 @@ def webhook_ping(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Switch the webhook on if `active` is yes, otherwise off."""
+    """Switch the webhook on if `active` is yes, otherwise off. Switching it off gives up its waiting deliveries."""
     webhook = webhook_for(request.user, webhook_id)
     active = request.POST.get("active") == "yes"
     with reporting(request, WebhookRefused, text=NOTHING_CHANGED):
@@ -234,7 +234,7 @@ def webhook_switch(request: PanelRequest, webhook_id: int) -> HttpResponse:
 
 @require_POST
 def webhook_rotate(request: PanelRequest, webhook_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new secret once. For one more day, the old one also signs requests."""
+    """Replace the signing secret after a confirmation, and show it once. The old one also signs for another day."""
     webhook = webhook_for(request.user, webhook_id)
     ask(request, _ABOUT_SECRET)
     secret = hooks.rotate_secret(webhook=webhook, by=request.user, now=timezone.now())

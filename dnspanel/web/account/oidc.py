@@ -1,4 +1,4 @@
-"""Views of sign-in through a provider: the page that leads there, the OpenID Connect callback, and linked accounts.
+"""Views of sign-in through a provider: its start, the OpenID Connect callback and logout, and linked accounts.
 
 The SAML callback is in `web.account.saml`.
 """
@@ -95,7 +95,10 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Ask for the password, then lead to the provider's sign-in, which links the provider's account to the user's."""
+    """Ask for the password, then lead to the provider's sign-in, which links the provider's account to the user's.
+
+    For an LDAP server, the sign-in is the form of `link_password`.
+    """
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown
@@ -121,7 +124,7 @@ _ABOUT_LINK = Question(
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show the form for the user's LDAP name and password. A POST links the LDAP account to the panel account."""
+    """Ask for the panel's password, then for the user's LDAP name and password. A POST links the LDAP account."""
     provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
     if not provider.active:
         raise ProviderUnknown
@@ -159,7 +162,7 @@ def _links_by_password(request: PanelRequest, provider: SignInProvider, form: Ld
 
 @require_POST
 def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Remove the link to the provider, after a confirmation."""
+    """Remove the link to the provider and sign the user out everywhere, after a confirmation."""
     found = [each for each in links.links_of(request.user) if each.provider_id == provider_id]
     if not found:
         raise ProviderUnknown

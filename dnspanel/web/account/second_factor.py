@@ -1,4 +1,4 @@
-"""The page that asks for the second factor, and the pages where users set up their sign-in methods."""
+"""The page that asks for the second factor, and pages where users set up sign-in methods and end sessions."""
 
 import base64
 from typing import Any
@@ -130,7 +130,7 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
 @sensitive_post_parameters("code", "password", "second_factor")
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up_app(request: PanelRequest) -> HttpResponse:
-    """Ask for the password and show a new secret. A POST with a code activates the app and shows recovery codes."""
+    """Ask for the password and show a new secret. A POST with a code activates the app and shows any new codes."""
     if second_factors_of(request.user).app:
         return redirect("account-signing-in")
     ask(request, _BEFORE_APP)

@@ -1,4 +1,4 @@
-"""Middleware that requires a session for all views except `OPEN_VIEWS`, and turns refusals into error pages."""
+"""Middleware that requires a session except for `OPEN_VIEWS` and the APIs, and turns refusals into error pages."""
 
 import time
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -
 
 
 class SignedInMiddleware:
-    """Middleware that refuses requests without a session, and turns refusals into error pages."""
+    """Middleware that requires a session and any overdue second factor, and turns refusals into error pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -39,7 +39,7 @@ def alert_list(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def alert_mark(request: PanelRequest, act: str) -> HttpResponse:
-    """Mark a line's alerts as read, mute them, or unmute them."""
+    """Mark a line's alerts as read, mute them for a day, or unmute them."""
     sent, now = request.POST, timezone.now()
     first, last = id_in(sent.get("first", "")) or 0, id_in(sent.get("last", "")) or 0
     alerts = equal_alerts(kind=sent.get("kind", ""), severity=sent.get("severity", ""), first=first, last=last)

@@ -1,4 +1,4 @@
-"""Views of alert routes: list, create, change, test, switch off, delete, and show the messages sent to a route."""
+"""Views of alert routes: list, create, change, test, switch off, rotate the secret, delete, show sent messages."""
 
 from functools import partial
 
@@ -74,7 +74,7 @@ def route_detail(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_change(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Change a route's address, severity or quiet hours."""
+    """Change a route's name, address, severity or quiet hours."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     form = RouteForm(request.POST, route=route)
@@ -102,7 +102,7 @@ def route_test(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Switch the route on if `active` is yes, otherwise off."""
+    """Switch the route on if `active` is yes, otherwise off. Switching it off deletes its waiting messages."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     active = request.POST.get("active") == "yes"
@@ -116,7 +116,7 @@ def route_switch(request: PanelRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 def route_rotate(request: PanelRequest, route_id: int) -> HttpResponse:
-    """Replace the signing secret and show the new secret once."""
+    """Replace the signing secret after a confirmation, and show the new secret once."""
     access.require(request.user, Permission.NODES)
     route = route_by_id(route_id)
     ask(request, _ABOUT_SECRET)

@@ -145,7 +145,7 @@ def _of_hold(person: User) -> Iterator[Line]:
 
 
 def _of_fleet(person: User, statuses: Sequence[NodeStatus], now: datetime) -> Iterator[Line]:
-    """Yield lines about open alerts, and about unhealthy nodes without an alert."""
+    """Yield lines about alerts that need the person's attention, and about unhealthy nodes without an alert."""
     if not can(person, Permission.FLEET):
         return
     lines = open_lines(now=now)

@@ -240,7 +240,7 @@ class NodeSigning:
 
 @dataclass(frozen=True, slots=True)
 class SigningSync:
-    """The state of the latest signing change on each node."""
+    """The state of the latest signing change (publication `sequence`, revision `number`) on each node."""
 
     sequence: int
     number: int

@@ -89,7 +89,7 @@ class DisplayLife:
 
 
 def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[DisplayLife]:
-    """Return the keys on a common timeline, oldest first.
+    """Return the keys on a common timeline, in the order of `histories`.
 
     Events are equally spaced, so events a minute apart and events a year apart are both visible. `terms` are the terms
     of the zone's policy, which define the lifetime of keys.

@@ -33,10 +33,7 @@ class ZonePolicy:
 
 
 def zone_policy_of(zone: Zone, state: SigningState, keys: Sequence[KeyView], *, is_rolling: bool) -> ZonePolicy | None:
-    """Return the zone's policy and the differences from it, or None if the zone has no policy.
-
-    While a rollover is running, no differences are listed.
-    """
+    """Return the zone's policy and differences (none during a rollover), or None if the zone has no policy."""
     applied = policy_queries.applied_to(zone)
     if applied is None:
         return None

@@ -171,7 +171,7 @@ def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Query every node for the zone and show the answers. A node that doesn't respond delays the page for seconds."""
+    """Query the nodes (not the canary) for the zone and show the answers. A silent node delays the page for seconds."""
     zone = access.zone_for_reading(request.user, zone_name)
     is_signed = dnssec.signing_of(zone).is_signed
     answers = [DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]

@@ -40,7 +40,7 @@ class ManyZonesForm(ManyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes_many(request: PanelRequest) -> HttpResponse:
-    """Show the form for all records that match a search. One POST previews the changes, and another drafts them."""
+    """Show the form for selected records or all that match a search. One POST previews changes, another drafts them."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)

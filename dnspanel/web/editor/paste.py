@@ -79,7 +79,7 @@ class Paste:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show an empty paste panel. A POST checks the pasted text, and `act=add` adds the valid lines to the draft."""
+    """Show an empty paste panel. A POST checks the pasted text, and `act=add` adds chosen valid lines to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, Paste())

@@ -13,7 +13,7 @@ from dnspanel.zones.rights import access
 
 @require_POST
 def zone_pin(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Pin the zone, or unpin it if `pinned` is no."""
+    """Pin the zone, or unpin it if `pinned` is no. If too many zones are pinned, the oldest pin is removed."""
     zone = access.zone_for_reading(request.user, zone_name)
     if request.POST.get("pinned") == "no":
         unpin(zone=zone, person=request.user)

@@ -38,7 +38,7 @@ _REVERSE_TREES = ("in-addr.arpa.", "ip6.arpa.")
 
 @dataclass(frozen=True, slots=True)
 class PtrTick:
-    """A form's checkbox "PTR too": its state, and a preview for the first addresses."""
+    """A form's checkbox "PTR too": its state, a preview for the first addresses, and the number of `more` addresses."""
 
     ticked: bool
     steps: tuple[Step, ...] = ()
@@ -55,7 +55,10 @@ class PtrTick:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One page of a zone's addresses, or of a reverse zone's PTRs, with the state of each pair."""
+    """One page of a zone's addresses, or of a reverse zone's PTRs, with the state of each pair.
+
+    `left_out` counts pairs beyond the limit, which are not compared.
+    """
 
     open: tuple[Step, ...]
     closed: tuple[Step, ...]  # disagreeing pairs that can't be fixed here
@@ -98,7 +101,7 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 
 
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
-    """Return the checkbox for a row's form, or None for types other than A and AAAA.
+    """Return the checkbox for a row's form, or None if its type is set but is not A or AAAA.
 
     Unless the form was submitted, the checkbox is set if all addresses with a reverse zone here have PTRs to the name.
     """
@@ -145,10 +148,7 @@ def summary_of(drafted: Drafted) -> str:
 
 
 def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]:
-    """Return leftover PTRs that the person is allowed to change.
-
-    A leftover PTR points to an RRset's owner from an address that the owner no longer has.
-    """
+    """Return PTRs that the person can change, to an RRset's owner from an address that the owner no longer has."""
     steps = pointers.steps_of(author=request.user, pairs=pointers.pairs_of(*rrsets))
     return [step for step in steps if step.state == State.LEFT]
 

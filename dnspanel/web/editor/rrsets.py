@@ -1,4 +1,4 @@
-"""Views of a row in the editor: show, edit in place, delete, undo. They change only the draft."""
+"""Views that show and edit a row, undo its change, or discard the zone's draft. They change only the draft."""
 
 from urllib.parse import urlencode
 
@@ -202,7 +202,10 @@ def put_into_draft(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
 
 
 def _would_overwrite(request: PanelRequest, zone: Zone, form: RRsetForm) -> bool:
-    """Return True and add an error if saving overwrites values that the row didn't show."""
+    """Return True and add an error if saving overwrites values that the row didn't show.
+
+    If only the edited row has changed, the form's next submission overwrites the row.
+    """
     assert form.rrset is not None
     key = (form.rrset.name, form.rrset.type)
     if form.replaces != key:

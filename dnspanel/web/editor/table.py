@@ -78,7 +78,7 @@ LONGEST_LINE = 70_000  # the largest RRset that fits in an answer
 
 @require_safe
 def zone_detail(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the zone editor. htmx fetches only the filtered table or its next rows."""
+    """Show the zone editor and record the visit. For htmx, return only the filtered table or its next rows."""
     zone = access.zone_for_reading(request.user, zone_name)
     if is_fragment(request):
         template = "editor/_rrset_rows.html" if request.GET.get("after") else "editor/_rrset_table.html"
@@ -224,7 +224,10 @@ def zone_sync(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Revisions since the page was loaded: the newest, and the number of revisions, changed RRsets and conflicts."""
+    """Revisions since the page was loaded: the newest, and the numbers of revisions (at most 20) and changed RRsets.
+
+    `mine` counts conflicts with the user's draft.
+    """
 
     newest: HistoryRow
     count: int
@@ -280,7 +283,7 @@ class Quick:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def quick_add(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Preview the effect of a typed line. A POST adds the line's record to the draft."""
+    """Preview the effect of a typed line. A POST adds the line's record, and its PTR if ticked, to the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     quick = _understand(request, zone)
     if request.method != "POST":

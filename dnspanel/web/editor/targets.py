@@ -31,7 +31,7 @@ _NEED_ADDRESSES = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A name outside the panel, and the draft's first record that points to it."""
+    """A name outside the zones that the person can see, and the draft's first record that points to it."""
 
     target: str
     pointed_at_by: str
@@ -40,7 +40,7 @@ class Outside:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_targets(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the draft's targets outside the panel, and the delegations. A POST looks up one of these two lists."""
+    """Show the draft's targets outside visible zones, and the delegations. A POST looks up one of these two lists."""
     zone = access.zone_for_editing(request.user, zone_name)
     outside, delegations = _outside(request, zone), _delegations(request, zone)
     looks: dict[str, TargetLook] = {}

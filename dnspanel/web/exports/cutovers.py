@@ -280,7 +280,7 @@ def _zones(check: CutoverCheck) -> dict[str, Any]:
 
 @require_safe
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
-    """Show one zone's delegation checklist, also as text for copying."""
+    """Show one zone's delegation checklist, also as text for copying, and its first differences."""
     check = cutover_check.check_for(request.user, check_id)
     zone = first_or(CutoverZone.objects.filter(check_run=check, name=zone_name), lambda: access.Unknown(zone_name))
     points = [Point.from_json(stored) for stored in zone.checklist]

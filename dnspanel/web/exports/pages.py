@@ -54,7 +54,7 @@ TONES = {
 
 
 class ExportForm(AllOrSomeForm):
-    """The form for an export's zones and format, and for the kinds of queries in a dnsperf query file."""
+    """The form for an export's zones and format, a passphrase for keys, and the options of a dnsperf query file."""
 
     all_or_some = (AllOrSome(("q",), default=ALL),)
 
@@ -323,7 +323,7 @@ def export_cancel(request: PanelRequest, export_id: int) -> HttpResponse:
 
 @require_safe
 def export_download(request: PanelRequest, export_id: int) -> HttpResponseBase:
-    """Download a finished export's file."""
+    """Download a finished export's file. For a file with keys, the right to export them is checked again."""
     job = _job_for(request, export_id)
     return file_response(
         request,

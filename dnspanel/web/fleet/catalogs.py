@@ -1,4 +1,4 @@
-"""Views of consumer catalogs: list, follow, show, change, transfer now, confirm removals, unfollow."""
+"""Views of consumer catalogs: list, follow, show, change, set rules, query primaries, confirm removals, unfollow."""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -127,7 +127,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Stop following the catalog, after a confirmation. The catalog's member zones stay."""
+    """Stop following the catalog and delete its zone, after a confirmation. The catalog's member zones stay."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     ask(request, _about_unfollowing(catalog))

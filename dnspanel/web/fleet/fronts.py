@@ -83,7 +83,7 @@ class FrontForm(PanelForm):
         return [self[f"{_OF_NODE}{name}"] for name in self._names]
 
     def terms(self) -> Terms:
-        """Return the form's values as `Terms`. Nodes without a weight are left out."""
+        """Return the form's values as `Terms`. Nodes without a weight or with the weight 0 are left out."""
         typed: dict[str, Any] = self.cleaned_data
         weights = {name: typed[f"{_OF_NODE}{name}"] for name in self._names}
         numbers = {name: typed[name] for name in RANGES}

@@ -105,7 +105,7 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def hold_again(request: PanelRequest) -> HttpResponse:
-    """Query the nodes again for publications that the panel doesn't have."""
+    """Query the nodes again for publications that the panel doesn't have, unless a decision is in progress."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):

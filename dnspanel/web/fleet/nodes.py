@@ -1,4 +1,4 @@
-"""Views of the fleet page: all nodes with live numbers, as tiles or, for more than a hundred nodes, as a table."""
+"""Views of the fleet page: all nodes with live numbers, as tiles or as a table (by default for over 100 nodes)."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -51,7 +51,7 @@ def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Add zones to a producer catalog."""
+    """Add zones to a producer catalog, also zones that are in another one."""
     catalog = _to_change(request, zone_name)
     form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
     if form.is_valid():

@@ -19,7 +19,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """A process, or the name of a required process that isn't running."""
+    """A process or a missing required process. `effect` is the consequence if no process with its name is alive."""
 
     name: str
     process: ProcessNow | None
@@ -47,7 +47,7 @@ def process_list(request: PanelRequest) -> HttpResponse:
 
 
 def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
-    """Return a row for each process and for each missing required process. Silent and missing processes come first."""
+    """Return rows for processes and missing required ones, silent and missing first, or [] if no process is known."""
     rows = []
     for each in state.processes:
         is_slow = each.task_since is not None and now - each.task_since > LONGEST_TASK

@@ -62,7 +62,7 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_POST
 def group_new(request: PanelRequest) -> HttpResponse:
-    """Create a group of nodes at the end of the order."""
+    """Create a group of nodes at the end of the order. The first group contains all nodes without a group."""
     access.require(request.user, Permission.NODES)
     name = request.POST.get("name", "").strip().lower()
 

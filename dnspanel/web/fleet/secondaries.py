@@ -88,7 +88,7 @@ def secondary_change(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Send a NOTIFY for each of the secondary's zones."""
+    """Send a NOTIFY for each of the secondary's zones and for its catalog."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     set_up_secondaries.notify_now(secondary=secondary, by=request.user, now=timezone.now())

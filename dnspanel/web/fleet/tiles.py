@@ -53,7 +53,7 @@ class Tile:
     spark_top: str
     bar: tuple[BarPart, ...]
     position: str
-    behind: str  # "current", "−3", or the reason why it is unknown
+    behind: str  # "current", "−3", the reason why it is unknown, or empty without data
     lag: str  # "3 · 40 s" or "none"
     latency: str
     cache_hit: str
@@ -61,7 +61,7 @@ class Tile:
     agent: str
     epoch: str  # its first eight digits, or empty
     digest: str  # its first sixteen digits, or empty
-    room: str  # "disk 41 % free · map 12 %", or empty
+    room: str  # "disk 41 % free · map 12 % used", or empty
     remarks: tuple[str, ...]  # short texts about unusual states
 
     @property

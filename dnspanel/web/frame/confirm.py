@@ -83,9 +83,9 @@ def run_confirmed(
 ) -> T:
     """Run the action and return its result if the user has confirmed it, otherwise raise Unconfirmed.
 
-    If `question` is None, no confirmation is needed. Before the confirmation page is shown, the action runs once and is
-    rolled back. If the action is refused, by an exception or an error on the form, the caller gets the refusal before
-    the user types a password.
+    No confirmation is needed if `question` is None, or if it only requires a password that the user entered recently.
+    Before the confirmation page is shown, the action runs once and is rolled back. If the action is refused, by an
+    exception or an error on the form, the caller gets the refusal before the user types a password.
     """
     now = timezone.now()
     wants_password = question is not None and question.needs_password and not _password_is_recent(request, now)

@@ -91,7 +91,7 @@ def number_field(
     required: bool = False,
     initial: int | None = None,
 ) -> forms.IntegerField:
-    """Return a field for a whole number from `least` to `most`."""
+    """Return a field for a whole number from `least` to `most`. If `most` is None, there is no upper limit."""
     return forms.IntegerField(
         label=label, required=required, min_value=least, max_value=most, initial=initial, help_text=help_text
     )
@@ -154,10 +154,7 @@ def split_list(text: str) -> list[str]:
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """Offer the teams in whose zones the author has the right, plus the current team `kept`.
-
-    Return True if the field offers at least one team.
-    """
+    """Offer the teams in whose zones the author has the right, and the team `kept`. Return True if there are any."""
     assert isinstance(field, forms.ModelChoiceField)
     ids = [team.pk for team in teams_to_choose_from(author, right)] + ([] if kept is None else [kept])
     field.queryset = Team.objects.filter(pk__in=ids).order_by("name")

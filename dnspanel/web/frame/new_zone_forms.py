@@ -355,7 +355,7 @@ def _names_by_line(text: str) -> list[str]:
 
 
 def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], list[str]]:
-    """Parse one name per line. Return the names, and messages about the invalid lines."""
+    """Parse one name per line. Return names, and messages about invalid lines. Skip empty lines and `leave_out`."""
     found, wrong = [], []
     for number, line in numbered_lines(text):
         if not line.strip() or line.strip() in leave_out:

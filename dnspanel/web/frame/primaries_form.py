@@ -1,4 +1,4 @@
-"""The form for the primaries of new and existing zones."""
+"""Forms for the primaries of new and existing zones, and for a change of primaries despite rules."""
 
 from django import forms
 

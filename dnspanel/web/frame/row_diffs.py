@@ -112,7 +112,10 @@ class DisplayDiff:
 
     @property
     def note_diffs(self) -> list[NoteDiff]:
-        """The changes to the RRset's tags, value comments and API v1 spellings. A deleted RRset has none."""
+        """The changes to the RRset's tags, and to its values' comments and API v1 spellings.
+
+        Deleted values and deleted RRsets have none.
+        """
         before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
         if before == after or self.after is None:
             return []

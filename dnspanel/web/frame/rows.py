@@ -70,7 +70,7 @@ class DisplayRow(PatternRow):
     answered_by: str = ""  # another zone; set by `row_answers`
     expiry: Expiry | None = None  # set by `row_expiries`
     blocked: str = ""  # the reason why it can't be published; set by `blocking`
-    warned: str = ""  # the first warning about it in the draft
+    warned: str = ""  # the first warning about it, in the draft or as published
     revision: HistoryRow | None = None  # the last one that changed it; set by `row_revisions`
 
     @property
@@ -355,7 +355,7 @@ def readable_rdata(type: int, text: str) -> str:
 
 
 def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -> list[DisplayRow]:
-    """Return the rows of the editor's table. `repeats_name` marks rows with the same name as the row above."""
+    """Return the editor's rows. `repeats_name` marks a name equal to the row above, at first to `name_above`."""
     found = []
     for row in rows:
         found.append(DisplayRow(zone, row, repeats_name=row.change.name == name_above))

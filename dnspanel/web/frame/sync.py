@@ -24,7 +24,7 @@ class Sync:
     tone: str
     counts: NodeCounts
     node: str = ""
-    problem: str = ""  # "late 40 s", "has no answer for www.example.com. ALIAS: …"; without a node: the reason
+    problem: str = ""  # "late (40 s)", "cannot answer www.example.com. ALIAS: …"; without a node: the reason
     more: int = 0
     failed: str = ""  # why the publication was reverted
 
@@ -34,7 +34,7 @@ class Sync:
 
     @property
     def behind(self) -> str:
-        """Text about the nodes that are behind, such as "ns3 late 40 s, 5 more". Empty if no problem is known."""
+        """Text about the nodes that are behind, such as "ns3 late (40 s), 5 more". Empty if no problem is known."""
         named = f"{self.node} {self.problem}".strip()
         return gettext("{named}, {more} more").format(named=named, more=self.more) if self.more else named
 

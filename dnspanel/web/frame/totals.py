@@ -11,7 +11,11 @@ from dnspanel.zones.models import Zone
 
 
 def text_of_zones(page: queries.Page[queries.ZoneRow], among: QuerySet[Zone], search: str, *, after: str = "") -> str:
-    """Format the number of zones in `among` that match the search, such as "12 zones". `page` is one page of them."""
+    """Format the number of zones in `among` that match the search, such as "12 zones".
+
+    `page` is the page of these zones after the place `after`. If not all zones were searched or counted, the text is
+    "More than 50 zones" or names the last searched zone.
+    """
     found = len(page.rows)
     if isinstance(page, queries.ZonePage) and page.looked_to:
         return ngettext(

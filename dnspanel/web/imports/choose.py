@@ -134,7 +134,10 @@ def choose_context(request: PanelRequest, job: ImportJob, form: OptionsForm | No
 def zones_context(
     request: PanelRequest, job: ImportJob, *, chooses: bool, plan: queries.PlanSummary | None = None
 ) -> dict[str, Any]:
-    """Return the context of the zone table for the URL's filters. If `chooses` is True, users can choose actions."""
+    """Return the context of the zone table for the URL's filters. If `chooses` is True, users can choose actions.
+
+    With a `plan`, filters that match no zones are omitted.
+    """
     search = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     show = request.GET.get("show", "")
     kinds = _BEFORE if chooses else _AFTER
@@ -203,7 +206,7 @@ def import_zones(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_options(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Save the import's options. If `then` is "plan" and the scan has ended, also start the dry run."""
+    """Save the options, and scan again if needed. If `then` is "plan" and the scan has ended, start the dry run."""
     job = queries.job_for(request.user, job_id)
     form = OptionsForm(request.POST)
     if not form.is_valid():

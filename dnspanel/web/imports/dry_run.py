@@ -59,7 +59,7 @@ def import_plan(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Start publishing the import, unless the dry run has changed since the user saw it."""
+    """Start publishing the import, unless the dry run has changed or a required typed confirmation is missing."""
     job = queries.job_for(request.user, job_id)
     if job.state != State.PLANNED:
         messages.warning(
@@ -85,7 +85,7 @@ def import_apply(request: PanelRequest, job_id: int) -> HttpResponse:
 
 @require_POST
 def import_replan(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Repeat the dry run for zones that changed after the last dry run."""
+    """Start another dry run for the zones that couldn't be published as planned and are waiting."""
     job = queries.job_for(request.user, job_id)
     with reporting(request, TransferError, level=messages.WARNING):
         import_jobs.replan_waiting(job=job, now=timezone.now())

@@ -1,4 +1,4 @@
-"""Read zones from a running server by zone transfer (AXFR, RFC 5936), with TSIG.
+"""Read zones from a running server by zone transfer (AXFR, RFC 5936), over TCP or TLS, optionally with TSIG.
 
 The zones come from a list, a catalog zone or both. `Server` returns one zone, or the changes to it since a serial
 (IXFR, RFC 1995).
@@ -83,7 +83,11 @@ class AxfrSource:
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Yield each zone's catalog groups, and then its document or a fault. Zones are sorted by name."""
+        """Yield each zone's catalog groups, and then its document or a fault, without the first `skip` items.
+
+        Zones are sorted by name. Raise SourceRefused if the catalog is refused or invalid. Raise SourceAway if the
+        server can't be reached or doesn't respond for MOST_SILENT zones in a row.
+        """
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -132,10 +136,7 @@ class AxfrSource:
 
 @dataclass(frozen=True)
 class Server:
-    """A server that zones are transferred from.
-
-    Each transfer has its own connection, and ends before `until` (monotonic time).
-    """
+    """A server to transfer zones from. Each transfer has its own connection, and ends before `until` (monotonic)."""
 
     host: str
     port: int
@@ -147,7 +148,10 @@ class Server:
     tls: TlsPeer | None = None  # if set, nothing is sent unencrypted
 
     def zone(self, zone: str) -> Item:
-        """Return the zone's document, or a fault if its transfer fails. Raise SourceAway if the connection fails."""
+        """Return the zone's document, or a fault if its transfer fails. A transfer that breaks off is tried twice.
+
+        Raise SourceAway if the connection fails.
+        """
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -158,16 +162,17 @@ class Server:
     def all_of(self, zone: str) -> Iterator[Record]:
         """Transfer the zone by AXFR and yield its records, with the SOA first and only once.
 
-        Raise SourceAway if the connection fails, or NotGiven if the server doesn't send a complete, signed zone. Raise
-        Broken if the connection breaks or the zone changes during the transfer.
+        Raise SourceAway if the connection fails, or ServerRefused if the host isn't allowed. Raise NotGiven or
+        BadMessage if the server doesn't send a complete, valid zone, signed if `key` is set. Raise Broken if the
+        connection breaks or the zone changes during the transfer.
         """
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
         """Send a query and return the response. If this server has a `key`, the response must be signed.
 
-        Raise SourceAway if the connection fails, NotGiven for a late or invalid response, or Broken if the connection
-        breaks.
+        Raise NotGiven if the response is late, invalid or has an RCODE other than NOERROR. Raise SourceAway if the
+        connection fails, or Broken if the connection breaks.
         """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
@@ -234,9 +239,9 @@ class Server:
     def _rest(
         self, first: Record, message: Message, records: Iterator[Record], messages: Iterator[Message]
     ) -> Iterator[Record]:
-        """Yield the records after the first SOA, from this message and the following ones.
+        """Yield the records between the two SOA records, from this message and the following ones.
 
-        Raise NotGiven or Broken unless the transfer is complete.
+        Raise NotGiven if the transfer ends wrongly, and Broken if the zone changed during the transfer.
         """
         while True:
             for record in records:
@@ -256,7 +261,7 @@ class Server:
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
         """Send the query, by default for AXFR, and yield the response's messages until the caller stops.
 
-        Raise NotGiven unless each message belongs to the response and is signed correctly.
+        Raise NotGiven unless each message belongs to the response, has the RCODE NOERROR and is signed correctly.
         """
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
@@ -285,7 +290,10 @@ class Server:
                 yield message
 
     def _connect_tcp(self) -> socket.socket:
-        """Connect to the server. Raise SourceAway if the connection fails, ServerRefused if the host isn't allowed."""
+        """Connect to the server, and start TLS if `tls` is set. Raise the errors of `_start_tls`.
+
+        Also raise SourceAway if the connection fails, or ServerRefused if the host isn't allowed.
+        """
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
@@ -298,9 +306,9 @@ class Server:
         return connection if self.tls is None else self._start_tls(connection, self.tls)
 
     def _start_tls(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
-        """Start TLS on the connection.
+        """Start TLS on the connection. Raise NotGiven if TLS fails or the server's identity is wrong.
 
-        Raise NotGiven if TLS fails or the server's identity is wrong, and SourceAway if the server does not respond.
+        Raise SourceAway if the connection breaks or the server does not respond.
         """
         where = gettext("{host} port {port}").format(host=self.host, port=self.port)
         try:
@@ -318,7 +326,7 @@ class Server:
         return secured
 
     def _receive_message(self, connection: socket.socket) -> bytes:
-        """Receive one complete message within `timeout` seconds."""
+        """Receive one complete message within `timeout` seconds and before `until`."""
         deadline = min(time.monotonic() + self.timeout, self.until)
         (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
         return self._bytes(connection, size, deadline)

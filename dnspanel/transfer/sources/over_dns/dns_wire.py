@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 
 
 class Message:
-    """One DNS message. The constructor raises BadMessage if the sections do not match the header."""
+    """One DNS message. The constructor raises BadMessage if the sections are invalid or do not match the header."""
 
     def __init__(self, wire: bytes) -> None:
         self.wire = wire

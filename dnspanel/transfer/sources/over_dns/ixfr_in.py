@@ -17,7 +17,7 @@ class Increment:
 
 
 class IncrementReader:
-    """Reader for the records of an IXFR response (RFC 1995, section 4)."""
+    """Reader for the records after the first SOA, `soa`, of an IXFR response to the serial `since` (RFC 1995 4)."""
 
     def __init__(self, soa: Record, since: int) -> None:
         self.found = Increment(soa)

@@ -9,10 +9,7 @@ TLS = "tls"  # the code of faults that prevent a TLS connection to the server
 
 
 class NotGiven(Exception):
-    """Raised if a server does not send a complete and valid zone.
-
-    The text is a message for the user, and `code` names the kind of fault.
-    """
+    """Raised if a server doesn't send a complete, valid zone or response. `code` names the kind of fault."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)

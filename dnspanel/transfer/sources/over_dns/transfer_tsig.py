@@ -1,4 +1,4 @@
-"""TSIG for zone transfers (RFC 8945): keys, signed requests and verified responses."""
+"""TSIG for zone transfers (RFC 8945): keys, and the verification of signed responses."""
 
 import base64
 import binascii
@@ -77,10 +77,7 @@ def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
 
 
 class Signatures:
-    """Verifier of the TSIG signatures in one transfer.
-
-    A signature covers all messages since the previous signature (RFC 8945 5.3.1).
-    """
+    """Verifier of a transfer's TSIG signatures. Each covers all messages since the previous one (RFC 8945 5.3.1)."""
 
     def __init__(self, key: dns.tsig.Key | None, request_mac: bytes) -> None:
         self._key, self._mac = key, request_mac

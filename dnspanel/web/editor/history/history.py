@@ -198,7 +198,10 @@ def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
-    """Yield the RRsets that differ between two revisions, in canonical order. Read both revisions in parallel."""
+    """Yield the RRsets that differ between two revisions, in canonical order. Read both revisions in parallel.
+
+    An SOA that differs only in its serial isn't a difference.
+    """
 
     def keyed_rrsets(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
         for rrset in queries.rrsets_at(zone=zone, number=number):

@@ -83,7 +83,10 @@ class DisplayShadowed:
 
 @dataclass(frozen=True, slots=True)
 class DisplayStage:
-    """Nodes that receive a publication together. If no group waits for another, there is one stage without a name."""
+    """Nodes that receive a publication together, and the reason why the stage waits, or "".
+
+    If no group waits for another, there is one stage without a name.
+    """
 
     name: str
     is_ring0: bool
@@ -259,7 +262,7 @@ def _progress(
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
     """Return why the publication hasn't reached the nodes yet, or "" if it isn't held up.
 
-    If the reason concerns a zone that the person isn't allowed to see, the text doesn't name the zone.
+    Unless `in_full` is True, the text doesn't name a zone that the person isn't allowed to see.
     """
     stall = next((each for each in stalls() if each.sequence <= found.sequence), None)
     if stall is None:
@@ -287,7 +290,10 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
 
 
 def _ready_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the publication was first sealed for every schema, or None if this is unknown."""
+    """Return the milliseconds until the slowest schema first sealed the publication, or None if this is unknown.
+
+    Schemas that haven't sealed the publication don't count.
+    """
     sealings = FirstSealing.objects.filter(epoch=found.epoch, last__gte=found.sequence).order_by("last")
     firsts = [sealings.filter(schema=schema).values_list("at", flat=True).first() for schema in schemas_in_use()]
     known = [at for at in firsts if at is not None]
@@ -313,7 +319,8 @@ def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReac
 def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     """Add the inverse of this publication, including all parts of a large write, to the draft.
 
-    If the user can restore zones that the publication deleted, redirect to the page that restores them.
+    Skip zones that the user isn't allowed to edit, and revisions that can't be reverted. If the user can restore zones
+    that the publication deleted, redirect to the page that restores them.
     """
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
@@ -350,7 +357,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
 
 @require_POST
 def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Add this reverted publication's changes to the draft again, except those that the user isn't allowed to make."""
+    """Add this reverted publication's changes to the draft again. Publishing the draft checks the user's rights."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     with reporting(request, CannotUndo, RightMissing):

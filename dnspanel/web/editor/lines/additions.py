@@ -35,7 +35,10 @@ class Occupied(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """The RRset before and after the addition, with sentences about the effect."""
+    """The RRset before and after the addition, with sentences about the effect.
+
+    `value` is the added value, and `ttl_is_set` means that the entry has a TTL.
+    """
 
     rrset: RRset
     before: RRset | None
@@ -49,7 +52,7 @@ class Addition:
 
 
 def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
-    """Return the RRset with the entry's value added.
+    """Return the RRset with the entry's value added, or with only this value if `replace` is true.
 
     The TTL belongs to the RRset: a line with a TTL sets the TTL of all values, and a line without a TTL doesn't change
     it. A new RRset gets the TTL from `$TTL` or the zone's default. Raise Occupied if the type allows only one value and
@@ -75,7 +78,7 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
 
 
 def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -> Addition:
-    """Return one RRset with the values of several entries added. Raise the same errors as `add_entry`."""
+    """Return one RRset with several entries added, and sentences about the last. Raise the errors of `add_entry`."""
     addition: Addition | None = None
     for entry in entries:
         addition = add_entry(entry, addition.rrset if addition else now, default_ttl)

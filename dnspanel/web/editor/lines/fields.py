@@ -47,7 +47,10 @@ def word_at(text: str, position: int) -> tuple[Token, int] | None:
 
 
 def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[list[Token], str]:
-    """Split a line into fields and the comment after `;`. Raise Unreadable if quotes or parentheses are unbalanced."""
+    """Split a line, from the offset `start`, into fields and the comment after `;` (if `comments` is True).
+
+    Raise Unreadable if quotes or parentheses are unbalanced, or for a final backslash.
+    """
     found: list[Token] = []
     position, depth = start, 0
     while position < len(text):
@@ -76,7 +79,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
 
 
 def split_text(text: str, start: int = 0) -> list[Token]:
-    """Split TXT rdata into fields. Unquoted `;` and parentheses are text. Raise Unreadable for an unclosed quote."""
+    """Split TXT rdata from `start` into fields. Unquoted `;()` are text. Raise Unreadable for an unclosed quote."""
     found: list[Token] = []
     position = start
     while position < len(text):

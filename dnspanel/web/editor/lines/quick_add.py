@@ -70,10 +70,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value for one RRset.
-
-    If `ttl` is None, the RRset's TTL applies. A new RRset gets `default_ttl`, or the zone's default.
-    """
+    """A value for an RRset. If `ttl` is None, the RRset's TTL applies, else `default_ttl`, else the zone's default."""
 
     name: str
     type: int
@@ -87,7 +84,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PastedLine:
-    """A pasted line with its entry or its error."""
+    """A pasted line with its entry or its error. `doubled` is True if the error is an ambiguous name."""
 
     number: int
     source: str
@@ -101,7 +98,7 @@ class PastedLine:
 
 
 def read_owner(text: str, zone: str, *, origin: str | None = None, means: Reading | None = None) -> str:
-    """Parse an owner name in `zone` and return it as an absolute name.
+    """Parse an owner name, relative to `origin` (by default `zone`), and return it as an absolute name.
 
     Raise Unreadable if the name is invalid or outside the zone. Raise AmbiguousName if it ends in the zone's name
     without a dot and `means` is None.
@@ -144,7 +141,7 @@ def read_ttl(text: str) -> int:
 
 
 def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
-    """Parse rdata into canonical form. Raise Unreadable if it is invalid, AmbiguousName if a name is ambiguous."""
+    """Parse rdata into canonical form. Raise Unreadable if invalid, AmbiguousName if unclear and `means` is None."""
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 
@@ -241,8 +238,9 @@ def read_line(
 ) -> Entry:
     """Parse `name [ttl] [class] type rdata`. TTL and class are optional and can be in any order.
 
-    A line that starts with a space belongs to `last_owner`, if there is one. Raise Unreadable if the line is invalid,
-    and AmbiguousName if a name is ambiguous.
+    A line that starts with a space belongs to `last_owner`, if there is one. Relative names are below `origin`, by
+    default the zone. Raise Unreadable if the line is invalid, and AmbiguousName if a name is ambiguous and `means` is
+    None.
     """
     origin = origin or zone
     head = _Head()
@@ -278,7 +276,10 @@ class _Head:
 
 
 def _read_head(head: _Head, line: str, position: int) -> int:
-    """Fill `head` up to the type, and return the position after the type. Raise Unreadable if the type is missing."""
+    """Fill `head` up to the type, and return the position after the type.
+
+    Raise Unreadable if the type is missing or unknown, or if the class isn't IN.
+    """
     while True:
         word = word_at(line, position)
         if word is None:
@@ -349,10 +350,10 @@ def _unknown_type(head: _Head, text: str) -> str:
 
 
 def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[PastedLine]:
-    """Parse a pasted zone file or a part of one. Skip empty lines and comments.
+    """Parse a pasted zone file or a part of one. Skip empty lines and comments, and return invalid lines with an error.
 
-    `$ORIGIN` and `$TTL` apply to the lines below them. Raise TooManyLines before reading if the text has more than
-    MOST_LINES lines.
+    `$ORIGIN` and `$TTL` apply to the lines below them. An ambiguous name is an error if `means` is None. Raise
+    TooManyLines before reading if the text has more than MOST_LINES lines.
     """
     found: list[PastedLine] = []
     origin, ttl, last_owner, lost = zone, None, None, False

@@ -64,10 +64,7 @@ class RRsetForm(PanelForm):
     def initial_for(
         cls, zone_name: str, display: RRset, *, base_revision: int, in_lines: bool = True
     ) -> dict[str, object]:
-        """Return the form's initial values for this RRset.
-
-        `in_lines` means that comments on values follow the values on their lines.
-        """
+        """Return the form's initial values for this RRset. `in_lines` puts comments on values after the values."""
         remarks = dict(display.notes.comments) if in_lines else {}
         lines = (
             f"{f'{OFF} ' if text in display.disabled else ''}{text}{f' ; {remarks[text]}' if text in remarks else ''}"
@@ -180,7 +177,10 @@ class RRsetForm(PanelForm):
         return None
 
     def _values(self, type_: int, text: str, means: Reading | None) -> tuple[list[str], list[str], dict[str, str]]:
-        """Return served and disabled rdata, and comments by rdata. Raise Unreadable for invalid or missing values."""
+        """Return served and disabled rdata, and comments by rdata. Raise AmbiguousName like `read_rdata`.
+
+        Raise Unreadable for invalid, missing or too many values.
+        """
         served: list[str] = []
         off: list[str] = []
         remarks: dict[str, str] = {}

@@ -18,7 +18,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the three sides of a conflict. `rrset` is None if the RRset doesn't exist on this side."""
+    """A side of a conflict. `rrset` is None if this side has no RRset, and `by` is the published side's revision."""
 
     key: str
     title: str

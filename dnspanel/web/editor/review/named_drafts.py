@@ -70,7 +70,7 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
-    """Show the review of a named draft. A POST publishes the changes that the page showed."""
+    """Show a named draft's review. A POST publishes the shown changes. A repeated POST shows its publication."""
     access.require(request.user, Permission.EDIT if request.method == "POST" else Permission.READ)
     try:
         named = named_drafts.named_draft(request.user, draft_key)

@@ -73,10 +73,7 @@ class TimeForm(PanelForm):
 
 @require_safe
 def request_list(request: PanelRequest) -> HttpResponse:
-    """List requests that wait for the user, recent bypasses of rules, and the user's own requests.
-
-    htmx fetches only more of the user's own requests.
-    """
+    """List requests that wait for the user, recent bypasses, and own requests. htmx fetches only more own requests."""
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
     found = request_lists.requests_of(request.user, before=before, limit=REQUESTS_PER_PAGE + 1)

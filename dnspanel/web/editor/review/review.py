@@ -236,7 +236,10 @@ def review_page(  # noqa: PLR0913  # the parts of a page
 def changes_context(
     request: PanelRequest, plans: Sequence[ZonePlan], resolving: RRsetForm | None = None, resolving_id: int = 0
 ) -> dict[str, Any]:
-    """Return the template context of the change list: one page of the plans, as records or as an API call."""
+    """Return the template context of the change list: one page of the plans, as records or as an API call.
+
+    `resolving` is a rejected form for the conflict with the id `resolving_id`.
+    """
     as_call = request.GET.get("as") == "call"
     page = page_of(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
     return {

@@ -99,7 +99,10 @@ class DisplayPlan:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of publishing on nodes and on resolver caches."""
+    """The effect of publishing: the number of changed names, the nodes, and the caching of old data by resolvers.
+
+    Old data can stay in caches until `old_until`, because the replaced RRset `old_name` has the highest TTL, `old_ttl`.
+    """
 
     names: int
     nodes: NodeCounts
@@ -118,7 +121,7 @@ def page_of(text: str, total: int) -> Page:
 def displayed_plans(
     plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
 ) -> Iterator[DisplayPlan]:
-    """Yield the zones with changes on this page. The first page also has the zones' conflicts."""
+    """Yield this page's zones with changes, with API calls if `as_call`. Page 1 also has the zones' conflicts."""
     before = 0
     for plan in plans:
         changes = [*plan.changes, *plan.already_so]

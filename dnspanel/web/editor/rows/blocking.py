@@ -32,10 +32,7 @@ class BlockedRow:
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """Rows that prevent a zone's draft from being published, and rows with only warnings.
-
-    `is_complete` is False if the draft is too large to check.
-    """
+    """Rows that block a zone's draft, and rows with only warnings. `is_complete` is False if the draft is too large."""
 
     rows: tuple[BlockedRow, ...] = ()
     warnings: tuple[BlockedRow, ...] = ()
@@ -45,7 +42,7 @@ class Blocking:
 
 
 def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
-    """Return the rows that block publishing the user's draft of the zone. The result is cached in the request.
+    """Return the rows that block publishing the user's draft of the zone or have warnings, cached in the request.
 
     Call this function only after the request has made all its changes.
     """

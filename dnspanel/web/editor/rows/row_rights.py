@@ -11,7 +11,7 @@ from dnspanel.zones.rights.lock_rules import lock_of, locks_against
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with the person's rights to each row, only for display: RRset changes check the rights again."""
+    """Return the rows with the person's rights and the lock, only for display: changes check the rights again."""
     actor = actor_of(person)
     # Zones from a primary elsewhere can't be changed here.
     grants = actor.grants if actor is not None and zone.is_edited_here else ()

@@ -125,7 +125,10 @@ def zone_builders(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_builder(request: PanelRequest, zone_name: str, key: str) -> HttpResponse:
-    """Show a builder filled in from the zone's records. A POST previews the changes, or adds them to the draft."""
+    """Show a builder filled in from the zone's records. A POST previews the changes, or adds them to the draft.
+
+    `act=count` also follows an SPF record's lookups.
+    """
     zone = access.zone_for_editing(request.user, zone_name)
     builder = BUILDERS.get(key)
     if builder is None:
@@ -188,7 +191,10 @@ def _preview_builder(request: PanelRequest, zone: Zone, builder: Builder) -> Bui
 
 
 def _follow_spf_record(building: Building, zone: Zone) -> Building:
-    """Return the builder's state with the DNS lookups for its SPF record, which run outside any transaction."""
+    """Return the builder's state with the DNS lookups for its SPF record, or a message if too many lookups are running.
+
+    Return other builders' states unchanged. The lookups run outside any transaction.
+    """
     owner = _owner(building.name, zone)
     if not isinstance(building.builder, SpfBuilder) or not isinstance(owner, str):
         return building

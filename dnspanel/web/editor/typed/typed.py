@@ -218,7 +218,7 @@ def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, 
 
 
 def _guess_of_line(line: str) -> dict[str, object]:
-    """Return initial values from an incomplete line: the name, the type, and all text after the type as values."""
+    """Return initial values from an incomplete line: name, type (by default MX), and the text after the type."""
     name, position = word_at(line, 0) or (None, 0)
     at = position
     while word := word_at(line, at):

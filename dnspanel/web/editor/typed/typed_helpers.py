@@ -1,4 +1,4 @@
-"""Compute values for the side panel: TLSA from a certificate or server, SSHFP from keys, SVCB address hints."""
+"""Compute values for the side panel: TLSA and SMIMEA from certificates, SSHFP from keys, and SVCB address hints."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -111,10 +111,7 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """Return the values including the computed ones, and the helper with a message or an error.
-
-    Servers are contacted outside any transaction.
-    """
+    """Return the values plus computed ones, and the helper with its result. Contact servers outside transactions."""
     try:
         if act == "hints":
             return _with_hints(request, zone, owner, values), replace(
@@ -161,7 +158,10 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """Return the values with hints for their targets' current addresses. Raise BadFields if a target has none."""
+    """Return the values with hints for their targets' current addresses, except aliases (priority 0).
+
+    Raise BadFields if a target has no address in this zone.
+    """
     filled = []
     for value in values.values:
         fields = dict(value.fields)

@@ -115,7 +115,10 @@ class TypedValues:
         return replace(self, values=kept or blank(self.layout).values)
 
     def as_type(self, layout: Layout) -> "TypedValues":
-        """Convert the values to another type. Fields with the same name keep their input."""
+        """Convert the values to another type. Fields with the same name keep their input.
+
+        If the other type allows only one value, only the first one remains.
+        """
         if layout == self.layout:
             return self
         moved = []
@@ -191,7 +194,7 @@ def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
 
 
 def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | None = None) -> TypedValues:
-    """Parse lines of text into values. Raise Unreadable for an invalid line, AmbiguousName for an unclear name."""
+    """Parse lines into values. Raise Unreadable for invalid or too many lines, AmbiguousName for an unclear name."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(
