@@ -7,6 +7,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+import pytest
+
 from tests.handed_files import hands_out_files
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +56,7 @@ def run(folder: Path) -> tuple[str, list[str]]:
     return done.stdout + done.stderr, log.read_text().splitlines()
 
 
+@pytest.mark.turn(4, reason="a whole run of pytest within a test")
 def test_each_file_is_imported_once_and_its_tests_run_as_always(tmp_path: Path) -> None:
     output, log = run(tmp_path)
     assert re.search(r"1 failed, 14 passed, 1 skipped, 1 error in", output), output

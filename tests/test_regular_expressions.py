@@ -130,6 +130,7 @@ def _steps(counted: CountedPattern, use: str, made: Made, size: int, is_bytes: b
     return counted.steps
 
 
+@pytest.mark.turn(2, reason="steps of the regular expressions of routes")
 def test_routes_of_urls_are_linear_too() -> None:
     """Routes with two names are superlinear only for texts longer than a name. Routes are matched before sign-in."""
     shapes = {re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern): pattern for pattern in _routes(get_resolver())}

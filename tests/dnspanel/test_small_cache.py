@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from dnspanel.small_cache import small_cache
 from tests.syntax import nodes_of
 
@@ -68,6 +70,7 @@ def test_no_cache_of_texts_is_large() -> None:
             assert small_cache(**terms)(len).most_bytes <= MOST_BYTES, where
 
 
+@pytest.mark.turn(4, reason="a cache under a million lookups")
 def test_values_that_are_compared_once_are_not_kept() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.alone.compare_values"], check=True, capture_output=True, text=True, cwd=ROOT

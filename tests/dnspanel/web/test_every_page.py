@@ -233,14 +233,14 @@ def pages(answers: Mapping[str, Answer]) -> list[str]:
 
 
 def pages_for_axe(answers: Mapping[str, Answer], sample: Sample) -> list[str]:
-    """Return pages with changed templates, and 16 other pages that vary, so that all get checked within days."""
+    """Return pages with changed templates, and 10 other pages that vary, so that all get checked within days."""
     changed = changed_templates()
     used = Counter(name for answer in answers.values() for name in answer.templates)
     own = {name for name in changed if used[name] <= OF_FEW_PAGES}
     mine = [path for path in pages(answers) if not own.isdisjoint(answers[path].templates)]
     others = [path for path in pages(answers) if path not in mine]
-    changed_pages = sample.some(mine, 8, reason="pages with changed templates that axe looks at")
-    return changed_pages + sample.turn(others, 16, reason="pages that axe looks at")
+    changed_pages = sample.some(mine, 6, reason="pages with changed templates that axe looks at")
+    return changed_pages + sample.turn(others, 10, reason="pages that axe looks at")
 
 
 def changed_templates() -> set[str]:
@@ -302,7 +302,7 @@ def in_languages(answers: Mapping[str, Answer], sample: Sample) -> list[tuple[st
         return [(path, language) for language, _ in LANGUAGES for path in pages(answers)]
     by_chance = random.Random(sample.seed)
     found = [(path, by_chance.choice(LANGUAGES)[0]) for path in pages_for_axe(answers, sample)]
-    return sample.some(found, 14, reason="pages whose widths are checked")
+    return sample.some(found, 8, reason="pages whose widths are checked")
 
 
 def widths_of(window: Page, path: str) -> list[str]:

@@ -124,6 +124,7 @@ def peak(size: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.turn(4, reason="the memory of a large zone's switch")
 def test_the_memory_of_a_switch_does_not_grow_with_the_zone() -> None:
     peak(5000)  # fills the caches of names
     assert peak(8000) < peak(4000) + 50_000

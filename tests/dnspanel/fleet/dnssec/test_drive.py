@@ -273,6 +273,7 @@ def test_an_emergency_waits_for_no_secondary(world: World, active_node: MakeNode
     assert world.row.late_secondaries == []
 
 
+@pytest.mark.turn(2, reason="the longest ways of rollovers")
 def test_it_waits_for_the_ttl_of_the_largest_record_also_if_that_is_gone_by_now(world: World) -> None:
     world.sign(split=True)
     key = f"old.{CHILD}", rdtypes.A
@@ -439,6 +440,7 @@ def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
     assert world.row.earliest == earliest + timedelta(seconds=540)
 
 
+@pytest.mark.turn(2, reason="the longest ways of rollovers")
 def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ def lacking(node: RunningNode) -> dict[str, str]:
     return {found.name: found.problem for found in node.client.status().unanswered}
 
 
+@pytest.mark.turn(2, reason="ALIAS and LUA on a real node")
 def test_a_node_answers_alias_and_lua_from_the_moment_the_panel_chooses_them(
     supervised_node: RunningNode, panel: Panel
 ) -> None:

@@ -129,6 +129,7 @@ def test_clients_are_networks_and_only_where_the_operator_says_so() -> None:
     assert networks == (Counted("192.0.2.0/24", 11), Counted("2001:db8:1::/48", 5), Counted("other", 1))
 
 
+@pytest.mark.turn(4, reason="the memory of PowerDNS's statistics")
 def test_memory_does_not_grow_with_the_statistics() -> None:
     statistics = {
         name: {f"{n:05d}{'x' * 100}.one.test/A": n for n in range(10_000)}

@@ -74,6 +74,7 @@ def test_files_that_are_no_lmdb_quarantine_the_node_and_a_snapshot_replaces_them
     assert not list((state_dir(node) / "snapshot").iterdir())
 
 
+@pytest.mark.turn(2, reason="damaged files of a node")
 def test_a_torn_tree_is_found_by_the_agent_and_replaced(node: RunningNode, panel: Panel, tmp_path: Path) -> None:
     push(node, panel.create(*(small_zone(f"z{number}.test.") for number in range(3000))))
     node.agent.signal(signal.SIGKILL)
@@ -110,6 +111,7 @@ def test_quarantine_outlives_restarts_of_the_agent(node: RunningNode, panel: Pan
     node.agent.start()
 
 
+@pytest.mark.turn(2, reason="damaged files of a node")
 def test_damage_behind_the_back_of_an_agent_that_ended_well_is_found_too(
     node: RunningNode, panel: Panel, tmp_path: Path
 ) -> None:

@@ -293,6 +293,7 @@ def test_a_snapshot_larger_than_the_map_is_refused_before_it_travels(
 # --- killed in between
 
 
+@pytest.mark.turn(2, reason="kills within the installation of a snapshot")
 def test_an_agent_killed_anywhere_in_an_installation_ends_with_all_of_it(
     node: RunningNode, panel: Panel, tmp_path: Path, sample: Sample
 ) -> None:
