@@ -63,7 +63,7 @@ TASKS = (
     ),
     Task(
         "See what a change would do before I make it",
-        [("records set", "--dry-run"), ("records set", "Show the changes and write nothing.")],
+        [("records set", "--dry-run"), ("records set", "Show what would be done, and write nothing.")],
         ["records set first.test www A 192.0.2.11 --dry-run"],
         "+ www.first.test. 300 A 192.0.2.11",
     ),
