@@ -77,7 +77,7 @@ def start(
 
 
 def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
-    """If the program failed, raise ProgramFailed with the last lines of stderr, or else with the exit status."""
+    """Raise ProgramFailed if the program failed, with the last lines of stderr, or else with the exit status."""
     if returncode:
         lines = stderr.decode(errors="replace").strip().splitlines()[-5:]
         raise ProgramFailed(

@@ -3,13 +3,14 @@
 PowerDNS has no counters per zone, but it remembers its last 10,000 queries. A zone's share of them, multiplied by the
 node's queries per second, is an estimate with a sampling error.
 
-    zone-minute:<minute>        for an hour, a hash of the nodes' zone lists in a minute of unix time: `q:<zone>` sum of
-                                the estimates, `v:<zone>` sum of their variances; `nodes` the number of nodes
-    zone-minute:<minute>:<node> set for two minutes: this node has reported for this minute
-    watched:zones               a sorted set: zones whose page someone views, with the time until when this counts
-    zone-top:<node>:<zone>      a `protocol.Top` of only this zone, as JSON, for a minute
+    zone-minute:<minute>        a hash for one minute of Unix time, kept for an hour: `q:<zone>` is the sum of the
+                                nodes' estimates, `v:<zone>` the sum of their variances, `nodes` their number
+    zone-minute:<minute>:<node> set for two minutes: the node has reported for this minute
+    watched:zones               a sorted set of zones whose pages are open. The score is the time when the entry expires
+    zone-top:<node>:<zone>      a `protocol.Top` of only this zone, as JSON, kept for a minute
 
-Redis is the only store of these numbers. If Redis is unreachable or a value is unknown, the value is None, never zero.
+Redis is the only store of these numbers. An unknown rate is None or left out, never zero. If Redis is unreachable, the
+functions for pages return empty results, and the functions for workers raise RedisError.
 """
 
 import json

@@ -61,7 +61,7 @@ class Terms:
 
 
 def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
-    """Return the zone's terms with other addresses. The key and TLS settings stay the same, if it has any."""
+    """Return the zone's terms with the given addresses. Any TSIG key and TLS settings of the zone stay the same."""
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     return Terms(addresses) if row is None else replace(terms_of(row), addresses=addresses)
 

@@ -282,7 +282,7 @@ class Store:
         return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
-        """Return some zones with keys, from the whole range of the key table. If only a few exist, return all."""
+        """Return a sample of the zones with keys, spread over the key table. If only a few have keys, return all."""
         return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:

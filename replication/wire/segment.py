@@ -165,7 +165,7 @@ class Segment:
         return self.main_op_count + self.record_op_count
 
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
-        """Return an iterator over all marks in sealed order, or every `every`-th. Raise BadSegment if one is bad."""
+        """Yield every `every`-th mark, from the first one. Raise BadSegment if a mark is invalid."""
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:

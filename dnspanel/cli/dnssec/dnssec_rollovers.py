@@ -43,7 +43,7 @@ def list_rollovers(session: Session) -> None:
 @rollover.command()
 @click.argument("zone")
 def kinds(session: Session, zone: str) -> None:
-    """List the kinds of rollovers, with the reason if the keys of a zone do not allow one."""
+    """List the kinds of rollovers, and what prevents each."""
     session.show_rows(session.client.items(zone_path(zone, "dnssec", "rollover-kinds")), _KINDS, none="No kinds.")
 
 

@@ -172,9 +172,10 @@ def document_of(act: Act) -> dict[str, Any]:
 
 
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
-    """Return the actions whose chain numbers follow `after`, in chain order. Rights aren't checked.
+    """Return the first `limit` actions whose chain numbers follow `after`, in chain order. Rights aren't checked.
 
-    A deleted action has the action GONE and the time `now`, with its original number and hash from the chain.
+    If an action was deleted, a placeholder is returned instead. Its `action` is GONE, its time is `now`, and its number
+    and hash come from the chain.
     """
     links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
     entries = AuditEntry.objects.select_related("user", "token")

@@ -152,7 +152,10 @@ def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None
 
 
 def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
-    """Return a condition that matches all search texts with a matching RRset, or None if they can't help with it."""
+    """Return a condition that every search text with a matching RRset meets, or None if no condition is possible.
+
+    If `all_pieces` is False, the term's pieces are used only if the trigram index can find all of them.
+    """
     if term.filter is Filter.TTL and isinstance(term.meaning, Span):
         return _has_ttl_in(term.meaning)
     if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:

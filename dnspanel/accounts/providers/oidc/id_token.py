@@ -84,9 +84,10 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _verify_token(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a token's claims. Raise SignInRefused for a bad signature, issuer or audience, or a missing claim.
+    """Verify a token's signature, issuer and audience, and return its claims. Raise SignInRefused if it is invalid.
 
-    Iss, aud and iat are always `required`. Times aren't checked.
+    The claims `iss`, `aud` and `iat` must be present, as well as those in `required`. The caller must check the
+    times.
     """
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
@@ -97,7 +98,12 @@ def _verify_token(
             algorithms=list(ALGORITHMS),
             audience=client_id,
             issuer=issuer,
-            options={"require": ["iss", "aud", "iat", *required], "verify_exp": False, "verify_iat": False},
+            options={
+                "require": ["iss", "aud", "iat", *required],
+                "verify_exp": False,
+                "verify_iat": False,
+                "verify_nbf": False,
+            },
         )
     except jwt.InvalidAudienceError as exc:
         raise SignInRefused("audience", gettext("The ID token is for another client.")) from exc
@@ -126,9 +132,11 @@ def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
 def _refuse_bad_times(claims: Mapping[str, Any], now: datetime) -> None:
     at = now.timestamp()
     expires, issued = claims["exp"], claims["iat"]
-    if not isinstance(expires, int | float) or not isinstance(issued, int | float):
+    begins = claims.get("nbf", issued)
+    if not all(isinstance(each, int | float) for each in (expires, issued, begins)):
         raise SignInRefused("id-token", gettext("The ID token doesn’t have valid timestamps."))
-    if not (issued - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS):  # so that NaN is refused too
+    is_current = issued - LEEWAY_SECONDS <= at and begins - LEEWAY_SECONDS <= at < expires + LEEWAY_SECONDS
+    if not is_current:  # so that NaN is refused too
         raise SignInRefused(
             "expired", gettext("The ID token has expired, or the provider’s clock differs from the panel’s.")
         )

@@ -61,7 +61,7 @@ class RolloversUnderWay(V2View):
 
 
 class RolloverKinds(V2View):
-    """View that lists the kinds of rollovers that a zone can have."""
+    """View that lists all kinds of rollovers, with the reason if the zone's keys don't allow a kind."""
 
     @api_operation("listRolloverKinds", page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
