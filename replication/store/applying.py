@@ -58,7 +58,7 @@ def own_rows() -> Iterator[tuple[bytes, bytes]]:
 
 
 def position_row(position: Position) -> tuple[bytes, bytes]:
-    """Return key and body of the position zone's record with this position."""
+    """Return the key and body of the record in which the position zone stores `position`."""
     return _own_key(rdtypes.TXT), _txt(str(position))
 
 

@@ -299,7 +299,10 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
 def some_rrsets_at(
     conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
 ) -> dict[tuple[int, str, int], RRset]:
-    """Return the RRsets in `places` (zone id, zone name, name, type) at a sequence. Needs REPEATABLE READ."""
+    """Return the RRsets at these places as of the sequence number. A missing RRset is left out. Needs REPEATABLE READ.
+
+    A place is (zone id, zone name, owner name, type). The key of an RRset is (zone id, owner name, type).
+    """
     ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
     found: dict[tuple[int, str, int], RRset | None] = {
         (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))

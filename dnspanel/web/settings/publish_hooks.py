@@ -1,4 +1,4 @@
-"""Views that list, add, change, test and remove publish hooks, and rotate secrets. Users need the right `govern`."""
+"""Views that list, add, change, test and remove publish hooks, and rotate secrets. Users need the `govern` right."""
 
 from functools import partial
 from typing import Any

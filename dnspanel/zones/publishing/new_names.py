@@ -10,10 +10,10 @@ from replication.dns import names
 
 
 def refusals_of(zone_names: Sequence[str], author: Author) -> dict[str, NameRefused]:
-    """Return {name: reason} for the names with which the author can't create zones. Needs at most four queries.
+    """Return {name: reason} for the names that the author can't create as zones. Needs at most four queries.
 
-    The result is in the order of `zone_names`. Creating another zone can still fail: another person can create it
-    first, or a DS in the parent zone can require a signed zone.
+    The result is in the order of `zone_names`. Creating one of the other names can still fail: another person can
+    create the zone first, or a DS in the parent zone can require a signed zone.
     """
     found: dict[str, NameRefused] = {
         **refusals_by_others(zone_names=zone_names, author=author),

@@ -172,7 +172,10 @@ def approval_states(requests: Iterable[PublishRequest]) -> dict[int, ApprovalSta
 
 
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
-    """Return requests that bypassed rules at `since` or later, newest first, if the reader can see a zone of theirs."""
+    """Return requests that bypassed rules at `since` or later, newest first, among the newest MOST_LOOKED_AT of them.
+
+    Only requests with at least one zone that the reader can see are returned.
+    """
     found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
     listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
     seen = (

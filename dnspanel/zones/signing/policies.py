@@ -119,7 +119,10 @@ def change_policy(  # noqa: PLR0913  # the fields of a policy
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """Change and return a policy. The next run updates zones. Raise PolicyUnknown or the errors of `create_policy`."""
+    """Change and return a policy. Its zones are updated only by the policy's next run.
+
+    Raise PolicyUnknown if the policy was deleted, and the same errors as `create_policy`.
+    """
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}

@@ -84,7 +84,7 @@ class ZoneDnssec(V2View):
         """Change how a zone is signed.
 
         Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records. The change is one
-        publication, or two if it replaces one NSEC3 chain with another. Needs the right `dnssec`. Fields that the
+        publication, or two if it replaces one NSEC3 chain with another. Needs the `dnssec` right. Fields that the
         request body omits stay unchanged.
 
         The panel rejects NSEC3 and CDS without keys. It also rejects a change if it would make validating resolvers
@@ -130,7 +130,7 @@ class BulkDnssec(V2View):
         """Change how zones are signed.
 
         Does the same as `changeZoneDnssec` for up to 1,000 zones (20 with new RSA keys) in one publication. If one zone
-        is rejected, no zone changes. Needs the right `dnssec` for each zone. Every rejected zone has an entry in
+        is rejected, no zone changes. Needs the `dnssec` right for each zone. Every rejected zone has an entry in
         `errors`. With `dry_run`, nothing is changed, and `plans` has the outcome for each zone.
 
         A change from one NSEC3 chain to another takes two publications. `{"signed": false}` removes the signatures of

@@ -43,7 +43,7 @@ class DnssecParent(V2View):
         """Read the DS records at the parent zone.
 
         Returns the last answers of all the parent zone's name servers. The panel queries these servers once a day, or
-        once an hour while a problem exists. Needs the right `read`.
+        once an hour while a problem exists. Needs the `read` right.
         """
         return answer(_parent_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
@@ -52,7 +52,7 @@ class DnssecParent(V2View):
         """Check the parent zone now.
 
         A worker queries all of the parent zone's name servers. Read the result with `getDnssecParent` until `waiting`
-        is false. Needs the right `dnssec`.
+        is false. Needs the `dnssec` right.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         ask_parent(zone=zone, now=timezone.now(), by=self.actor)
@@ -67,7 +67,7 @@ class DnssecNodes(V2View):
         """Check a zone on every node.
 
         Queries every node over DNS for the zone's DNSKEY and SOA records and validates them. Returns the key tags, the
-        serial, and the time when the SOA's signature expires. Needs the right `read`. The response takes up to three
+        serial, and the time when the SOA's signature expires. Needs the `read` right. The response takes up to three
         seconds if a node doesn't respond.
         """
         page_request(request)

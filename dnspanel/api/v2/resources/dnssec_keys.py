@@ -49,7 +49,7 @@ class DnssecKeys(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List DNSSEC keys.
 
-        Lists all keys of the zone by id, at most 20, without their private parts. Needs the right `read`.
+        Lists all keys of the zone by id, at most 20, without their private parts. Needs the `read` right.
         """
         page_request(request)
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -65,7 +65,7 @@ class DnssecKeys(V2View):
         """Create or import a DNSSEC key.
 
         Creates a new key, or imports one as private-key text or as the two files that BIND writes. Then publishes the
-        zone. Needs the right `dnssec`. The panel rejects a key that would make validating resolvers reject the zone.
+        zone. Needs the `dnssec` right. The panel rejects a key that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
@@ -88,7 +88,7 @@ class DnssecKey(V2View):
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Read a DNSSEC key.
 
-        Returns the key's tag, algorithm, state and DS records, without its private part. Needs the right `read`.
+        Returns the key's tag, algorithm, state and DS records, without its private part. Needs the `read` right.
         """
         key = _key(access.zone_for_reading(self.actor, zone_name), key_id)
         return fresh_enough(request, key_tag(key)) or answer(key_json(key, self.actor), headers={"ETag": key_tag(key)})
@@ -103,7 +103,7 @@ class DnssecKey(V2View):
         """Change a DNSSEC key.
 
         Sets whether the zone is signed with the key and whether the key is in the DNSKEY RRset. Then publishes the
-        zone. Needs the right `dnssec`. The panel rejects a change that would make validating resolvers reject the zone.
+        zone. Needs the `dnssec` right. The panel rejects a change that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(KeyPatchSerializer, request.data)
@@ -122,7 +122,7 @@ class DnssecKey(V2View):
     def delete(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Delete a DNSSEC key.
 
-        Removes the key from the zone and publishes the zone. Needs the right `dnssec`. The panel destroys the private
+        Removes the key from the zone and publishes the zone. Needs the `dnssec` right. The panel destroys the private
         part after a day. After that, only an export can restore the key. The panel rejects a deletion that would make
         validating resolvers reject the zone.
         """
@@ -145,7 +145,7 @@ class DnssecKeyExport(OneSecretView):
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Export a DNSSEC key.
 
-        Returns the private-key text in BIND's format. Needs the right `export-keys`. The audit log records each export.
+        Returns the private-key text in BIND's format. Needs the `export-keys` right. The audit log records each export.
         """
         zone = access.zone_for(self.actor, zone_name, Right.EXPORT_KEYS)
         key = _key(zone, key_id)

@@ -39,7 +39,7 @@ class OtherKeys(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List keys of other signers.
 
-        Lists the DNSKEY records of other providers that sign the same zone, at most 20. Needs the right `read`.
+        Lists the DNSKEY records of other providers that sign the same zone, at most 20. Needs the `read` right.
         """
         page_request(request)
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -56,7 +56,7 @@ class OtherKeys(V2View):
 
         Publishes the given DNSKEY next to the zone's own keys (RFC 8901, model 2). If the zone has CDS and CDNSKEY
         records, a key with flags 257 is included in them. The zone must already be signed with the key's algorithm.
-        Needs the right `dnssec`.
+        Needs the `dnssec` right.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewOtherKeySerializer, request.data)
@@ -73,7 +73,7 @@ class OneOtherKey(V2View):
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
         """Remove a key of another signer.
 
-        Publishes the DNSKEY records without this key. Needs the right `dnssec`. Before the removal, the other signer
+        Publishes the DNSKEY records without this key. Needs the `dnssec` right. Before the removal, the other signer
         must stop using the key, and its signatures must have left all caches. Afterwards, resolvers can no longer
         validate these signatures.
         """

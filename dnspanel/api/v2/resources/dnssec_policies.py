@@ -159,7 +159,7 @@ class DnssecPolicies(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a DNSSEC policy.
 
-        Saves how zones should be signed, and the tags and teams that use the policy. Needs the right `dnssec` for all
+        Saves how zones should be signed, and the tags and teams that use the policy. Needs the `dnssec` right for all
         zones. This does not change any zone; use `createPolicyRun` to apply policies.
         """
         now = timezone.now()
@@ -191,7 +191,7 @@ class OneDnssecPolicy(V2View):
     def patch(self, request: Request, policy_id: int) -> HttpResponse:
         """Change a DNSSEC policy.
 
-        Fields that the request body omits stay unchanged. Needs the right `dnssec` for all zones. This does not change
+        Fields that the request body omits stay unchanged. Needs the `dnssec` right for all zones. This does not change
         any zone; use `createPolicyRun` to apply policies.
         """
         _json_of(policy_id, self.actor)
@@ -218,7 +218,7 @@ class OneDnssecPolicy(V2View):
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
         """Delete a DNSSEC policy.
 
-        If tags, teams or zones use the policy, name its replacement with `?replaced_by=7`. Needs the right `dnssec` for
+        If tags, teams or zones use the policy, name its replacement with `?replaced_by=7`. Needs the `dnssec` right for
         all zones. Signed zones stay signed as before.
         """
         _json_of(policy_id, self.actor)
@@ -245,7 +245,7 @@ class ZonePolicy(V2View):
         """Read the DNSSEC policy of a zone.
 
         Returns the policy, its source, the differences between zone and policy, and the keys that are due for a
-        rollover. Needs the right `read`.
+        rollover. Needs the `read` right.
         """
         return answer_with_tag(zone_policy_json(access.zone_for_reading(self.actor, zone_name), self.actor))
 
@@ -253,7 +253,7 @@ class ZonePolicy(V2View):
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the DNSSEC policy of a zone.
 
-        Attaches a policy to the zone itself, which overrides the policy of its tags or team. Needs the right `dnssec`.
+        Attaches a policy to the zone itself, which overrides the policy of its tags or team. Needs the `dnssec` right.
         How the zone is signed does not change.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)

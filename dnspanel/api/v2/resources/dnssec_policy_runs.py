@@ -89,7 +89,7 @@ class PolicyRuns(V2View):
         """Start a run of DNSSEC policies.
 
         Starts a dry run over the zones of a policy or of a search, or the real run after a dry run (`dry_run_of`). The
-        run signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec`
+        run signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the `dnssec` right
         for each zone.
 
         If a signed zone needs other keys, the run starts a rollover if the policy is `automatic`. Otherwise, it only

@@ -68,7 +68,7 @@ class RolloverKinds(V2View):
         """List the kinds of DNSSEC rollovers.
 
         If the zone's keys do not allow a kind of rollover, the kind includes the reason. An allowed emergency rollover
-        includes the damage that it would cause. Needs the right `read`.
+        includes the damage that it would cause. Needs the `read` right.
         """
         page_request(request)
         zone, now = access.zone_for_reading(self.actor, zone_name), timezone.now()
@@ -94,7 +94,7 @@ class ZoneRollovers(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone.
 
-        Lists all rollovers of the zone, newest first, with the state of each. Needs the right `read`.
+        Lists all rollovers of the zone, newest first, with the state of each. Needs the `read` right.
         """
         page = page_request(request, int)
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -114,7 +114,7 @@ class ZoneRollovers(V2View):
 
         Publishes the first step. The panel carries out the other steps automatically. Before each step, it waits until
         every node serves the previous step, caches have dropped the older data, and the parent zone has the needed DS.
-        Needs the right `dnssec`. Use `getRollover` to see what the rollover waits for.
+        Needs the `dnssec` right. Use `getRollover` to see what the rollover waits for.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(NewRolloverSerializer, request.data)
@@ -141,7 +141,7 @@ class OneRollover(V2View):
         """Read a DNSSEC rollover.
 
         Returns the rollover's step, the reason for waiting and the earliest time of the next step. Also returns the
-        nodes that are behind, and the DS records to add or remove at the parent. Needs the right `read`.
+        nodes that are behind, and the DS records to add or remove at the parent. Needs the `read` right.
         """
         row = _rollover(access.zone_for_reading(self.actor, zone_name), rollover_id)
         value = rollover_json(row, self.actor)
@@ -164,7 +164,7 @@ class RolloverCancel(V2View):
         """Cancel a DNSSEC rollover.
 
         Returns to the previous keys in several steps. These steps wait in the same way as the steps of the rollover.
-        Needs the right `dnssec`. The panel refuses to cancel if returning to the previous keys is not safe.
+        Needs the `dnssec` right. The panel refuses to cancel if returning to the previous keys is not safe.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
         body = read(RolloverCancelSerializer, request.data)

@@ -113,7 +113,7 @@ class DraftRRset(V2View):
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset in the draft.
 
-        Returns the draft's version of this RRset and the published version. Needs the right `read`.
+        Returns the draft's version of this RRset and the published version. Needs the `read` right.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
         return answer_with_tag(_operation_json(self.actor, zone, key))

@@ -46,7 +46,7 @@ class RRsetExpiry(V2View):
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read the removal time of an RRset.
 
-        `remove_at` is null if no time is set. Needs the right `read`.
+        `remove_at` is null if no time is set. Needs the `read` right.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
         require_published(zone, key)
@@ -58,7 +58,7 @@ class RRsetExpiry(V2View):
         """Set the removal time of an RRset.
 
         At that time, the panel publishes the removal of the RRset in your name, even if the RRset has changed since.
-        The RRset stays if you do not have the right `remove` at that time. Needs the right `remove`. Other changes to
+        The RRset stays if you do not have the right `remove` at that time. Needs the `remove` right. Other changes to
         the RRset do not change the removal time. Deleting the RRset also deletes its removal time.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
@@ -73,7 +73,7 @@ class RRsetExpiry(V2View):
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Cancel the removal of an RRset.
 
-        The RRset stays. Needs the right `remove`.
+        The RRset stays. Needs the `remove` right.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)

@@ -68,7 +68,7 @@ class KeylessTransfers(V2View):
         """Set transfers without a key.
 
         Replaces the networks that can transfer the zone without a TSIG key, and the addresses that receive NOTIFY. API
-        v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right `settings`, and a token that
+        v1 shows them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the `settings` right, and a token that
         can read the whole zone.
         """
         zone = _zone(request, zone_name)

@@ -62,7 +62,7 @@ class ZoneLocks(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the locks of a zone.
 
-        Each lock has its name, type, reason and manager. Needs the right `settings`.
+        Each lock has its name, type, reason and manager. Needs the `settings` right.
         """
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         found = Lock.objects.filter(zone=zone).select_related("zone", "person", "token", "placed_by")
@@ -73,7 +73,7 @@ class ZoneLocks(V2View):
         """Lock a zone, a name or an RRset.
 
         From then on, only the manager of the lock can change or delete the locked records, in every part of the panel.
-        Needs the right `settings`. Anyone with this right can delete the lock.
+        Needs the `settings` right. Anyone with this right can delete the lock.
         """
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         values = read(NewLockSerializer, request.data)
@@ -103,7 +103,7 @@ class ZoneLock(V2View):
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Read a lock.
 
-        Returns the locked zone, name or RRset, and the lock's reason and manager. Needs the right `settings`.
+        Returns the locked zone, name or RRset, and the lock's reason and manager. Needs the `settings` right.
         """
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         return answer_with_tag(_json(lock_in(zone, lock_id)))
@@ -112,7 +112,7 @@ class ZoneLock(V2View):
     def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
         """Delete a lock.
 
-        The zone, name or RRset can be changed again at once. Needs the right `settings`.
+        The zone, name or RRset can be changed again at once. Needs the `settings` right.
         """
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
         with conditional_write(request, f"lock/{lock_id}", lambda: _json(lock_in(zone, lock_id))):

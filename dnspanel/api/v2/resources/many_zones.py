@@ -59,7 +59,7 @@ class ManyZones(V2View):
         """Change or delete many zones.
 
         Applies one action to all zones that a search finds, or to the listed zones. Changing tags or the team needs the
-        right `settings` and publishes nothing. Deleting needs the right `delete-zone`, takes at most 1,000 zones and
+        right `settings` and publishes nothing. Deleting needs the `delete-zone` right, takes at most 1,000 zones and
         makes one publication.
 
         Zones that the token is not allowed to change, or that someone else is changing at that moment, stay unchanged

@@ -118,7 +118,7 @@ class NameServerSets(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a set of name servers.
 
-        Saves the set as version 1. Needs the right `templates` over the team's zones, or over all zones for a
+        Saves the set as version 1. Needs the `templates` right over the team's zones, or over all zones for a
         panel-wide set.
         """
         now = timezone.now()
@@ -153,7 +153,7 @@ class OneNameServerSet(V2View):
         """Change a set of name servers.
 
         Fields that the request body omits stay unchanged. New name servers, SOA values or TTLs make a new version. This
-        does not change any zone; use `createTemplateRun` to update zones. Needs the right `templates`.
+        does not change any zone; use `createTemplateRun` to update zones. Needs the `templates` right.
         """
         template, now = _door(request, set_id), timezone.now()
         patch = read(NameServerSetSerializer, request.data, partial=True)
@@ -176,7 +176,7 @@ class OneNameServerSet(V2View):
     def delete(self, request: Request, set_id: int) -> HttpResponse:
         """Delete a set of name servers.
 
-        Zones keep their name servers, but no longer follow the set. Needs the right `templates`.
+        Zones keep their name servers, but no longer follow the set. Needs the `templates` right.
         """
         template = _door(request, set_id)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
@@ -192,7 +192,7 @@ class ZoneNameServers(V2View):
         """Read the set of name servers of a zone.
 
         Returns the set that the zone follows, and the differences between zone and set. To remove the differences, use
-        `applyTemplate` with the id of the set. Needs the right `read`.
+        `applyTemplate` with the id of the set. Needs the `read` right.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         return answer_with_tag(_followed_json(set_of(zone, self.actor)))

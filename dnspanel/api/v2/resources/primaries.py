@@ -86,7 +86,7 @@ class PastRulesSerializer(Shape):
     past_rules = Flag(
         default=False,
         write_only=True,
-        help_text="Skip approval rules and freezes of the zone. Needs the right `govern` and a reason.",
+        help_text="Skip approval rules and freezes of the zone. Needs the `govern` right and a reason.",
     )
 
 
@@ -168,7 +168,7 @@ class TransferredZones(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a zone from other primaries.
 
-        The first transfer starts at once. Nodes serve the zone after this transfer. Needs the right `create-zone`, and
+        The first transfer starts at once. Nodes serve the zone after this transfer. Needs the `create-zone` right, and
         the right `add` for all zones.
         """
         values = read(NewTransferredZoneSerializer, request.data)
@@ -193,7 +193,7 @@ class ZonePrimaries(V2View):
         """Read the primaries of a zone.
 
         Returns the addresses of the primaries, the zone's timers and its last transfer. The status is 404 for a zone
-        that never had other primaries. Needs the right `settings`.
+        that never had other primaries. Needs the `settings` right.
         """
         return _answer_primaries(_zone(request, zone_name))
 
@@ -205,7 +205,7 @@ class ZonePrimaries(V2View):
 
         The next transfer replaces all records of the zone, and the zone can no longer be edited here. Approval rules,
         freezes, locks and publish hooks apply as for a change to the whole zone. If the zone already has the given
-        primaries, only `uses_ixfr` is set. Needs the right `settings`. New primaries also need the right `add` for all
+        primaries, only `uses_ixfr` is set. Needs the `settings` right. New primaries also need the `add` right for all
         zones, and for a zone that is edited here the rights `change` and `remove`.
         """
         zone = _zone(request, zone_name)
@@ -256,7 +256,7 @@ class ZoneTakeOver(V2View):
         """Take over a zone.
 
         Makes this panel the primary, in one publication. After that, the zone can be edited here, and nodes serve the
-        zone even if it had expired. Needs the right `settings`.
+        zone even if it had expired. Needs the `settings` right.
         """
         zone = _zone(request, zone_name)
         with _guard_write(request, zone):

@@ -127,7 +127,7 @@ class ProducedCatalogs(V2View):
         """Create a producer catalog.
 
         Creates a catalog zone without members. Nodes do not serve the catalog zone. Secondaries, and clients with a
-        TSIG key, can transfer it like any zone. Needs the right `create-zone`.
+        TSIG key, can transfer it like any zone. Needs the `create-zone` right.
         """
         values = read(NewProducedCatalogSerializer, request.data)
         zone = producer.create_catalog(
@@ -146,7 +146,7 @@ class OneProducedCatalog(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a producer catalog.
 
-        Returns the catalog's serial, groups and number of members. Needs the right `read`.
+        Returns the catalog's serial, groups and number of members. Needs the `read` right.
         """
         return _answer_catalog(self.actor, zone_name)
 
@@ -154,7 +154,7 @@ class OneProducedCatalog(V2View):
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a producer catalog.
 
-        Sets the tags that become groups in the catalog (RFC 9432). Needs the right `settings`.
+        Sets the tags that become groups in the catalog (RFC 9432). Needs the `settings` right.
         """
         actor, catalog = _to_change(request, zone_name)
         values = read(CatalogGroupsSerializer, request.data, partial=True)
@@ -216,7 +216,7 @@ class CatalogPutIn(V2View):
 
         Adds the named zones, and zones with the given tag or of the given team. A named zone whose settings the token
         cannot change is refused; zones of the tag or the team are skipped instead. Zones that get the tag later are not
-        added. The catalog lists the new members within seconds. Needs the right `settings` for the catalog.
+        added. The catalog lists the new members within seconds. Needs the `settings` right for the catalog.
 
         A zone that moves from another catalog keeps its label. For an hour the old catalog points to the new one. The
         new catalog lists the zone after a minute.
@@ -237,7 +237,7 @@ class CatalogTakeOut(V2View):
         """Remove zones from a producer catalog.
 
         Within seconds the catalog no longer lists the given zones, and servers that consume the catalog stop serving
-        these zones. Needs the right `settings` for the catalog.
+        these zones. Needs the `settings` right for the catalog.
         """
         actor, catalog = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]

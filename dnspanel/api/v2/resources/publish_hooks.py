@@ -1,6 +1,6 @@
 """API resources to list, create, change, test and delete publish hooks, rotate their secrets, and show their health.
 
-Callers need the right `govern` over the zones of a hook.
+Callers need the `govern` right over the zones of a hook.
 """
 
 from contextlib import AbstractContextManager
@@ -139,7 +139,7 @@ class PublishHooks(OneSecretView):
         """Create a publish hook.
 
         From then on, the panel sends a question to the hook's URL before each publication in the hook's zones. The
-        panel publishes a change only after a signed approval of exactly that change. Needs the right `govern`. The
+        panel publishes a change only after a signed approval of exactly that change. Needs the `govern` right. The
         response includes the secret, which is shown only once.
         """
         values = read(NewPublishHookSerializer, request.data)
@@ -161,7 +161,7 @@ class OnePublishHook(V2View):
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read a publish hook.
 
-        Returns the hook's zones, URL and settings, without the secret. Needs the right `govern`.
+        Returns the hook's zones, URL and settings, without the secret. Needs the `govern` right.
         """
         return answer_with_tag(_hook(place_publish_hooks.hook_for(self.actor, hook_id)))
 
@@ -170,7 +170,7 @@ class OnePublishHook(V2View):
         """Change a publish hook.
 
         The secret and all fields that the request body omits stay unchanged. Earlier replies of the hook become
-        invalid. Needs the right `govern`.
+        invalid. Needs the `govern` right.
         """
         hook = place_publish_hooks.hook_for(self.actor, hook_id)
         given = read(NewPublishHookSerializer, request.data, partial=True)
@@ -192,7 +192,7 @@ class OnePublishHook(V2View):
         """Delete a publish hook.
 
         The panel no longer sends questions to the hook. Changes that the hook refused can then be published without it.
-        Needs the right `govern`.
+        Needs the `govern` right.
         """
         place_publish_hooks.hook_for(self.actor, hook_id)
         with _guard_write(request, self.actor, hook_id):
@@ -208,7 +208,7 @@ class PublishHookRotation(OneSecretView):
         """Replace the secret of a publish hook.
 
         Returns the new secret, which is shown only once. For a day, the panel signs questions with both secrets, and
-        the hook can sign replies with either secret. Needs the right `govern`.
+        the hook can sign replies with either secret. Needs the `govern` right.
         """
         place_publish_hooks.hook_for(self.actor, hook_id)
         with _guard_write(request, self.actor, hook_id):
@@ -241,7 +241,7 @@ class PublishHookHealth(V2View):
     def get(self, request: Request, hook_id: int) -> HttpResponse:
         """Read the health of a publish hook.
 
-        Returns the hook's failures and its last replies (at most 50), each with its time. Needs the right `govern`.
+        Returns the hook's failures and its last replies (at most 50), each with its time. Needs the `govern` right.
         """
         hook = place_publish_hooks.hook_for(self.actor, hook_id)
         replies = place_publish_hooks.replies_of(hook)

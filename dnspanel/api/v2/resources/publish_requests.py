@@ -237,7 +237,7 @@ class RequestAct(V2View):
         request is published automatically.
 
         `publish` publishes the request in one publication, in the name of the person who requested approval.
-        `past-rules` publishes the request in your name without approval; it needs the right `govern` and a reason.
+        `past-rules` publishes the request in your name without approval; it needs the `govern` right and a reason.
         """
         if act not in _ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")

@@ -1,6 +1,6 @@
 """API resources to list, create and delete approval rules and freezes.
 
-Callers need the right `govern` over the zones of a rule or freeze.
+Callers need the `govern` right over the zones of a rule or freeze.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -194,7 +194,7 @@ class OneApprovalRule(V2View):
     def get(self, request: Request, rule_id: int) -> HttpResponse:
         """Read an approval rule.
 
-        Returns the zones and changes that need approval, and the approvers. Needs the right `govern`.
+        Returns the zones and changes that need approval, and the approvers. Needs the `govern` right.
         """
         return answer_with_tag(_rule(_rule_of(self.actor, rule_id)))
 
@@ -202,7 +202,7 @@ class OneApprovalRule(V2View):
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
         """Delete an approval rule.
 
-        Changes to the rule's zones no longer need approval under this rule. Needs the right `govern`.
+        Changes to the rule's zones no longer need approval under this rule. Needs the `govern` right.
         """
         _rule_of(self.actor, rule_id)
         with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(self.actor, rule_id))):
@@ -228,7 +228,7 @@ class Freezes(V2View):
         """Freeze zones for a time.
 
         During a freeze, changes to the frozen zones cannot be published from any part of the panel. Maintenance of
-        DNSSEC keys and signatures continues. Needs the right `govern`.
+        DNSSEC keys and signatures continues. Needs the `govern` right.
         """
         values = read(NewFreezeSerializer, request.data)
         freeze = publish_rules.add_freeze(
@@ -248,7 +248,7 @@ class OneFreeze(V2View):
     def get(self, request: Request, freeze_id: int) -> HttpResponse:
         """Read a freeze.
 
-        Returns the freeze's zones and times. Needs the right `govern`.
+        Returns the freeze's zones and times. Needs the `govern` right.
         """
         return answer_with_tag(_freeze(_freeze_of(self.actor, freeze_id)))
 
@@ -256,7 +256,7 @@ class OneFreeze(V2View):
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
         """Delete a freeze.
 
-        The frozen zones can be changed again at once. Needs the right `govern`.
+        The frozen zones can be changed again at once. Needs the `govern` right.
         """
         _freeze_of(self.actor, freeze_id)
         with conditional_write(request, f"freeze/{freeze_id}", lambda: _freeze(_freeze_of(self.actor, freeze_id))):

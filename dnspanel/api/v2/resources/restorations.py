@@ -56,7 +56,7 @@ class Restorations(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Restore zones.
 
-        Restores the zones that match all given conditions, with higher serials. Needs the right `delete-zone` for each
+        Restores the zones that match all given conditions, with higher serials. Needs the `delete-zone` right for each
         zone. One publication restores up to 1,000 zones with 50,000 RRsets in total. A larger restoration takes several
         publications, which are listed in `publications`.
 

@@ -64,7 +64,7 @@ class RevisionList(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List revisions.
 
-        Lists the revisions of a zone, newest first, with time, author and number of RRsets. Needs the right `read`.
+        Lists the revisions of a zone, newest first, with time, author and number of RRsets. Needs the `read` right.
 
         With `name`, lists only revisions that changed this name. The list is then empty for a token that cannot see all
         RRsets that changed at that name.
@@ -87,7 +87,7 @@ class RevisionDetail(V2View):
         """Read a revision.
 
         Returns the changes in the revision, RRset by RRset, with the records before and after. At most 1,000 RRsets are
-        listed; `left_out` is the number of others. Needs the right `read`. The new serial is omitted, because every
+        listed; `left_out` is the number of others. Needs the `read` right. The new serial is omitted, because every
         revision changes it.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -105,7 +105,7 @@ class RevisionRRsets(V2View):
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision.
 
-        Lists the whole zone at the revision, in canonical order. Needs the right `read`.
+        Lists the whole zone at the revision, in canonical order. Needs the `read` right.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         found = revision_of(zone, number)
@@ -179,7 +179,7 @@ class ZoneRestoreTo(V2View):
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """Restore a zone to a revision.
 
-        Publishes the RRsets of the revision, and reverts all later changes. Needs the right `add`, `change` or
+        Publishes the RRsets of the revision, and reverts all later changes. Needs the `add` right, `change` or
         `remove`, depending on the changes. `into: draft` puts the changes into your draft instead.
         """
         zone = access.zone_for_editing(self.actor, zone_name)

@@ -65,7 +65,7 @@ class RRsetList(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List RRsets.
 
-        Lists the RRsets of a zone in canonical order. Needs the right `read`. A token that is limited to names or types
+        Lists the RRsets of a zone in canonical order. Needs the `read` right. A token that is limited to names or types
         gets only RRsets within these limits. A page can have fewer items than `limit` even if more follow, so read
         pages until `next` is null. For each page, `q` is compared with at most 30,000 RRsets.
         """
@@ -92,7 +92,7 @@ class RRsetDetail(V2View):
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Read an RRset.
 
-        Returns the RRset's published records. Needs the right `read`. Send the `ETag` as `If-Match` to change only what
+        Returns the RRset's published records. Needs the `read` right. Send the `ETag` as `If-Match` to change only what
         you have read.
         """
         zone, key = at_path(request, zone_name, owner, type_name)
@@ -133,7 +133,7 @@ class RRsetDetail(V2View):
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Delete an RRset.
 
-        Removes all records of the RRset and publishes the zone as one revision. Needs the right `remove`. Returns 404
+        Removes all records of the RRset and publishes the zone as one revision. Needs the `remove` right. Returns 404
         if the RRset does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)

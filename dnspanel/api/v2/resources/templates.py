@@ -176,7 +176,7 @@ class Templates(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a template.
 
-        Saves the template as version 1. Needs the right `templates` over the team's zones, or over all zones for a
+        Saves the template as version 1. Needs the `templates` right over the team's zones, or over all zones for a
         panel-wide template. Errors in the text include the line and column.
         """
         access.require(self.actor, Permission.READ)
@@ -208,7 +208,7 @@ class OneTemplate(V2View):
         """Change a template's name, description or team.
 
         Fields that the request body omits stay unchanged. To change the text, create a new version with
-        `createTemplateVersion`. Needs the right `templates`.
+        `createTemplateVersion`. Needs the `templates` right.
         """
         template = _door(request, template_id)
         patch = read(TemplateSerializer, request.data, partial=True)
@@ -224,7 +224,7 @@ class OneTemplate(V2View):
     def delete(self, request: Request, template_id: int) -> HttpResponse:
         """Delete a template.
 
-        Zones keep the template's records, but no longer follow the template. Needs the right `templates`.
+        Zones keep the template's records, but no longer follow the template. Needs the `templates` right.
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
@@ -253,7 +253,7 @@ class TemplateVersions(V2View):
         """Publish a new version of a template.
 
         This does not change any zone; use `createTemplateRun` to update zones. If the text equals the newest version,
-        no version is created and the response contains the newest version. Needs the right `templates`.
+        no version is created and the response contains the newest version. Needs the `templates` right.
         """
         template = _door(request, template_id)
         values = read(TemplateVersionSerializer, request.data)

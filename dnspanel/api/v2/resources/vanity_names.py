@@ -87,7 +87,7 @@ class VanityPlace(V2View):
         """Read the vanity names in a zone.
 
         Returns the zone's vanity names and the addresses of their nodes. `kept` is true if the panel maintains these
-        addresses. Needs the right `read`.
+        addresses. Needs the `read` right.
         """
         template = _set(request, set_id)
         zone = access.zone_for_reading(self.actor, zone_name)

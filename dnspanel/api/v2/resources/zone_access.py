@@ -73,7 +73,7 @@ class ZonePeople(V2View):
 
         Lists each person's rights, with the role, team or grant that gives each right. Without the permission `people`,
         a token sees only its owner. With `name` and `type`, lists only rights over this RRset, and omits people without
-        such rights. Needs the right `read`.
+        such rights. Needs the `read` right.
         """
         page = page_request(request, str)
         zone = access.zone_for_reading(self.actor, zone_name)
@@ -94,7 +94,7 @@ class ZoneTokens(V2View):
         """List the tokens with rights in a zone.
 
         Omits tokens whose owners no longer have rights in the zone. Without the permission `people`, a token sees only
-        itself. Needs the right `read`.
+        itself. Needs the `read` right.
         """
         page = page_request(request, int)
         zone = access.zone_for_reading(self.actor, zone_name)

@@ -114,7 +114,7 @@ class ZoneList(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a zone.
 
-        Creates the zone and publishes it as revision 1. Needs the right `create-zone`. Without `rrsets`, the zone has
+        Creates the zone and publishes it as revision 1. Needs the `create-zone` right. Without `rrsets`, the zone has
         an SOA record and NS records. The NS records come from `nameservers`, from a set of name servers, or from the
         panel's default.
 
@@ -146,7 +146,7 @@ class ZoneDetail(V2View):
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read a zone.
 
-        Returns the zone's settings, serial and revision, without RRsets. Needs the right `read`. The `ETag` changes
+        Returns the zone's settings, serial and revision, without RRsets. Needs the `read` right. The `ETag` changes
         with each revision and with each change to a setting.
         """
         zone_body = zone_json(access.zone_for_reading(self.actor, zone_name), self.actor)
@@ -156,7 +156,7 @@ class ZoneDetail(V2View):
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a zone's tags, team or default TTL.
 
-        Fields that the request body omits stay unchanged. Needs the right `settings`. Nothing is published, because
+        Fields that the request body omits stay unchanged. Needs the `settings` right. Nothing is published, because
         name servers do not use these settings.
         """
         zone = access.zone_for(self.actor, zone_name, Right.SETTINGS)
@@ -179,7 +179,7 @@ class ZoneDetail(V2View):
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a zone.
 
-        Moves the zone to the trash for 30 days. Nodes no longer answer for the zone. Needs the right `delete-zone`. Use
+        Moves the zone to the trash for 30 days. Nodes no longer answer for the zone. Needs the `delete-zone` right. Use
         `restoreZone` to restore the zone.
 
         A token that deletes more than 25 zones and more than 1 % of all zones within ten minutes needs `confirm`. This
@@ -214,7 +214,7 @@ class ZoneClones(V2View):
         All new zones are created in one publication. If one fails, no zone is created. Names within the source zone
         become names within the new zone, also in record values. DNSSEC keys, signatures and DS records are not copied.
 
-        Needs the right `read` for the whole zone, and `create-zone`.
+        Needs the `read` right for the whole zone, and `create-zone`.
         """
         source = access.zone_for_reading(self.actor, zone_name)
         body = read(ClonesSerializer, request.data)
@@ -337,7 +337,7 @@ class TrashRestore(V2View):
         """Restore a zone.
 
         Restores a zone from the trash with its RRsets, settings and keys, and with a higher serial, in one publication.
-        Needs the right `delete-zone`.
+        Needs the `delete-zone` right.
         """
         if zone_id >= 2**31:
             raise Problem("not-found", "The trash has no zone with this id.")

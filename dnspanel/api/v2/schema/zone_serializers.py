@@ -189,7 +189,7 @@ class ClonesSerializer(Shape):
 
     names = texts_of(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Id(required=False, allow_null=True, help_text="Id of a team.")
-    tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the right `settings`.")
+    tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the `settings` right.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
