@@ -49,7 +49,7 @@ class Questions:
 
 
 def questions_for(zones: Iterable[SampleZone]) -> Questions:
-    """Return a query for each RRset, and for one missing name per zone. For a wildcard, query a name below it."""
+    """Return a query per RRset, and a query per zone for a missing name. Wildcards get a name that they match."""
     existing: list[bytes] = []
     missing: list[bytes] = []
     for zone in zones:

@@ -60,7 +60,7 @@ def follow_in_search() -> None:
 
 @shared_task(ignore_result=True)
 def look_at_what_is_published() -> None:
-    """Check newly published RRsets, and store the complaints for searches. Runs every few seconds."""
+    """Check newly published RRsets, and store complaints so that users can search for them. Runs every few seconds."""
     if complaints_upkeep.catch_up(now=timezone.now()) >= complaints_upkeep.RRSETS_OF_A_TURN:
         wake(look_at_what_is_published)
 
