@@ -33,6 +33,15 @@ Choice = Literal["theirs", "mine", "both"]
 Drafter = User | Actor
 KeyInZone = tuple[int, str, int]  # id of the zone, owner name, type
 
+
+class ZoneChanges(NamedTuple):
+    """Changes to RRsets of a zone, and the revision that they are based on."""
+
+    zone: Zone
+    changes: Sequence[Change]
+    base_revision: int
+
+
 # One JSON parameter: thousands of separate parameters take Python and PostgreSQL twice as long.
 _STORE = """
 INSERT INTO zones_operation (draft_id, zone_id, name, owner_key, type, base, wanted, base_revision, at)
@@ -156,27 +165,30 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
         return mine
 
 
-def draft_changes(
-    *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
-) -> Draft:
-    """Add changes to the author's draft, and return the draft.
+def draft_changes(*, author: Drafter, zones: Sequence[ZoneChanges], now: datetime) -> Draft:
+    """Add changes to the author's draft, either all or none. Return the draft.
 
     Raise CannotUndo if the draft already changes one of the RRsets, and QuotaExceeded if the draft would be too large.
+    Raise Unknown or RightMissing if the author isn't allowed to see or change one of the RRsets.
     """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
-        drafted = set(Operation.objects.filter(draft=draft, zone=zone).values_list("name", "type"))
-        clash = next((change for change in changes if change.key in drafted), None)
-        if clash is not None:
-            what = f"{rdata.type_to_text(clash.type)} {clash.name}"
-            raise CannotUndo(
-                gettext("Your draft already changes {what}. Publish or discard that change first.").format(what=what)
-            )
+        found = Operation.objects.filter(draft=draft, zone__in=[each.zone.pk for each in zones])
+        drafted = set(found.values_list("zone_id", "name", "type"))
+        new: list[Operation] = []
+        for zone, changes, base_revision in zones:
+            access.refuse_unseen(author, zone, changes)
+            access.refuse_changes(author, zone, changes)
+            for change in changes:
+                if (zone.pk, *change.key) in drafted:
+                    what = f"{rdata.type_to_text(change.type)} {change.name}"
+                    text = gettext("Your draft already changes {what}. Publish or discard that change first.")
+                    raise CannotUndo(text.format(what=what))
+                drafted.add((zone.pk, *change.key))
+                new.append(_operation(draft, zone, change, base_revision, now))
         used = zone_quotas.operation_count(person(author).pk, zone_quotas.operations_to_count(author))
-        zone_quotas.refuse_operations(author, used=used, added=len(changes))
-        Operation.objects.bulk_create(
-            [_operation(draft, zone, change, base_revision, now) for change in changes], batch_size=2000
-        )
+        zone_quotas.refuse_operations(author, used=used, added=len(new))
+        Operation.objects.bulk_create(new, batch_size=2000)
     return draft
 
 

@@ -14,12 +14,11 @@ from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.draft import Drafter
-from dnspanel.zones.errors import CannotUndo, TakenBack
+from dnspanel.zones.errors import CannotUndo, RightMissing, TakenBack, Unknown
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.signing_log import Decide, sign_within
 from dnspanel.zones.models import (
     Channel,
-    Draft,
     Publication,
     Revision,
     RevisionKind,
@@ -31,6 +30,7 @@ from dnspanel.zones.models import (
 from dnspanel.zones.publishing import bulk
 from dnspanel.zones.publishing.ready_zones import InTransaction
 from dnspanel.zones.publishing.transferred import stop_serving
+from dnspanel.zones.rights import access
 from dnspanel.zones.signals import publication_taken_back
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from dnspanel.zones.store.stored_changes import rrset_after
@@ -157,26 +157,40 @@ def _as(wanted: SigningState, state: SigningState) -> SigningState:
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 
-def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """Draft the changes of a reverted publication again, zone by zone. Return the draft.
+def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> bool:
+    """Draft the changes of a reverted publication again, in all its zones or in none.
 
-    The author's rights are checked only when the draft is published. Raise CannotUndo if no change is left, or if the
-    draft already changes one of the RRsets; earlier zones are then drafted nevertheless.
+    Leave out changes that the author is not allowed to see or make. Return True if no change was left out. Raise
+    CannotUndo if nothing is left, for example because the publication created the zones. Also raise it if the draft
+    already changes one of the RRsets.
     """
-    drafted: Draft | None = None
+    zones, is_complete = [], True
     for each in _changes_of(publication):
-        zone = each.zone
-        if changes := _changes_again(each):
-            drafted = draft.draft_changes(
-                author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now
-            )
-    if drafted is None:
+        changes = _changes_again(each)
+        allowed = _allowed_changes(author, each.zone, changes)
+        is_complete = is_complete and len(allowed) == len(changes)
+        if allowed:
+            zones.append(draft.ZoneChanges(each.zone, allowed, each.zone.revision))
+    if not zones and not is_complete:
+        raise CannotUndo(gettext("You aren’t allowed to make the changes of this publication."))
+    if not zones:
         raise CannotUndo(
             gettext(
                 "The publication doesn’t have changes that fit into a draft. Zones that it created are in the trash."
             )
         )
-    return drafted
+    draft.draft_changes(author=author, zones=zones, now=now)
+    return is_complete
+
+
+def _allowed_changes(author: Drafter, zone: Zone, changes: list[Change]) -> list[Change]:
+    """Return the changes that the author is allowed to see and make."""
+    try:
+        access.refuse_unseen(author, zone, changes)
+        access.refuse_changes(author, zone, changes)
+    except (Unknown, RightMissing):
+        return [] if len(changes) == 1 else [one for each in changes for one in _allowed_changes(author, zone, [each])]
+    return changes
 
 
 def _changes_of(publication: Publication) -> list[Revision]:

@@ -153,12 +153,16 @@ def publish(
         return publication_of_form(acting.form_id, otherwise=refusal)
 
 
-def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
-    """Draft the inverse of a revision. Return the draft. Later changes of the RRsets will show as conflicts.
+def undo_revisions(*, revisions: Iterable[Revision], author: Drafter, now: datetime) -> Draft:
+    """Draft the inverse of all these revisions or of none. Return the draft.
 
-    Raise CannotUndo for a revision that created, deleted or restored the zone or changed its signing. Also raise it if
-    the draft already changes one of the same RRsets.
+    Later changes of the RRsets will show as conflicts. Raise CannotUndo for a revision that created, deleted or
+    restored the zone or changed its signing. Also raise the errors of `draft.draft_changes`.
     """
+    return draft.draft_changes(author=author, zones=[_inverse_of(each) for each in revisions], now=now)
+
+
+def _inverse_of(revision: Revision) -> draft.ZoneChanges:
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
     if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
@@ -168,15 +172,13 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
             ).format(number=revision.number)
         )
     inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
-    return draft.draft_changes(
-        author=author, zone=revision.zone, changes=inverse, base_revision=revision.number, now=now
-    )
+    return draft.ZoneChanges(revision.zone, inverse, revision.number)
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
     """Draft the changes that revert the zone to a revision. Return the draft.
 
-    Raise CannotUndo if the zone has no such revision, or if the draft already changes one of the RRsets.
+    Raise CannotUndo if the zone has no such revision. Also raise the errors of `draft.draft_changes`.
     """
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
@@ -188,7 +190,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
     changes = [
         Change(*key, current.get(key), rrset) for key, rrset in then.items() if not soa.same(current.get(key), rrset)
     ]
-    return draft.draft_changes(author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now)
+    return draft.draft_changes(author=author, zones=[draft.ZoneChanges(zone, changes, zone.revision)], now=now)
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:

@@ -253,6 +253,17 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under:
             raise RightMissing(right, zone.name, name, type_)
 
 
+def refuse_unseen(person: Person, zone: Zone, changes: Iterable[Change]) -> None:
+    """Raise Unknown if the person can't see the zone, or RightMissing if one of these RRsets is not visible."""
+    if not has_right(person, zone, Right.READ):
+        raise Unknown(zone.name)
+    if (visibility := visibility_of(person, zone)) is None:
+        return
+    for change in changes:
+        if not visibility(*change.key):
+            raise RightMissing(Right.CHANGE, zone.name, *change.key)
+
+
 def visibility_of(person: Person, zone: Zone) -> Visibility | None:
     """Return a test for the RRsets that the person can see in a visible zone, or None if all are visible.
 

@@ -1,10 +1,13 @@
 """Fixtures for tests of zones."""
 
 from collections.abc import Callable, Sequence
+from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.grants import Grant
+from dnspanel.accounts.models import Token, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Publication, Zone
@@ -35,6 +38,16 @@ _APEX = (
     "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 3600",
     "@ 3600 NS ns1.example.net. | ns2.example.net.",
 )
+
+
+def token_actor(owner: User, *scope: Grant) -> Actor:
+    """Return an actor for a new token of this owner with this scope."""
+    token = Token(owner=owner, kind="api", scope=[g.to_json() for g in scope], secret_sha256=uuid4().bytes)
+    token.created_at = NOW
+    token.save()
+    actor = actor_of_token(token)
+    assert actor is not None
+    return actor
 
 
 def zone_maker(author: User) -> MakeZone:

@@ -11,7 +11,6 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import answer_outcome, answer_publication
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
@@ -153,7 +152,7 @@ class PublicationUndo(V2View):
 
         Reverts the changes of the publication, in all its zones or in none. If a write was published in several
         publications, undoing any of them undoes the whole write. Needs the rights `add`, `change` or `remove` in each
-        zone. `into: draft` puts the changes into your draft instead, zone by zone.
+        zone. `into: draft` puts the changes into your draft instead.
 
         Zones that the publication deleted are restored, as with `restoreZones`. This isn't possible with `into: draft`.
         A zone that cannot be restored is listed in `outcome`.
@@ -236,10 +235,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
         if found.kind != RevisionKind.CHANGE:
             raise CannotUndo(f"Revision {found.number} of {zone.name} did not change RRsets, so it cannot be undone.")
     undone = _changes(_stored_changes(revisions))
-    visibility = access.visibility_of(actor, zone)
-    for change in undone:
-        if visibility is not None and not visibility(*change.key):
-            raise access.RightMissing(Right.CHANGE, zone.name, *change.key)
+    access.refuse_unseen(actor, zone, undone)
 
     def decide(current: CurrentRRsets) -> Changes:
         changes: dict[Key, RRset | None] = {}
@@ -271,8 +267,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
     actor = actor_in(request)
     body = read(UndoSerializer, request.data)
     if body["into"] == "draft":
-        for one in revisions:
-            revision.undo_revision(revision=one, author=actor, now=timezone.now())
+        revision.undo_revisions(revisions=revisions, author=actor, now=timezone.now())
         return _answer_drafted(request)
     return answer_outcome(request, publish(request, patches_of_undo(actor, revisions), _terms(body)))
 

@@ -302,7 +302,7 @@ def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpRes
         zone,
         number,
         gettext("Revert revision {number}").format(number=number),
-        lambda: revision.undo_revision(revision=found, author=request.user, now=timezone.now()),
+        lambda: revision.undo_revisions(revisions=[found], author=request.user, now=timezone.now()),
     )
 
 
@@ -323,7 +323,7 @@ def _draft_and_review(
     request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
 ) -> HttpResponse:
     """Create the draft and redirect to its review. `what` is the message and the suggested reason."""
-    with reporting(request, CannotUndo):
+    with reporting(request, CannotUndo, access.RightMissing):
         make_draft()
         say_done(
             request,

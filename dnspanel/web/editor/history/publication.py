@@ -332,7 +332,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
         if not access.may_edit_here(request.user, each.zone):
             continue
         try:
-            revision.undo_revision(revision=each, author=request.user, now=timezone.now())
+            revision.undo_revisions(revisions=[each], author=request.user, now=timezone.now())
         except (CannotUndo, RightMissing) as exc:
             messages.error(request, f"{each.zone.name}: {exc}")
         else:
@@ -357,11 +357,12 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
 
 @require_POST
 def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
-    """Add this reverted publication's changes to the draft again. Publishing the draft checks the user's rights."""
+    """Add this reverted publication's changes to the draft again, except those that the user isn't allowed to make."""
     access.require(request.user, Permission.EDIT)
     found = _publication(request, sequence)
     with reporting(request, CannotUndo, RightMissing):
-        failed.draft_again(publication=found, author=request.user, now=timezone.now())
+        if not failed.draft_again(publication=found, author=request.user, now=timezone.now()):
+            messages.warning(request, gettext("Changes that you aren’t allowed to make were left out."))
         say_done(
             request,
             gettext("The changes are back in your draft. Fix the cause of the failure before you publish them again."),

@@ -13,7 +13,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import CannotUndo, DnssecRefused, KeyUnknown
 from dnspanel.zones.models import Publication, Revision, Zone, ZoneKey
-from dnspanel.zones.publishing.revision import undo_revision
+from dnspanel.zones.publishing.revision import undo_revisions
 from dnspanel.zones.signing import safety, sign
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.conftest import MakeZone
@@ -117,4 +117,4 @@ def test_changes_are_told_in_words(zone: Zone) -> None:
 def test_no_draft_undoes_a_change_of_the_signing(zone: Zone, bob: User) -> None:
     sign.sign(zones=[zone], acting=acting())
     with pytest.raises(CannotUndo, match="is signed"):
-        undo_revision(revision=Revision.objects.get(zone=zone, number=2), author=bob, now=NOW)
+        undo_revisions(revisions=[Revision.objects.get(zone=zone, number=2)], author=bob, now=NOW)

@@ -159,7 +159,7 @@ def test_the_guard_counts_deletions_against_the_zone(
 ) -> None:
     zone = make_zone(*(f"h{i} 300 A 192.0.2.1" for i in range(count)))  # plus SOA and NS
     changes = [Change(f"h{i}.{ZONE}", 1, rr(f"h{i} 300 A 192.0.2.1"), None) for i in range(gone)]
-    draft.draft_changes(author=bob, zone=zone, changes=changes, base_revision=1, now=NOW)
+    draft.draft_changes(author=bob, zones=[draft.ZoneChanges(zone, changes, 1)], now=NOW)
     assert bool(revision.preview(author=bob)[0].guard) == holds
 
 

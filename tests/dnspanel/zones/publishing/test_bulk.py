@@ -222,7 +222,7 @@ def test_many_zones_change_in_one_publication_with_history(bob: User, zone: Zone
     assert (made.kind, made.added, made.changed, made.removed, made.publication) == ("change", 1, 1, 1, publication)
     assert {(r.name, r.type): r for r in history.rrsets_at(zone=zone, number=1)} == before
     assert Change.objects.filter(revision__zone=other).count() == 2  # www and the SOA
-    revision.undo_revision(revision=made, author=bob, now=NOW)
+    revision.undo_revisions(revisions=[made], author=bob, now=NOW)
     revision.publish(acting=Acting(bob, "web", NOW))
     assert without_serial(stored(zone)) == without_serial(before)
 

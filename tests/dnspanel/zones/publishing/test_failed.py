@@ -3,22 +3,26 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.models import User
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.api.waiting import is_everywhere
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import CannotUndo, TakenBack
 from dnspanel.zones.models import Channel, Operation, Publication, Rollover, SigningChange, Zone, ZoneKey
 from dnspanel.zones.publishing import bulk, edit, failed, pieces, ready_zones, zone_patches
 from dnspanel.zones.signing import rollovers, sign
 from replication.codec.dnssec import Nsec3
 from replication.dns import rrset
+from tests.dnspanel.zones.conftest import token_actor
 from tests.people import make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+HOSTS = ("www", "mail")
 WWW, MAIL = ("www.z.test.", 1), ("mail.z.test.", 1)
 REASON = "PowerDNS failed to answer a query for www.z.test. A: SERVFAIL."
 
@@ -141,6 +145,74 @@ def test_its_author_gets_it_back_as_a_draft(alice: User) -> None:
         ["192.0.2.2"],
         ["192.0.2.1"],
     )
+
+
+@pytest.fixture
+def bad_in_three_zones(alice: User) -> Publication:
+    """Return a reverted publication that changed z.test., other.test. and secret.test., with two RRsets in each."""
+    acting = Acting(alice, Channel.WEB, timezone.now())
+    for name in ("other.test.", "secret.test."):
+        edit.create_zone(zone=edit.NewZone(name, [rrset.make(f"www.{name}", 1, 60, ["192.0.2.1"])]), acting=acting)
+    changes = [
+        bulk.ZoneChange(
+            each.pk,
+            each.revision,
+            {(f"{host}.{each.name}", 1): rrset.make(f"{host}.{each.name}", 1, 60, ["192.0.2.2"]) for host in HOSTS},
+        )
+        for each in Zone.objects.all()
+    ]
+    bad, _ = bulk.change_zones(changes=changes, acting=acting)
+    assert bad is not None
+    take_back(bad)
+    return bad
+
+
+def member(*grants: Grant) -> User:
+    mia = make_person("mia", Role.MEMBER)
+    for grant in grants:
+        GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=timezone.now())
+    return mia
+
+
+def of_zone(name: str, rights: frozenset[Right], *names: str) -> Grant:
+    return Grant(rights, zones=frozenset({Zone.objects.get(name=name).pk}), names=names)
+
+
+def test_only_changes_that_the_author_may_see_and_make_are_drafted_again(bad_in_three_zones: Publication) -> None:
+    read = frozenset({Right.READ})
+    mia = member(of_zone("z.test.", RECORD_RIGHTS | read, "www"), of_zone("other.test.", read))
+    assert failed.draft_again(publication=bad_in_three_zones, author=mia, now=timezone.now()) is False
+    assert list(Operation.objects.values_list("name", flat=True)) == ["www.z.test."]
+
+
+def test_without_rights_nothing_is_drafted_again(bad_in_three_zones: Publication, alice: User) -> None:
+    mia = member(of_zone("other.test.", frozenset({Right.READ})))
+    with pytest.raises(CannotUndo, match="You aren’t allowed"):
+        failed.draft_again(publication=bad_in_three_zones, author=mia, now=timezone.now())
+    assert not Operation.objects.exists()
+
+
+def test_a_token_drafts_only_rrsets_that_it_can_see(bad_in_three_zones: Publication, alice: User) -> None:
+    blind = Grant(RECORD_RIGHTS, everywhere=True)
+    seeing = Grant(frozenset({Right.READ}), everywhere=True, names=("mail",))
+    token = token_actor(alice, blind, seeing)
+    assert failed.draft_again(publication=bad_in_three_zones, author=token, now=timezone.now()) is False
+    assert set(Operation.objects.values_list("name", flat=True)) == {
+        "mail.z.test.",
+        "mail.other.test.",
+        "mail.secret.test.",
+    }
+
+
+def test_a_clash_in_one_zone_leaves_the_draft_as_it_was(bad_in_three_zones: Publication, alice: User) -> None:
+    zone = Zone.objects.get(name="z.test.")
+    draft.replace_rrset(author=alice, zone=zone, rrset=rrset.make(*WWW, 60, ["192.0.2.3"]), now=timezone.now())
+    with pytest.raises(CannotUndo, match="Your draft already changes A www"):
+        failed.draft_again(publication=bad_in_three_zones, author=alice, now=timezone.now())
+    assert Operation.objects.get().wanted["rdata"] == ["192.0.2.3"]
+    draft.drop_operation(author=alice, zone=zone, name=WWW[0], type=WWW[1])
+    assert failed.draft_again(publication=bad_in_three_zones, author=alice, now=timezone.now()) is True
+    assert Operation.objects.count() == 6
 
 
 def test_a_zone_that_it_brought_is_no_draft(alice: User) -> None:

@@ -9,10 +9,19 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.errors import CannotUndo, Conflicts, GuardHolds, NothingToPublish, RuleViolations, Unknown
+from dnspanel.zones.errors import (
+    CannotUndo,
+    Conflicts,
+    GuardHolds,
+    NothingToPublish,
+    RightMissing,
+    RuleViolations,
+    Unknown,
+)
 from dnspanel.zones.log import history
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Channel, LogHead, Operation, Publication, Revision, RRset, Zone
@@ -21,7 +30,7 @@ from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 from replication.dns.rrset import RRset as Values
-from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
+from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr, token_actor
 from tests.people import NOW
 from tests.publishing import change_rrsets
 
@@ -222,7 +231,7 @@ def test_ten_thousand_operations_need_no_more_queries(bob: User, zone: Zone) -> 
     rrsets = [rr(f"h{i} 300 A 192.0.2.{i % 250 + 1}") for i in range(10_000)]
     with CaptureQueriesContext(connection) as queries:
         changes = [Change(r.name, r.type, None, r) for r in rrsets]
-        draft.draft_changes(author=bob, zone=zone, changes=changes, base_revision=1, now=NOW)
+        draft.draft_changes(author=bob, zones=[draft.ZoneChanges(zone, changes, 1)], now=NOW)
         publish(bob)
     assert len(queries) <= 20
     # With a self-join, PostgreSQL would compare all pairs if statistics show few rows.
@@ -243,7 +252,7 @@ def test_undo_puts_the_inverse_into_the_draft(bob: User, zone: Zone) -> None:
     want(bob, zone, "www 60 A 192.0.2.8", "new 300 A 192.0.2.7")
     draft.delete_rrset(author=bob, zone=zone, name="shop." + ZONE, type=rdtypes.CNAME, now=NOW)
     publish(bob)
-    revision.undo_revision(revision=Revision.objects.get(zone=zone, number=2), author=bob, now=NOW)
+    revision.undo_revisions(revisions=[Revision.objects.get(zone=zone, number=2)], author=bob, now=NOW)
     assert Operation.objects.count() == 3
     publish(bob)
     after = stored(zone)
@@ -257,7 +266,7 @@ def test_undo_of_what_was_changed_again_is_a_conflict(alice: User, bob: User, zo
     publish(bob)
     want(alice, zone, "www 60 A 192.0.2.10")
     publish(alice)
-    revision.undo_revision(revision=Revision.objects.get(zone=zone, number=2), author=bob, now=NOW)
+    revision.undo_revisions(revisions=[Revision.objects.get(zone=zone, number=2)], author=bob, now=NOW)
     with pytest.raises(Conflicts):
         publish(bob)
 
@@ -267,17 +276,38 @@ def test_undo_does_not_overwrite_the_draft(bob: User, zone: Zone) -> None:
     publish(bob)
     want(bob, zone, "www 60 A 192.0.2.11")
     with pytest.raises(CannotUndo, match="draft"):
-        revision.undo_revision(revision=Revision.objects.get(zone=zone, number=2), author=bob, now=NOW)
+        revision.undo_revisions(revisions=[Revision.objects.get(zone=zone, number=2)], author=bob, now=NOW)
     assert Operation.objects.get().wanted["rdata"] == ["192.0.2.11"]
+
+
+def test_undo_and_return_draft_only_what_the_author_may_see_and_change(alice: User, bob: User, zone: Zone) -> None:
+    want(bob, zone, "www 60 A 192.0.2.8", "new 300 A 192.0.2.7")
+    publish(bob)
+    changed = Revision.objects.get(zone=zone, number=2)
+    records, read = RECORD_RIGHTS, frozenset({Right.READ})
+    for scope in (
+        (Grant(records | read, everywhere=True, names=("www",)),),  # not "new"
+        (Grant(records, everywhere=True), Grant(read, everywhere=True, names=("www",))),  # does not see "new"
+        (Grant(read, everywhere=True),),
+    ):
+        token = token_actor(alice, *scope)
+        with pytest.raises(RightMissing):
+            revision.undo_revisions(revisions=[changed], author=token, now=NOW)
+        with pytest.raises(RightMissing):
+            revision.restore_to(zone=zone, number=1, author=token, now=NOW)
+    blind = token_actor(alice, Grant(records | read, zones=frozenset({zone.pk + 1})))
+    with pytest.raises(Unknown):
+        revision.undo_revisions(revisions=[changed], author=blind, now=NOW)
+    assert not Operation.objects.exists()
 
 
 def test_undo_of_a_creation_points_to_delete_and_of_a_deletion_to_restore(alice: User, zone: Zone) -> None:
     with pytest.raises(CannotUndo) as caught:
-        revision.undo_revision(revision=Revision.objects.get(zone=zone, number=1), author=alice, now=NOW)
+        revision.undo_revisions(revisions=[Revision.objects.get(zone=zone, number=1)], author=alice, now=NOW)
     assert caught.value.instead == "delete"
     edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(CannotUndo) as caught:
-        revision.undo_revision(revision=Revision.objects.get(zone=zone, number=2), author=alice, now=NOW)
+        revision.undo_revisions(revisions=[Revision.objects.get(zone=zone, number=2)], author=alice, now=NOW)
     assert caught.value.instead == "restore"
 
 

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.accounts.models import Token, User
+from dnspanel.accounts.models import User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, Publication, RRset, Zone
@@ -27,7 +27,7 @@ from dnspanel.zones.publishing.zone_patches import (
 )
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns import rdtypes
-from tests.dnspanel.zones.conftest import MakeZone, rr
+from tests.dnspanel.zones.conftest import MakeZone, rr, token_actor
 from tests.people import NOW
 
 A, TXT, MX = rdtypes.A, rdtypes.TXT, rdtypes.MX
@@ -49,15 +49,6 @@ def publish(
 def rdata_at(zone: Zone, name: str, type: int) -> list[str]:
     found = RRset.objects.filter(zone=zone, name=name, type=type).first()
     return found.rdata if found else []
-
-
-def token_actor(owner: User, *scope: Grant) -> Actor:
-    token = Token(owner=owner, kind="api", scope=[g.to_json() for g in scope], secret_sha256=uuid4().bytes)
-    token.created_at = NOW
-    token.save()
-    actor = actor_of_token(token)
-    assert actor is not None
-    return actor
 
 
 def test_steps_become_one_revision_with_the_token_as_author(bob: User, zone: Zone) -> None:

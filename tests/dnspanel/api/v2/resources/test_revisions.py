@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.models import Operation, Publication, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content, replace
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,6 +77,22 @@ def test_an_undo_can_wait_in_the_draft(call: Caller, zone: Zone, changed: int) -
     assert Publication.objects.count() == 2
     assert call.get("/draft")["operations"] == 1
     call.problem(409, "POST", PATH + "/revisions/2/undo", {"into": "draft"})
+
+
+def test_an_undo_into_the_draft_changes_all_zones_or_none(
+    call: Caller, make_caller: MakeCaller, zone: Zone, make_zone: MakeZone
+) -> None:
+    other = make_zone("www 300 A 192.0.2.50", name="other.test.")
+    names = ["example.test.", "other.test."]
+    body = {"zones": [{"zone": name, "changes": [replace("www", "A", "192.0.2.7")]} for name in names]}
+    undo = f"/publications/{call.good('POST', '/bulk', body)['publication']['sequence']}/undo"
+    narrow = make_caller(
+        Grant(EVERY_RIGHT, zones=frozenset({zone.pk})), Grant(EVERY_RIGHT, zones=frozenset({other.pk}), names=("mail",))
+    )
+    narrow.problem(403, "POST", undo, {"into": "draft"})
+    assert not Operation.objects.exists()
+    call.good("POST", undo, {"into": "draft"})
+    assert Operation.objects.count() == 2
 
 
 def test_a_creation_is_not_undone(call: Caller, zone: Zone) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
@@ -16,7 +16,8 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from dnspanel.zones.publishing import edit, failed, pieces, revision
+from dnspanel.zones.publishing import bulk, edit, failed, pieces, revision
+from replication.dns import rrset
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -277,6 +278,32 @@ def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
     again = client.post(f"{url(published)}again/")
     assert again["Location"] == "/changes/"
     assert "192.0.2.2" in client.get("/changes/").content.decode()
+
+
+def test_changes_that_the_person_may_not_make_are_left_out_and_the_page_says_so(
+    published: Publication, zone: Zone, make_zone: MakeZone, browser: Browser
+) -> None:
+    secret = make_zone("www 300 A 192.0.2.1", name="secret.test.")
+    wanted = {("www." + each.name, 1): rrset.make("www." + each.name, 1, 60, ["192.0.2.9"]) for each in (zone, secret)}
+    zone.refresh_from_db()
+    bad, _ = bulk.change_zones(
+        changes=[
+            bulk.ZoneChange(each.pk, each.revision, {key: wanted[key] for key in wanted if key[0].endswith(each.name)})
+            for each in (zone, secret)
+        ],
+        acting=Acting(None, Channel.WEB, timezone.now()),
+    )
+    assert bad is not None
+    failed.take_back(
+        sequence=bad.sequence, reason="SERVFAIL", now=timezone.now(), in_transaction=lambda each: keep(bad, each)
+    )
+    mia = make_person("mia", Role.MEMBER)
+    grant = Grant(RECORD_RIGHTS | {Right.READ}, zones=frozenset({zone.pk}))
+    GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=timezone.now())
+    client = browser(mia)
+    page = client.post(f"{url(bad)}again/", follow=True).content.decode()
+    assert "Changes that you aren’t allowed to make were left out." in page
+    assert [each.zone for each in Operation.objects.select_related("zone")] == [zone]
 
 
 def keep(bad: Publication, inverse: Publication) -> None:
