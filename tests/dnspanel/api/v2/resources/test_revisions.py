@@ -127,6 +127,14 @@ def test_a_narrow_token_sees_and_undoes_only_its_part(
     assert "conflicts" not in narrow.problem(403, "POST", PATH + "/revisions/2/undo", {})
 
 
+def test_a_narrow_token_lists_all_revisions_without_their_contents(
+    call: Caller, make_caller: MakeCaller, zone: Zone, changed: int
+) -> None:
+    narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({zone.pk}), names=("mail",)))
+    hidden = {"actor": None, "reason": ""}
+    assert narrow.all(PATH + "/revisions") == [{**item, **hidden} for item in call.all(PATH + "/revisions")]
+
+
 def test_a_narrow_token_does_not_see_others_reasons_and_authors(
     call: Caller, make_caller: MakeCaller, zone: Zone, changed: int
 ) -> None:
