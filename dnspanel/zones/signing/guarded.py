@@ -1,6 +1,6 @@
 """Change the signing for people and programs, but reject changes that break validation. Verbs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
@@ -30,23 +30,18 @@ def change_guarded(
     it if a zone would no longer validate. Emergency rollovers are exempt from this check.
     """
     above: dict[str, DsAbove] | None = None
-    rolled: dict[int, str] = {}
+    rolled: Mapping[int, str] = {}
 
     def decide_guarded(zone: Zone, state: SigningState) -> SigningState:
         nonlocal above, rolled
         if above is None:
             above = ds_above([each.name for each in zones])
-            open_rollovers = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
-            others = open_rollovers.exclude(pk=(rollover and rollover.pk) or 0)
-            rolled = dict(others.values_list("zone_id", "kind"))
+            rolled = open_rollovers(zones, apart_from=rollover)
         refuse_presigned(zone, state)
         after = decide(zone, state)
         if after == state:
             return after
-        if zone.pk in rolled:
-            _refuse_under_rollover(zone, rolled[zone.pk], state, after)
-        if state.is_signed and not after.is_signed:
-            refuse_leaving(zone, gettext("the panel stops signing the zone"))
+        refuse_step(zone, state, after, rolled)
         if rollover is None or not rollover.is_emergency:
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after
@@ -54,6 +49,23 @@ def change_guarded(
     return change_signing(
         zones=zones, decide=decide_guarded, acting=acting, action=action, in_transaction=in_transaction
     )
+
+
+def open_rollovers(zones: Sequence[Zone], *, apart_from: Rollover | None = None) -> Mapping[int, str]:
+    """Return the kinds of the zones' current rollovers, except `apart_from`, by zone id."""
+    others = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
+    return dict(others.exclude(pk=(apart_from and apart_from.pk) or 0).values_list("zone_id", "kind"))
+
+
+def refuse_step(zone: Zone, state: SigningState, after: SigningState, rolled: Mapping[int, str]) -> None:
+    """Raise DnssecRefused for unsigning a zone with other signers, and for changes that its rollover prevents.
+
+    `rolled` are the open rollovers.
+    """
+    if zone.pk in rolled:
+        _refuse_under_rollover(zone, rolled[zone.pk], state, after)
+    if state.is_signed and not after.is_signed:
+        refuse_leaving(zone, gettext("the panel stops signing the zone"))
 
 
 def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: SigningState) -> None:

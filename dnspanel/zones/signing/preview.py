@@ -1,7 +1,6 @@
-"""Preview a signing change for many zones in a dry run, with most reasons for rejection.
+"""Preview a signing change for many zones in a dry run, with all reasons for rejection.
 
-Rollovers in progress and other signers are not checked. Nothing is written and no key is generated. The real change can
-have another result if zones change in between.
+Nothing is written and no key is generated. The real change can have another result if zones change in between.
 """
 
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from dnspanel.zones.errors import DnssecRefused, RightMissing, ZoneError
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names.nesting import ds_above
 from dnspanel.zones.rights import access
+from dnspanel.zones.signing.guarded import open_rollovers, refuse_step
 from dnspanel.zones.signing.presigned import without_signatures
 from dnspanel.zones.signing.safety import refuse_bogus, refuse_presigned
 from dnspanel.zones.signing.sign import RequestedSigning, refuse_nsec3
@@ -35,13 +35,11 @@ class SigningPlan:
 
 
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
-    """Return the effect of `sign.settle_zones` on each zone, without its checks for rollovers and other signers.
-
-    Raise DnssecRefused for invalid NSEC3 parameters.
-    """
+    """Return the effect of `sign.settle_zones` on each zone. Raise DnssecRefused for invalid NSEC3 parameters."""
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])
+    rolled = open_rollovers(zones)
     plans = []
     for zone in zones:
         before = states.get(zone.pk, UNSIGNED)
@@ -50,6 +48,7 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
             refuse_presigned(zone, before)
             after = requested.of(zone, before, _keys_to_make(requested))
             if after != before:
+                refuse_step(zone, before, after, rolled)
                 refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())
             plans.append(SigningPlan(zone, before, after))
         except (RightMissing, DnssecRefused) as refusal:

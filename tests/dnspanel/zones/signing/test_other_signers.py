@@ -11,7 +11,7 @@ from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.signing import rollovers, sign
+from dnspanel.zones.signing import preview, rollovers, sign
 from dnspanel.zones.signing.other_signers import add_other_key, remove_other_key
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import make
@@ -161,12 +161,29 @@ def test_a_key_of_others_that_does_not_go_with_ours_comes_by_no_other_way(zone: 
     assert queries.other_keys_of(zone) == [first]
 
 
+def test_the_preview_says_what_the_change_says_during_a_rollover(signed: Zone, alice: User) -> None:
+    rollovers.begin(zone=signed, kind=Kind.CSK, acting=acting(alice))
+    requested = sign.RequestedSigning(signed=False)
+    [plan] = preview.plan_signing(zones=[signed], requested=requested, person=alice)
+    with pytest.raises(DnssecRefused, match="A rollover for") as refused:
+        sign.settle_zones(zones=[signed], requested=requested, acting=acting(alice))
+    assert str(plan.refusal) == str(refused.value)
+
+
+def test_text_without_the_fields_of_a_dnskey_is_refused() -> None:
+    for text in ("", "257 3", "257 3 x AwEA", "257 3 13 no-base64"):
+        with pytest.raises(BadPublicKey, match="isn’t a valid DNSKEY record"):
+            read_dnskey(text)
+
+
 def test_who_signs_with_others_does_not_leave_them_alone(signed: Zone, alice: User) -> None:
     key = made()
     add_other_key(zone=signed, text=record(signed, key), acting=acting(alice))
     before = Publication.objects.count()
     with pytest.raises(DnssecRefused, match="before the panel stops signing the zone"):
         sign.unsign(zones=[signed], acting=acting(alice))
+    [plan] = preview.plan_signing(zones=[signed], requested=sign.RequestedSigning(signed=False), person=alice)
+    assert "before the panel stops signing the zone" in str(plan.refusal)
     for kind, algorithm in ((Kind.INSECURE, None), (Kind.ALGORITHM, 15)):
         with pytest.raises(DnssecRefused, match=r"example\.test\. also has other signers"):
             rollovers.begin(zone=signed, kind=kind, acting=acting(alice), algorithm=algorithm)
