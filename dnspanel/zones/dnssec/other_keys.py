@@ -64,8 +64,8 @@ class OtherKey:
 
 def read_dnskey(text: str) -> OtherKey:
     """Parse DNSKEY rdata. Raise BadPublicKey if the flags, the algorithm or the Base64 are invalid."""
-    flags, _, algorithm, *parts = text.split()
     try:
+        flags, _, algorithm, *parts = text.split()
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
     except (ValueError, binascii.Error) as exc:
         raise BadPublicKey(gettext("The value isn’t a valid DNSKEY record.")) from exc

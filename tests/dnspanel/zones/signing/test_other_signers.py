@@ -6,7 +6,7 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.models import Node
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS, OtherKey, in_one_piece
+from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS, OtherKey, in_one_piece, read_dnskey
 from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
 from dnspanel.zones.models import Publication, Zone, ZoneKey
