@@ -188,7 +188,7 @@ class Server:
         query.authority.append(dns.rrset.from_rdata(dns.name.from_text(zone), 0, mname))
         messages = self._messages(zone, query)
         message = next(messages)
-        records = message.answers()
+        records = _answers(message)
         first = _first_soa(zone, records)
         reading = IncrementReader(first, serial)
         while True:
@@ -202,7 +202,7 @@ class Server:
                     raise NotGiven("tsig", gettext("the server didn’t sign the end of the changes"))
                 return reading.found
             message = next(messages)
-            records = message.answers()
+            records = _answers(message)
 
     def records(self, zone: str) -> list[catalog_members.Record]:
         """Return all of the zone's records. Raise the same errors as `all_of`."""
@@ -231,7 +231,7 @@ class Server:
         """Yield the zone's records, with the SOA only once. Raise NotGiven or Broken if the zone is incomplete."""
         messages = self._messages(zone)
         message = next(messages)
-        records = message.answers()
+        records = _answers(message)
         first = _first_soa(zone, records)
         yield first
         yield from self._rest(first, message, records, messages)
@@ -256,7 +256,7 @@ class Server:
                 else:
                     return
             message = next(messages)
-            records = message.answers()
+            records = _answers(message)
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
         """Send the query, by default for AXFR, and yield the response's messages until the caller stops.
@@ -272,12 +272,9 @@ class Server:
             with _speaking():
                 connection.sendall(struct.pack("!H", len(wire)) + wire)
             for number in count():
-                try:
-                    message = Message(self._receive_message(connection))
-                except BadMessage as exc:
-                    raise NotGiven(
-                        "transfer-incomplete", gettext("the server didn’t send a DNS message: {exc}").format(exc=exc)
-                    ) from exc
+                wire = self._receive_message(connection)
+                with _decoding():
+                    message = Message(wire)
                 if message.id != query.id or not message.is_response:
                     raise NotGiven("transfer-incomplete", gettext("the server’s message isn’t an answer"))
                 if message.question not in (None, (zone, query.question[0].rdtype)):
@@ -341,6 +338,22 @@ class Server:
                 raise Broken(gettext("the server closed the connection before the end of the zone"))
             out += part
         return bytes(out)
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """Convert BadMessage to NotGiven."""
+    try:
+        yield
+    except BadMessage as exc:
+        text = gettext("the server didn’t send a DNS message: {exc}").format(exc=exc)
+        raise NotGiven("transfer-incomplete", text) from exc
+
+
+def _answers(message: Message) -> Iterator[Record]:
+    """Yield the records of the message's answer section. Raise NotGiven if a record is invalid."""
+    with _decoding():
+        yield from message.answers()
 
 
 def _first_soa(zone: str, records: Iterator[Record]) -> Record:

@@ -269,6 +269,21 @@ def test_bytes_that_are_no_message_are_told() -> None:
     assert "didn’t send a DNS message" in item.reason
 
 
+def test_an_invalid_record_is_a_fault_of_its_zone_only() -> None:
+    def answers(query: dns.message.Message) -> list[bytes]:
+        zone = query.question[0].name.to_text()
+        wire = answer(query, f"{zone} {SOA}", f"{zone} 300 IN NS broken.other.test.", f"{zone} {SOA}")
+        return [wire.replace(b"\x06broken", b"\x3fbroken") if zone == "a.test." else wire]
+
+    with server(answers) as (port, _):
+        bad, good = AxfrSource("127.0.0.1", port, ["a.test", "b.test"], timeout=5).items()
+        with pytest.raises(SourceRefused, match=r"the catalog zone a\.test\. couldn’t be read"):
+            list(AxfrSource("127.0.0.1", port, catalog="a.test", timeout=5).items())
+    assert isinstance(bad, SourceFault)
+    assert (bad.zone, bad.code) == ("a.test.", "transfer-incomplete")
+    assert isinstance(good, Document)
+
+
 def test_a_silent_server_is_not_waited_for_long() -> None:
     done = threading.Event()
 
