@@ -193,7 +193,7 @@ class _Dump:
                 break
             start = text.at
             self._skip_quoted(found[0])
-            if text.at > start:
+            if text.at > start and len(out) < MOST_HEAD_BYTES:
                 out += text.buffer[start : text.at][:MOST_HEAD_BYTES]
         return bytes(out)
 

@@ -107,6 +107,13 @@ def test_a_row_beyond_all_measure_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     assert [row.values[0] for row in rows[1:] if isinstance(row, TableRow)] == ["3"]
 
 
+def test_a_long_statement_of_another_table_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_dump, "MOST_HEAD_BYTES", 1000)
+    rows = b",".join(b"('%d')" % number for number in range(100_000))
+    text = sql_dump._Text(iter([b"INSERT INTO other VALUES ", rows, b";"]))
+    assert len(sql_dump._Dump(text, frozenset(TABLES))._skip_statement()) < 2000
+
+
 def test_strings_with_backslashes_follow_the_dialect() -> None:
     mysql = (
         "-- MySQL dump 10.13\n"
