@@ -26,6 +26,7 @@ class TextFile:
         self.size = path.stat().st_size
         self._meter = Meter(self.size)
         self.bad: dict[int, int] = {}
+        self._bom_size = 0
 
     @property
     def read(self) -> int:
@@ -44,7 +45,7 @@ class TextFile:
             try:
                 yield line.decode()
             except UnicodeDecodeError as exc:
-                self._note_bad(number, offset + exc.start, line[exc.start])
+                self._note_bad(number, self._bom_size + offset + exc.start, line[exc.start])
                 yield line.decode("utf-8", "surrogateescape")
             offset += len(line)
 
@@ -61,7 +62,7 @@ class TextFile:
             try:
                 text = decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as exc:
-                at = offset - kept + exc.start
+                at = self._bom_size + offset - kept + exc.start
                 raise SourceRefused(
                     gettext("The file must be UTF-8. The byte at offset {at:,} is invalid.").format(at=at)
                 ) from exc
@@ -106,6 +107,7 @@ class TextFile:
             try:
                 chunks = unpacked_chunks(file, compression_of(first), self._meter)
                 begun = next(chunks, b"")
+                self._bom_size = len(_BOM) if begun.startswith(_BOM) else 0
                 yield from itertools.chain((_checked_beginning(begun),) if begun else (), chunks)
             except Damaged as exc:
                 raise SourceRefused(gettext("The file is damaged: {exc}. Upload it again.").format(exc=exc)) from exc

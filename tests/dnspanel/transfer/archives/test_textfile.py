@@ -44,6 +44,14 @@ def test_a_slip_is_noted_with_its_offset(tmp_path: Path) -> None:
     assert file.bad == {2: 6}
 
 
+def test_a_byte_order_mark_counts_in_offsets(tmp_path: Path) -> None:
+    file = text_file(tmp_path, b"\xef\xbb\xbfgood\nb\xe4d\n")
+    assert list(file.lines(MOST)) == ["good\n", "b\udce4d\n"]
+    assert file.bad == {2: 9}
+    with pytest.raises(SourceRefused, match=r"byte at offset 9 is invalid"):
+        list(file.pieces())
+
+
 def test_another_encoding_is_refused_with_the_first_offset(tmp_path: Path) -> None:
     file = text_file(tmp_path, b"name\n" + b"b\xfccher\n" * 200)
     with pytest.raises(SourceRefused, match=r"must be UTF-8\. .* offset 6 \(line 2\)"):
