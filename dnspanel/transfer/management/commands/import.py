@@ -40,7 +40,7 @@ _PHASE_LABELS = {
 
 
 class Command(BaseCommand):
-    """Import files or a server's zones, or follow or undo an existing import."""
+    """Import files or a server's zones, or resume or undo an existing import."""
 
     help = "Import zones; shows what would change, and changes it after a yes."
 
@@ -81,7 +81,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="apply without asking what the dry run shows")
         parser.add_argument("--dry-run", action="store_true", help="stop after the dry run")
         parser.add_argument("--here", action="store_true", help="do the work in this process, without the workers")
-        parser.add_argument("--resume", type=int, metavar="ID", help="follow an import that exists")
+        parser.add_argument("--resume", type=int, metavar="ID", help="continue an import")
         parser.add_argument("--undo", type=int, metavar="ID", help="take back what an import published")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -98,7 +98,10 @@ class Command(BaseCommand):
             self._follow(job)
             self._say_undone(job)
             return
-        job = self._job(options["resume"]) if options["resume"] is not None else self._create(options)
+        job = self._create(options) if options["resume"] is None else self._job(options["resume"])
+        if job.paused:
+            import_jobs.resume(job=job, now=timezone.now())
+            job.refresh_from_db()
         self.stderr.write(f"Import {job.pk}: {job.title}")
         self._follow(job)
         if job.state == State.CHOOSING:

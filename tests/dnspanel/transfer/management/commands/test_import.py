@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
+from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ImportJob, State
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -61,6 +63,15 @@ def test_nothing_is_applied_without_a_yes(directory: Path) -> None:
     job = ImportJob.objects.get()
     assert job.state == State.PLANNED
     assert "Published 2 zones" in run(resume=job.pk, yes=True)
+
+
+def test_an_import_that_failed_is_resumed(directory: Path) -> None:
+    run(str(directory))
+    job = ImportJob.objects.get()
+    import_jobs.start_apply(job=job, author=None, now=timezone.now())
+    import_jobs.pause(job=job, now=timezone.now())
+    ImportJob.objects.update(failure="The disk was full.")
+    assert "Published 2 zones" in run(resume=job.pk)
 
 
 def test_an_import_is_undone(directory: Path) -> None:
