@@ -232,7 +232,7 @@ class KeptItem(models.Model):
     zone = models.TextField(blank=True, db_collation="C")
     kind = models.CharField(max_length=8, choices=KeptKind)
     name = models.TextField()  # a metadata kind, flags and algorithm of a key, or owner and type of a comment
-    value = SecretField()  # UTF-8 text; for keys encrypted with `vault.encrypt_secret
+    value = SecretField()  # UTF-8 text; for keys encrypted with `vault.encrypt_secret`
 
     class Meta:
         indexes = [models.Index(fields=["job", "zone"], name="keptitem_zone")]

@@ -163,7 +163,7 @@ class _Database:
             yield powerdns.kept_comment(zone.name, name, type, remark)
 
     def tsig_keys(self) -> Iterator[Kept]:
-        found = [obj for _, obj in self._objects(Dbi.TSIG, dnssec.decode_tsig, lambda obj: obj.name)]
+        found = [obj for _, obj in self._objects(Dbi.TSIG, dnssec.decode_tsig)]
         for obj in sorted(found, key=lambda obj: (obj.name, obj.algorithm, obj.secret)):
             yield powerdns.kept_tsig(obj.name, obj.algorithm, obj.secret)
 
@@ -192,7 +192,7 @@ class _Database:
 
     def _zones(self) -> list[tuple[int, ZoneObject]]:
         zones = []
-        for zone_id, zone in self._objects(Dbi.DOMAINS, domains.decode_domain, lambda zone: zone.name):
+        for zone_id, zone in self._objects(Dbi.DOMAINS, domains.decode_domain):
             if zone.variant:
                 self.faults.append(powerdns.variant_zone(zone.name, zone.variant))
             else:
@@ -201,18 +201,16 @@ class _Database:
 
     def _metadata_and_keys(self) -> _Aside:
         number, aside = self._schema.number, _Aside()
-        metadata = self._objects(Dbi.METADATA, lambda body: dnssec.decode_metadata(body, number), lambda obj: obj.zone)
+        metadata = self._objects(Dbi.METADATA, lambda body: dnssec.decode_metadata(body, number))
         for _, obj in metadata:
             aside.by_zone[obj.zone, obj.variant].append(powerdns.kept_metadata(obj.zone, obj.kind, obj.value))
-        for _, key in self._objects(Dbi.KEYDATA, lambda body: dnssec.decode_key(body, number), lambda obj: obj.zone):
+        for _, key in self._objects(Dbi.KEYDATA, lambda body: dnssec.decode_key(body, number)):
             aside.by_zone[key.zone, key.variant].append(
                 powerdns.kept_key(key.zone, key.flags, key.content, active=key.active, published=key.published)
             )
         return aside
 
-    def _objects(
-        self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
-    ) -> Iterator[tuple[int, _T]]:
+    def _objects(self, dbi: Dbi, decode: Callable[[bytes], _T]) -> Iterator[tuple[int, _T]]:
         """Yield (id, object), sorted by id, for each undeleted row that the index lists. Damaged rows are `faults`."""
         table = self._main.table(self._schema.dbi(dbi).name)
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)

@@ -210,4 +210,4 @@ def _types(mnemonics: tuple[str, ...]) -> frozenset[int]:
 
 
 def _type_texts(types: Iterable[int]) -> str:
-    return " ".join(map(rdata.type_to_text, sorted(types))) or "nothing"
+    return " ".join(map(rdata.type_to_text, sorted(types))) or gettext("nothing")

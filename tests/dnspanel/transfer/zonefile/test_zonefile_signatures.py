@@ -6,8 +6,10 @@ Tests `zonefile.zonefile_chain` too.
 from pathlib import Path
 
 import pytest
+from django.utils.translation import override
 
 from dnspanel.transfer.documents import Options, ParsedZone
+from dnspanel.transfer.zonefile import zonefile_chain
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from tests.dnspanel.transfer.conftest import zone_text
@@ -24,6 +26,12 @@ def types(zone: ParsedZone) -> set[int]:
 
 def reasons(zone: ParsedZone) -> dict[str, str]:
     return {fault.code: fault.reason for fault in zone.faults}
+
+
+def test_an_empty_list_of_types_is_in_the_reader_s_language() -> None:
+    with override("de"):
+        assert zonefile_chain._type_texts([rdtypes.TXT, rdtypes.A]) == "A TXT"
+        assert zonefile_chain._type_texts([]) == "nichts"
 
 
 @pytest.mark.parametrize(
