@@ -46,8 +46,8 @@ class DelegationLook:
     """The current state of a delegation in DNS.
 
     `other_side` contains the servers in the parent's NS records if the delegation `is_own`, or else those in the zone's
-    own NS records. It is None if they are unknown. `more` are the servers only in `other_side`, and `fewer` those only
-    in the panel's records. Both are empty if `other_side` is None.
+    own NS records. It is None if they are unknown. `more` are the first servers that are only in `other_side`, and
+    `fewer` those only in the panel's records. Both are empty if `other_side` is None.
     """
 
     delegation: Delegation
@@ -57,7 +57,7 @@ class DelegationLook:
 
     @property
     def more(self) -> tuple[str, ...]:
-        return tuple(name for name in self.other_side or () if name not in self.delegation.servers)
+        return tuple(name for name in self.other_side or () if name not in self.delegation.servers)[:_MOST_NAMED]
 
     @property
     def fewer(self) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def _look(
         other_side = None if above is None or isinstance(above, str) else above
     else:
         other_side = frozenset(named) if answering else None
-    listed = None if other_side is None else tuple(sorted(other_side)[:_MOST_NAMED])
+    listed = None if other_side is None else tuple(sorted(other_side))
     return DelegationLook(delegation, tuple(answering), (*faults, *silent), listed)
 
 

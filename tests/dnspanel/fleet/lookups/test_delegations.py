@@ -132,6 +132,12 @@ def test_sets_that_differ_are_told_in_both_directions(look: Look) -> None:
     assert (found.more, found.fewer) == (("c.ns.test.",), (NS_B,))
 
 
+def test_sets_of_many_servers_are_compared_completely(look: Look) -> None:
+    many = [f"b{number:02}.ns.test." for number in range(30)]
+    found = look({A: answers(*many, NS_A, "z.ns.test.")}, hosts=(NS_A, *many))
+    assert (found.more, found.fewer) == (("z.ns.test.",), ())
+
+
 def test_the_own_servers_are_compared_with_what_the_parent_has(look: Look) -> None:
     same = look({A: answers(*BOTH), B: answers(*BOTH), ABOVE: refers(*BOTH)}, is_own=True)
     assert (same.faults, same.more, same.fewer) == ((), (), ())
