@@ -105,8 +105,7 @@ def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: f
             differing_now = differing(again.zones_digests(), read(set(suspects)).zones)
             moving = {zone_id for zone_id, zone in again.zones.items() if serials.get(zone_id) != zone.serial}
             serials = {zone_id: zone.serial for zone_id, zone in again.zones.items()}
-            if differing_now and not moving & differing_now.keys():
-                verdict.differences = [difference for _, difference in sorted(differing_now.items())]
+            verdict.differences = [text for zone_id, text in sorted(differing_now.items()) if zone_id not in moving]
             suspects = differing_now
     except (ReplicationError, OSError) as exc:
         verdict.note = str(exc)
