@@ -67,7 +67,7 @@ class Tile:
     @property
     def behind_class(self) -> str:
         """The CSS class of the text `behind`."""
-        return "quiet" if self.behind == "current" else "change"
+        return "quiet" if self.behind == gettext("current") else "change"
 
 
 @dataclass(frozen=True, slots=True)

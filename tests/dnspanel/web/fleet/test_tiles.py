@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from django.utils.translation import override
 
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.node_health import Health, Word
@@ -33,6 +34,12 @@ def test_a_tile_of_a_live_node() -> None:
     assert tile.behind_class == "quiet"
     assert (tile.tone, tile.qps, tile.position, tile.behind, tile.lag) == ("ok", "1,234", "8,812", "current", "none")
     assert (tile.latency, tile.cache_hit, tile.powerdns, tile.agent) == ("0.31 ms", "93 %", "4.7.3", "–")
+
+
+def test_a_node_in_sync_has_the_same_class_in_every_language() -> None:
+    with override("de"):
+        tile = tile_of(node_status(), LIVE, HEAD)
+        assert (tile.behind == "current", tile.behind_class) == (False, "quiet")
 
 
 def test_a_node_without_live_numbers_shows_none_rather_than_zero() -> None:
