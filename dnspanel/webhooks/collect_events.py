@@ -200,16 +200,17 @@ def _taken_back(watch: Watch) -> list[Event]:
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
     """Return a function that maps a sequence to the time when this node first confirmed it, or None. Makes one query.
 
-    `publications` must be consecutive. The query reads one acknowledgement more than there are publications, which is
-    enough to find the first confirmation of each.
+    The query reads one acknowledgement more than there are sequences between the first and the last publication, which
+    is enough to find the first confirmation of each.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None
-    first = min(publication.sequence for publication in publications)
+    sequences = [publication.sequence for publication in publications]
+    first = min(sequences)
     acks = list(
         Ack.objects.filter(node=node, epoch=node.epoch, sequence__gte=first)
         .order_by("sequence")
-        .values_list("sequence", "at")[: len(publications) + 1]
+        .values_list("sequence", "at")[: max(sequences) - first + 2]
     )
     return lambda sequence: next((at for acked, at in acks if acked >= sequence), None)
 

@@ -23,7 +23,7 @@ from dnspanel.webhooks.payload import Listener, contents
 from dnspanel.webhooks.post import Answer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts.draft import replace_rrset
-from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.requests import publish_requests
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -113,6 +113,16 @@ def test_everywhere_is_when_the_last_node_has_proved_it(bob: User, webhook: Make
             {"node": "ns2", "reached_at": "2026-11-21T12:00:00.090Z", "ms": 90.0},
         ],
     }
+
+
+def test_failed_publications_in_between_hide_no_proof(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    webhook(bob, "https://receiver.test/", EVERYWHERE)
+    for number in range(1, 6):
+        publish(f"z{number}.test.", bob)
+        prove(node, number, now=later(number / 100))
+    Publication.objects.filter(sequence__in=(2, 3, 4)).update(failed_reason="SERVFAIL")
+    assert [facts["nodes"][0]["ms"] for _, facts in notice_all()] == [10.0, 50.0]
 
 
 def test_a_node_that_takes_no_pushes_is_not_waited_for(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
