@@ -65,10 +65,11 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     by: Author,
     now: datetime,
 ) -> int:
-    """Transfer the given belongings from `person` to `to`, either all or none. Return their number.
+    """Transfer those of the given objects that `person` can hand over to `to`, all or none. Return their number.
 
-    A token's webhooks are transferred with the token. The token keeps its secret, so anyone who has the secret can use
-    it until it is rotated. `to` must be able to govern a publish hook's zones, and can then remove the hook.
+    Ids of other objects are ignored. A token's webhooks are transferred with the token. The token keeps its secret, so
+    anyone who has the secret can use it until it is rotated. `to` must be able to govern a publish hook's zones, and
+    can then remove the hook.
 
     Raise TokenRefused if a token would gain rights, and TokenQuotaExceeded if `to` would have too many tokens. Raise
     DraftRefused if drafts are transferred to a service account. Raise AccountRefused if `to` is closed, is `person`, or
