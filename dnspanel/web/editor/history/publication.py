@@ -290,14 +290,12 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
 
 
 def _ready_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the slowest schema first sealed the publication, or None if this is unknown.
-
-    Schemas that haven't sealed the publication don't count.
-    """
+    """Return the milliseconds until the slowest schema first sealed the publication, or None if this is unknown."""
     sealings = FirstSealing.objects.filter(epoch=found.epoch, last__gte=found.sequence).order_by("last")
     firsts = [sealings.filter(schema=schema).values_list("at", flat=True).first() for schema in schemas_in_use()]
     known = [at for at in firsts if at is not None]
-    return max(0, round((max(known) - found.at).total_seconds() * 1000)) if known else None
+    is_known = bool(known) and len(known) == len(firsts)
+    return max(0, round((max(known) - found.at).total_seconds() * 1000)) if is_known else None
 
 
 def _is_encoded(found: Publication) -> bool:

@@ -10,7 +10,7 @@ from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish.encoding import stall
-from dnspanel.publish.models import FirstSealing, Segment
+from dnspanel.publish.models import FirstSealing, Segment, UsedSchema
 from dnspanel.web.editor.history import publication as module
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
@@ -224,6 +224,14 @@ def test_without_script_the_page_says_to_reload_it(
     assert "<noscript><p" in browser(bob).get(url(published)).content.decode()
     prove(node, published, 5)
     assert "Reload this page" not in browser(bob).get(url(published)).content.decode()
+
+
+def test_a_publication_is_ready_when_it_is_sealed_for_every_schema(published: Publication) -> None:
+    UsedSchema.objects.create(schema=99, since=NOW)
+    seal(published)
+    assert module._ready_ms(published) is None
+    UsedSchema.objects.filter(schema=99).delete()
+    assert module._ready_ms(published) == 12
 
 
 def test_words_of_the_machinery_are_for_who_looks_after_it(
