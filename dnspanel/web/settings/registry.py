@@ -160,7 +160,7 @@ SECTIONS = (
         gettext_lazy("Mail"),
         (
             _Setting("PANEL_MAIL_HOST", gettext_lazy("mail server host name"), "EMAIL_HOST"),
-            _Setting("PANEL_MAIL_PORT", gettext_lazy("gateway listen port"), "EMAIL_PORT"),
+            _Setting("PANEL_MAIL_PORT", gettext_lazy("mail server port"), "EMAIL_PORT"),
             _Setting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
             _Setting("PANEL_MAIL_PASSWORD", gettext_lazy("mail server password"), is_secret=True),
             _Setting("PANEL_MAIL_TLS", gettext_lazy("mail server encryption"), "MAIL_TLS"),

@@ -18,6 +18,11 @@ def test_every_variable_of_the_settings_is_there() -> None:
     assert len(ENTRIES) == len(read)
 
 
+def test_every_variable_has_its_own_text() -> None:
+    texts = [str(each.text) for section in SECTIONS for each in section.settings if each.text != "S3 credentials"]
+    assert [text for text in set(texts) if texts.count(text) > 1] == []
+
+
 def test_what_is_read_by_envsecret_is_never_told() -> None:
     source = (Path(__file__).parents[4] / "dnspanel/settings.py").read_text()
     secrets = set(re.findall(r"envsecret\(\s*\"(PANEL_\w+)\"", source))
