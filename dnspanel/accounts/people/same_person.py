@@ -22,10 +22,11 @@ from dnspanel.texts import gettext
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
     """Link the account, and accounts linked to it, to the person of `other`. If None, remove the account's own link.
 
-    Do nothing if the link doesn't change, or if `other` is None and only other accounts link to this one. Raise
-    AccountRefused if both are the same account, or if the author would undo a link between the author's own accounts,
-    because the author could then approve their own changes. Raise OpensMore for a token with fewer rights than its
-    owner.
+    Other accounts that were linked to each other stay linked.
+
+    Raise AccountRefused if both are the same account, or if the author would undo a link between the author's own
+    accounts, because the author could then approve their own changes. Raise OpensMore for a token with fewer rights
+    than its owner.
     """
     refuse_partial_token(by, user)
     if other is not None:
@@ -40,12 +41,16 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
         if after is not None and after.pk == before.pk:
             raise AccountRefused({"same_person_as": [gettext("Enter the name of another account.")]})
         human = None if after is None else after.human_id
-        if human == before.human_id or (human is None and before.same_person_as_id is None):
+        linked = User.objects.filter(same_person_as=before.pk)
+        is_alone = before.same_person_as_id is None and not linked.exists()
+        if human == before.human_id or (human is None and is_alone):
             return
-        if before.same_person_as_id is not None and _is_one_of(user_of(by), before.human_id):
+        if (human is None or before.same_person_as_id is not None) and _is_one_of(user_of(by), before.human_id):
             raise AccountRefused(
                 {"same_person_as": [gettext("You own both accounts. Another person must unlink these accounts.")]}
             )
+        if human is None and (heir := linked.order_by("pk").first()) is not None:
+            linked.exclude(pk=heir.pk).update(same_person_as=heir)  # the others stay linked to each other
         User.objects.filter(Q(pk=before.pk) | Q(same_person_as=before.pk)).update(same_person_as=human)
         told = {"other": after.username if after is not None else ""}
         audit.record(action="person.same", by=by, now=now, target=before.username, **told)

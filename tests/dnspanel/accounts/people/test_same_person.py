@@ -48,6 +48,23 @@ def test_nobody_takes_their_own_accounts_apart(alice: User, bob: User) -> None:
     assert list(told) == ["alice", ""]
 
 
+def test_the_first_account_leaves_the_others_together(alice: User, bob: User, charlie: User) -> None:
+    zoe = make_person("zoe", Role.ADMINISTRATOR)
+    for user in (bob, charlie):
+        set_same_person(user=user, other=alice, by=zoe, now=NOW)
+    for by in (alice, fresh(bob)):
+        with pytest.raises(AccountRefused, match="Another person must unlink these accounts"):
+            set_same_person(user=fresh(alice), other=None, by=by, now=NOW)
+    for _ in range(2):
+        set_same_person(user=fresh(alice), other=None, by=zoe, now=NOW)
+    assert accounts_of(fresh(alice)) == []
+    assert accounts_of(fresh(bob)) == [charlie]
+    set_same_person(user=fresh(bob), other=None, by=zoe, now=NOW)
+    assert accounts_of(fresh(charlie)) == []
+    told = AuditEntry.objects.filter(action="person.same", details__other="").order_by("pk")
+    assert list(told.values_list("target", flat=True)) == ["alice", "bob"]
+
+
 def test_a_token_puts_nobody_at_or_above_its_owner_together(alice: User, bob: User) -> None:
     everywhere = Grant(frozenset({Right.READ}), everywhere=True)
     terms = TokenTerms("people", (everywhere,), frozenset({Permission.PEOPLE}))
