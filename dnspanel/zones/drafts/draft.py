@@ -1,7 +1,7 @@
 """A person's draft: unpublished operations on RRsets in any number of zones. Verbs.
 
-Functions that store operations lock the draft. Therefore one person's edits in several tabs happen one after another,
-and publishing never drops an operation that it hasn't read.
+Functions that store or drop operations lock the draft. Therefore one person's edits in several tabs happen one after
+another, and publishing never drops an operation that it hasn't read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -137,7 +137,9 @@ def operations_of(author: Drafter) -> "QuerySet[Operation]":
 
 def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
     """Remove the operation on this RRset from the author's draft. Return False if it doesn't exist."""
-    dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
+    with transaction.atomic():
+        Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
+        dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
     return dropped > 0
 
 

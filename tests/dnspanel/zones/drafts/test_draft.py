@@ -1,7 +1,9 @@
 """Operations that enter a draft."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
@@ -9,7 +11,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.errors import CannotResolve, Conflicts, Unknown
-from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.models import Draft, Operation, Zone
 from dnspanel.zones.publishing import edit, revision
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -64,6 +66,26 @@ def test_deleting_and_dropping_the_operation_restores(bob: User, zone: Zone) -> 
     assert Operation.objects.get().wanted is None
     assert draft.drop_operation(author=bob, zone=zone, name=WWW, type=A)
     assert not draft.drop_operation(author=bob, zone=zone, name=WWW, type=A)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_operation_is_not_dropped_while_it_is_published(bob: User, zone: Zone) -> None:
+    replace(bob, zone, "www 60 A 192.0.2.8")
+
+    def drop() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '200ms'")
+        try:
+            return draft.drop_operation(author=bob, zone=zone, name=WWW, type=A)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Draft.objects.select_for_update(no_key=True).get(author=bob)
+            with pytest.raises(OperationalError, match="lock timeout"):
+                pool.submit(drop).result()
+        assert pool.submit(drop).result()
 
 
 def test_a_rename_deletes_the_old_and_adds_the_new(bob: User, zone: Zone) -> None:
