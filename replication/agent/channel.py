@@ -156,7 +156,7 @@ def _common_name(certificate: Mapping[str, Any] | None) -> str | None:
 
 
 class ClockHandler(BaseHTTPRequestHandler):
-    """A handler that rejects GET and POST requests with the error WrongClock and the time on this server's clock."""
+    """A handler that rejects every request with the error WrongClock and the time on this server's clock."""
 
     protocol_version = "HTTP/1.1"
     timeout = HANDSHAKE_SECONDS
@@ -170,7 +170,7 @@ class ClockHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET
+    do_POST = do_PUT = do_GET
 
     def log_message(self, message: str, *args: Any) -> None:
         logger.debug(message, *args)

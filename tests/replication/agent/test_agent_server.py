@@ -85,6 +85,8 @@ def test_an_agent_whose_clock_is_off_says_so_and_does_nothing_else(
             with pytest.raises(WrongClock) as caught:
                 act()
             assert abs(caught.value.clock - time.time()) < 60
+        with NodeClient("127.0.0.1", shared_node.files.port, context) as new, pytest.raises(WrongClock):
+            new.push(b"x", 1)
     with pytest.raises(WrongClock, match=words):
         raise WrongClock(host="ns1", port=8533, clock=time.time() + days * 86_400, now=time.time())
     assert shared_node.client.status().node == "ns1"
