@@ -21,7 +21,7 @@ from pathlib import Path
 
 from replication.agent.updates.apply_push import Applier
 from replication.agent.updates.rebuild_node import Rebuild
-from replication.disk import disk_of
+from replication.disk import Disk, disk_of
 from replication.errors import BadSnapshot, Busy, DiskFull, MapFull, ReplicationError, WrongCluster
 from replication.store.snapshot import MANIFEST_NAME, Manifest, SnapshotFile, open_manifest, snapshot_id
 from replication.store.store import RECORDS_MAP_SIZE, Copied, Store
@@ -32,6 +32,7 @@ DIRECTORY = "snapshot"
 SPARE_DISK_BYTES = 64 << 20
 _FILES = {SnapshotFile.MAIN: "lmdb", SnapshotFile.RECORDS: "lmdb-0"}
 _CHUNKS = "chunks"
+_INODES = 6  # the directories, the files of _FILES, the chunks' marks and the manifest
 # The time after an agent's start in which it expects the panel to request the ack of a rebuild.
 _FORGET_SECONDS = 60.0
 
@@ -233,16 +234,9 @@ class Snapshots:
                 raise MapFull(path=f"the {file.name.lower()} file", map_size=map_size)
 
     def _refuse_without_room(self, manifest: Manifest) -> None:
-        """Raise DiskFull unless the disk has space and inodes for the chunks and for PowerDNS's growing files."""
-        growth = max(0, manifest.raw_size - sum(use.used_bytes for use in self._store.use()))
-        disk = disk_of(self._directory.parent)
-        free = disk.free_bytes
-        if free < manifest.raw_size + growth + SPARE_DISK_BYTES:
-            needs = f"{growth} more beside it and {SPARE_DISK_BYTES} to spare"
-            reason = f"a snapshot of {manifest.raw_size} bytes needs {needs}, and {free} are free"
-            raise DiskFull(path=str(self._directory), reason=reason)
-        if disk.inodes and disk.free_inodes < len(manifest.chunks):
-            reason = f"a snapshot of {len(manifest.chunks)} files does not fit, and {disk.free_inodes} inodes are free"
+        """Raise DiskFull unless the disk has space and inodes for the snapshot and for PowerDNS's growing files."""
+        used = sum(use.used_bytes for use in self._store.use())
+        if reason := _lack_of_room(manifest.raw_size, used, disk_of(self._directory.parent)):
             raise DiskFull(path=str(self._directory), reason=reason)
 
     def _reception_of(self, name: str) -> _Reception:
@@ -295,3 +289,14 @@ def _disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as exc:
         raise DiskFull(path=str(path), reason=str(exc)) from exc
+
+
+def _lack_of_room(size: int, used: int, disk: Disk) -> str:
+    """Return why a snapshot of `size` bytes doesn't fit on the disk, or "". PowerDNS's files have `used` bytes."""
+    growth = max(0, size - used)
+    if disk.free_bytes < size + growth + SPARE_DISK_BYTES:
+        needs = f"{growth} more beside it and {SPARE_DISK_BYTES} to spare"
+        return f"a snapshot of {size} bytes needs {needs}, and {disk.free_bytes} are free"
+    if disk.inodes and disk.free_inodes < _INODES:
+        return f"a snapshot needs {_INODES} inodes, and {disk.free_inodes} are free"
+    return ""

@@ -15,6 +15,8 @@ import lmdb
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from replication.agent.updates import snapshot_upload
+from replication.disk import Disk
 from replication.errors import Busy, NodeUnreachable, NotServed, Refused
 from replication.node_client import NodeClient
 from replication.push import send_snapshot
@@ -288,6 +290,15 @@ def test_a_snapshot_larger_than_the_map_is_refused_before_it_travels(
     with pytest.raises(Refused, match="map size 1 MiB") as refused:
         made(panel, tmp_path).send(node.client)
     assert refused.value.error == "MapFull"
+
+
+def test_a_snapshot_of_many_chunks_needs_few_inodes() -> None:
+    size = 10_000 * (1 << 20)
+    assert snapshot_upload._lack_of_room(size, size, Disk(2 * size, 4 * size, 6, 1000)) == ""
+    assert snapshot_upload._lack_of_room(size, size, Disk(2 * size, 4 * size, 0, 0)) == ""
+    few = snapshot_upload._lack_of_room(size, size, Disk(2 * size, 4 * size, 5, 1000))
+    assert few == "a snapshot needs 6 inodes, and 5 are free"
+    assert "and 0 are free" in snapshot_upload._lack_of_room(size, 0, Disk(0, 4 * size, 6, 1000))
 
 
 # --- killed in between
