@@ -37,7 +37,8 @@
     │   └── AddressKept       or the address of an account that has more than the directory gave it
     ├── NotYours              a token of another person
     ├── AboveYou              a token would change its owner, or a person with the owner's role or a higher one
-    │   └── OpensMore         a token would open an account that can do more than the token
+    │   ├── OpensMore         a token would open an account that can do more than the token
+    │   └── AllRightsNeeded   only an administrator, or a token with all their rights, can do this
     ├── TokenRefused          a field of the new token is invalid
     │   ├── TsigNameTaken
     │   └── TokenQuotaExceeded the owner, or a team of theirs, has reached the token quota
@@ -328,6 +329,13 @@ class OpensMore(AboveYou):
     def __init__(self, username: str) -> None:
         message = gettext("To do this, the token needs all of {username}’s rights.")
         AccountError.__init__(self, message.format(username=username))
+
+
+class AllRightsNeeded(AboveYou):
+    """The token doesn't have all rights of an administrator."""
+
+    def __init__(self) -> None:
+        AccountError.__init__(self, gettext("To do this, the token needs all rights of an administrator."))
 
 
 class TokenRefused(AccountError, FieldsRefused):

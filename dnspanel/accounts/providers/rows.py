@@ -18,7 +18,7 @@ from dnspanel.accounts.models import OwnRole, ProviderKind, ProviderLink, Role, 
 from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.links import forget_ldap_password, take_back
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES, Rule
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import name_taken
 from dnspanel.texts import gettext
@@ -132,9 +132,9 @@ def update(
 def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
     """Switch the provider on or off. Switching it off ends all sessions of the users that are linked to the provider.
 
-    Raise GrantRefused for a token without all rights.
+    Raise AllRightsNeeded for a token without all rights.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     with transaction.atomic(durable=True):
         if SignInProvider.objects.filter(pk=provider.pk, active=not active).update(active=active):
             audit.record(
@@ -149,9 +149,9 @@ def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> N
     """Delete the provider, its links, and everything that its rules gave. End all sessions of the linked users.
 
     Accounts aren't deleted. An account without a password can no longer sign in. Do nothing if the provider is already
-    deleted. Raise GrantRefused for a token without all rights.
+    deleted. Raise AllRightsNeeded for a token without all rights.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     with transaction.atomic(durable=True):
         row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
         if row is None:

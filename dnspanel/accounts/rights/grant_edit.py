@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Actor, Author, as_if_op
 from dnspanel.accounts.actors.grants import Grant, is_part
 from dnspanel.accounts.actors.roles import Permission, is_below, powers_of
 from dnspanel.accounts.audit import audit
-from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown, OpensMore
+from dnspanel.accounts.errors import AboveYou, AllRightsNeeded, GrantRefused, GrantUnknown, OpensMore
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found
@@ -190,6 +190,14 @@ def refuse_higher_role(by: Author, role: str) -> None:
     rights = ROLE_RIGHTS.get(Role(role))
     if rights is not None:
         refuse_more_than_own(by, Grant(rights, everywhere=True))
+
+
+def require_all_rights(by: Author) -> None:
+    """Raise AllRightsNeeded unless the actor has all rights of an administrator."""
+    try:
+        refuse_higher_role(by, Role.ADMINISTRATOR)
+    except GrantRefused as exc:
+        raise AllRightsNeeded from exc
 
 
 def _missing_teams(team_ids: Iterable[int]) -> list[int]:

@@ -16,7 +16,7 @@ from dnspanel.accounts.people.people import close_account, open_account
 from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.provider_identity import Rule
 from dnspanel.accounts.providers.rows import faults_of_rules
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.accounts.scim.gifts import give_by_groups, take_back
 from dnspanel.accounts.scim.locked import locked_directory
 from dnspanel.accounts.scim.scim_groups import set_teams
@@ -67,10 +67,10 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
     """Create a directory. Return the directory and the token with which it manages users and groups.
 
-    Raise DirectoryRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    Raise DirectoryRefused with each invalid field. Raise AllRightsNeeded for a token without all rights, because the
     directory's operator can give any role that the directory's rules contain.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     terms = _check_terms(terms)
     if ScimDirectory.objects.count() >= MOST_DIRECTORIES:
         raise DirectoryRefused(
@@ -95,7 +95,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
     """Change the directory and apply its rules. Raise DirectoryUnknown, and the errors of `create_directory`."""
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     terms = _check_terms(terms, frozenset(directory.teams))
     try:
         with transaction.atomic(durable=True):
@@ -121,9 +121,9 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
     """Replace the directory's secret and return the new one. The old one stops working immediately.
 
     Reopen the directory's service account if it is closed. Raise DirectoryUnknown if the directory was deleted, and
-    GrantRefused for a token without all rights.
+    AllRightsNeeded for a token without all rights.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
         for token in Token.objects.filter(owner_id=row.account_id, revoked_at=None).order_by("pk"):
@@ -136,9 +136,9 @@ def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> 
     """Delete the directory and its groups, revoke its token, and take back everything that its rules gave to users.
 
     The service account is closed. Users' accounts are kept, and administrators then manage them. Do nothing if the
-    directory is already deleted. Raise GrantRefused for a token without all rights.
+    directory is already deleted. Raise AllRightsNeeded for a token without all rights.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     with transaction.atomic(durable=True):
         row = ScimDirectory.objects.select_for_update(of=("self",)).filter(pk=directory.pk).first()
         if row is None:

@@ -14,8 +14,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
-from dnspanel.accounts.models import Membership, OwnRole, Role, SecondFactorRule, Team, User
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.models import Membership, OwnRole, SecondFactorRule, Team, User
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 
 MOST_GRACE = 90  # days
 MOST_LISTED = 100
@@ -77,10 +77,10 @@ def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by
     """Replace the rules. All users with one of these roles, or in one of these teams, need a second factor.
 
     Each role is a `User.role_key`. The grace period is in days. A rule that stays keeps its start, even if its grace
-    period changes. Each change is written to the audit log. Raise GrantRefused for a token without all rights, because
-    a token that only manages users could exempt administrators.
+    period changes. Each change is written to the audit log. Raise AllRightsNeeded for a token without all rights,
+    because a token that only manages users could exempt administrators.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     with transaction.atomic(durable=True):
         before = {
             (rule.role, rule.team_id): rule for rule in SecondFactorRule.objects.select_for_update().order_by("pk")

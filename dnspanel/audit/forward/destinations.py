@@ -11,8 +11,7 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
-from dnspanel.accounts.models import Role
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.audit.forward.deliver_acts import Send, last_number, sender, target_of
 from dnspanel.audit.forward.destination_address import format_headers, parse_headers, parse_syslog_address
@@ -67,11 +66,11 @@ class DestinationRow:
 
 
 def require_operator(by: Author) -> None:
-    """Raise Forbidden or GrantRefused unless this user or token has all rights of an administrator."""
+    """Raise Forbidden or AllRightsNeeded unless this user or token has all rights of an administrator."""
     if by is not None:
         access.require(by, Permission.NODES)
         access.require(by, Permission.AUDIT)
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
 
 
 def destination_rows() -> list[DestinationRow]:

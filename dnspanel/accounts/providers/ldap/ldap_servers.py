@@ -6,13 +6,13 @@ from typing import Any
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.errors import ProviderRefused, SignInRefused
-from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.ldap import ldap_terms as tree
 from dnspanel.accounts.providers.ldap.connection import place_of
 from dnspanel.accounts.providers.ldap.visit import visiting
 from dnspanel.accounts.providers.provider_http import ProviderAway
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.pasted_certificates import certificates_in, pem_of
 from dnspanel.texts import gettext
@@ -42,10 +42,10 @@ class LdapTerms(rows.CommonTerms):
 def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> SignInProvider:
     """Add an LDAP server after checking that the panel can bind to it and search its base.
 
-    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    Raise ProviderRefused with each invalid field. Raise AllRightsNeeded for a token without all rights, because the
     server's operator can sign in as anyone.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     terms = _refused_or_clean(terms, secret)
     columns, unlogged = _columns(terms, encrypt_secret(secret.encode()) if secret else b"")
     _try(SignInProvider(kind=ProviderKind.LDAP, **columns, **unlogged))
@@ -60,7 +60,7 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
     panel would otherwise send it to another server. Raise ProviderUnknown if the server was deleted, and the errors of
     `create_provider`.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     has_secret = bool(provider.client_secret)
     terms = _refused_or_clean(terms, secret or ("kept" if has_secret else ""))
     if terms.slug != provider.slug:

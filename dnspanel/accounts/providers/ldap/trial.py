@@ -9,7 +9,7 @@ from dnspanel.accounts.models import OwnRole, ProviderLink, Role, SignInProvider
 from dnspanel.accounts.providers.ldap.visit import Entry, is_closed, visiting
 from dnspanel.accounts.providers.links import rules_of
 from dnspanel.accounts.providers.provider_identity import Identity, Outcome, outcome_of
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 
 MOST_LISTED = 200
 
@@ -38,10 +38,10 @@ class Trial:
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
     """Simulate a sign-in with this name. Return None if the server doesn't find a user.
 
-    Raise ProviderAway if the server fails, SignInRefused if its result is unusable, and GrantRefused for a token
+    Raise ProviderAway if the server fails, SignInRefused if its result is unusable, and AllRightsNeeded for a token
     without all rights.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     with visiting(provider) as visit:
         entry = visit.find_by_name(typed.strip())
         if entry is None:

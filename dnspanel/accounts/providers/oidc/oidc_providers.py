@@ -5,11 +5,11 @@ from datetime import datetime
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.errors import ProviderRefused
-from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.oidc.oidc_discovery import configuration_of
 from dnspanel.accounts.providers.provider_http import ProviderAway
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.texts import gettext
 
@@ -34,10 +34,10 @@ def secret_of(provider: SignInProvider) -> str:
 def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datetime) -> SignInProvider:
     """Add an OpenID Connect provider after fetching its configuration.
 
-    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    Raise ProviderRefused with each invalid field. Raise AllRightsNeeded for a token without all rights, because the
     provider's operator can sign in as anyone.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     _refuse(terms, secret)
     try:
         configuration_of(terms.issuer)
@@ -55,7 +55,7 @@ def change_provider(
     The slug and the issuer can't change, because users' links depend on them. Raise ProviderUnknown if the provider was
     deleted, and the errors of `create_provider`.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     _refuse(terms, secret or "kept")
     if (terms.slug, terms.issuer) != (provider.slug, provider.issuer):
         raise ProviderRefused(

@@ -9,11 +9,11 @@ from django.db import transaction
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import ProviderRefused
-from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
+from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.provider_http import ProviderAway
 from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, fetch_metadata, parse_metadata
-from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.rights.grant_edit import require_all_rights
 from dnspanel.texts import gettext
 
 # A person's attributes, with their default names at the provider (RFC 4524, X.520).
@@ -48,10 +48,10 @@ class SamlTerms(rows.CommonTerms):
 def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: datetime) -> SignInProvider:
     """Add a SAML provider. Its metadata is either fetched from a URL or pasted.
 
-    Raise ProviderRefused with each invalid field. Raise GrantRefused for a token without all rights, because the
+    Raise ProviderRefused with each invalid field. Raise AllRightsNeeded for a token without all rights, because the
     provider's operator can sign in as anyone.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     _refuse(terms)
     xml, found = _read(terms, metadata, now)
     columns = _columns(terms) | {"issuer": found.entity_id}
@@ -67,7 +67,7 @@ def change_provider(
     The slug and the issuer can't change, because users' links depend on them. Raise ProviderUnknown if the provider was
     deleted, and the errors of `create_provider`.
     """
-    refuse_higher_role(by, Role.ADMINISTRATOR)
+    require_all_rights(by)
     _refuse(terms)
     if terms.slug != provider.slug:
         raise ProviderRefused(

@@ -235,7 +235,7 @@ def _guard_write(request: Request, destination_id: int) -> AbstractContextManage
 def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, DestinationRow]:
     """Return the caller and the destination. Raise DestinationUnknown for an unknown id.
 
-    Raise Forbidden or GrantRefused if the caller isn't allowed to manage destinations.
+    Raise Forbidden or AllRightsNeeded if the caller isn't allowed to manage destinations.
     """
     actor = actor_in(request)
     verbs.require_operator(actor)

@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.errors import BadToken, DirectoryRefused, DirectoryUnknown, GrantRefused, TokenRefused
+from dnspanel.accounts.errors import AllRightsNeeded, BadToken, DirectoryRefused, DirectoryUnknown, TokenRefused
 from dnspanel.accounts.models import AuditEntry, Membership, Role, ScimDirectory, Token, TokenKind, User
 from dnspanel.accounts.people import people
 from dnspanel.accounts.providers.provider_identity import Rule
@@ -53,13 +53,13 @@ def test_who_may_not_everything_makes_none(alice: User) -> None:
     terms = TokenTerms("people", (Grant(frozenset({Right.READ}), everywhere=True),), frozenset({Permission.PEOPLE}))
     made = tokens.create_token(owner=alice, terms=terms, by=alice, now=NOW)
     narrow = tokens.actor_by_secret(secret=made.secret, address=None, now=NOW)
-    with pytest.raises(GrantRefused):
+    with pytest.raises(AllRightsNeeded):
         verbs.create_directory(terms=DirectoryTerms("Okta"), by=narrow, now=NOW)
     directory, _ = verbs.create_directory(terms=DirectoryTerms("Okta"), by=alice, now=NOW)
     for act in (verbs.renew_secret, verbs.delete_directory):
-        with pytest.raises(GrantRefused):
+        with pytest.raises(AllRightsNeeded):
             act(directory=directory, by=narrow, now=NOW)
-    with pytest.raises(GrantRefused):
+    with pytest.raises(AllRightsNeeded):
         verbs.change_directory(directory=directory, terms=DirectoryTerms("Other"), by=narrow, now=NOW)
 
 

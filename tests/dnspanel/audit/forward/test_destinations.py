@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Actor, actor_of_token
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.errors import GrantRefused
+from dnspanel.accounts.errors import AllRightsNeeded
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.accounts.tokens.token_terms import TokenTerms
@@ -188,7 +188,7 @@ def test_nobody_below_an_administrator_does_anything_to_them(
         lambda: destinations.delete_destination(destination=made, by=by, now=NOW),
     ]
     for verb in verbs:
-        with pytest.raises((Forbidden, GrantRefused)):
+        with pytest.raises((Forbidden, AllRightsNeeded)):
             verb()
     assert list(Destination.objects.values_list("name", "active")) == [("SIEM", True)]
     assert sent == []

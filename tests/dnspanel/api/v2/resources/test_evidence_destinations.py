@@ -116,6 +116,6 @@ def test_the_kind_stays_and_a_lesser_token_sends_nothing_anywhere(api: MakeApi, 
             lesser.post(f"{url}/test"),
             lesser.delete(url),
         ]
-    assert [each.status_code for each in tries] == [422] * 6
+    assert [each.status_code for each in tries] == [403] * 6
     assert Destination.objects.get().name == "SIEM"
     assert not AuditEntry.objects.filter(action__in=("evidence.change", "evidence.delete", "evidence.test")).exists()

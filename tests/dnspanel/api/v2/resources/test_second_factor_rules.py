@@ -49,5 +49,5 @@ def test_a_token_for_people_alone_frees_nobody_of_it(api: MakeApi, alice: User) 
     terms = TokenTerms("people", permissions=frozenset({Permission.PEOPLE}))
     narrow = Api(create_token(owner=alice, terms=terms, by=None, now=NOW).secret)
     assert narrow.get(RULES).status_code == 200
-    assert narrow.put(RULES, {"roles": []}).status_code == 422
+    assert narrow.put(RULES, {"roles": []}).status_code == 403
     assert api().get(RULES).json()["roles"] == ["administrator"]
