@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-# Words for states that need attention. All other states have no color.
+# States by color. The API writes hyphens for the spaces. All other states have no color.
 _COLOURS = {
     "red": frozenset({"failed", "failing", "expired", "offline", "refused", "rejected", "broken", "revoked", "bogus"}),
     "yellow": frozenset({"catching up", "held back", "behind", "drained", "waiting", "waiting for approval", "late"}),
@@ -154,5 +154,5 @@ def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]
 
 
 def _add_colour(text: str, state: str) -> str:
-    colour = next((colour for colour, states in _COLOURS.items() if state in states), None)
+    colour = next((colour for colour, states in _COLOURS.items() if state.replace("-", " ") in states), None)
     return text if colour is None else click.style(text, fg=colour)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from dnspanel.cli.output import Column, show_table
+from dnspanel.cli.output import Column, _add_colour, show_table
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import colour_of
 from tests.dnspanel.cli.conftest import Run
@@ -154,3 +155,10 @@ def test_columns_stay_aligned_without_colours(capsys: pytest.CaptureFixture[str]
     rows = [{"state": "offline", "name": "a"}, {"state": "ok", "name": "b"}]
     show_table(rows, (Column("STATE", "state", state=True), Column("NAME", "name")), none="")
     assert capsys.readouterr().out.splitlines() == ["STATE    NAME", "offline  a", "ok       b"]
+
+
+def test_states_of_the_api_have_their_colours() -> None:
+    assert _add_colour("waiting-for-approval", "waiting-for-approval") == click.style(
+        "waiting-for-approval", fg="yellow"
+    )
+    assert _add_colour("ok", "ok") == "ok"

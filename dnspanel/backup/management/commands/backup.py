@@ -31,4 +31,4 @@ class Command(BaseCommand):
             f"backed up {manifest.counts['zones']} zones, {manifest.counts['RRsets']} RRsets, head {manifest.sequence},"
             f" {manifest.size} bytes, sha256 {manifest.sha256}"
         )
-        self.stderr.write("keep PANEL_MASTER_KEY beside it, not in the same place: without it no key can be decrypted")
+        self.stderr.write("keep a copy of PANEL_MASTER_KEY in another place: without it, no key can be decrypted")
