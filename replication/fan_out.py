@@ -23,9 +23,7 @@ _PIECE = 1 << 16
 Key = TypeVar("Key", bound=Hashable)
 
 
-def push_to_all(
-    requests: Mapping[Key, tuple[NodeClient, bytes]],
-) -> Iterator[dict[Key, Ack | ReplicationError]]:
+def push_to_all(requests: Mapping[Key, tuple[NodeClient, bytes]]) -> Iterator[dict[Key, Ack | ReplicationError]]:
     """Send sealed segments to many nodes, as in `NodeClient.push` with `may_defer`.
 
     Yield the nodes' answers until all have answered. Each item contains the answers that have arrived together. An

@@ -52,9 +52,7 @@ class Counters:
 
     def __init__(self, redis_url: str) -> None:
         self._shared = RedisStorage(
-            redis_url,
-            socket_connect_timeout=REDIS_ANSWERS_WITHIN,
-            socket_timeout=REDIS_ANSWERS_WITHIN,
+            redis_url, socket_connect_timeout=REDIS_ANSWERS_WITHIN, socket_timeout=REDIS_ANSWERS_WITHIN
         )
         self._own = MemoryStorage()
         self._away_until = 0.0

@@ -14,9 +14,7 @@ from dnspanel.texts import gettext, gettext_noop
 
 BACKUP_AGE = timedelta(hours=26)
 
-KINDS = {
-    "panel.backup": gettext_noop("Backup is too old"),
-}
+KINDS = {"panel.backup": gettext_noop("Backup is too old")}
 
 
 @dataclass(frozen=True, slots=True)

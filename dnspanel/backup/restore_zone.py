@@ -57,8 +57,7 @@ def plan_restore(archived: ArchivedZone) -> ZonePlan:
     """
     if not archived.is_edited_here or archived.signing.presigned:
         raise ZoneNotRestorable(
-            archived.name,
-            gettext("in the archive, the zone is transferred from another server or signed elsewhere."),
+            archived.name, gettext("in the archive, the zone is transferred from another server or signed elsewhere.")
         )
     named = Zone.objects.filter(name=archived.name)
     zone = named.filter(deleted_at=None).first() or named.exclude(deleted_at=None).order_by("-deleted_at").first()

@@ -9,9 +9,7 @@ from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
 from dnspanel.texts import gettext, gettext_noop, ngettext
 
-KINDS = {
-    "panel.catalogs": gettext_noop("Followed catalogs have problems"),
-}
+KINDS = {"panel.catalogs": gettext_noop("Followed catalogs have problems")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +34,7 @@ def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection
     )
     if more:
         message = ngettext(
-            "{message} {count} other catalog has a problem.",
-            "{message} {count:,} other catalogs have problems.",
-            more,
+            "{message} {count} other catalog has a problem.", "{message} {count:,} other catalogs have problems.", more
         ).format(message=message, count=more)
     about = tuple(f"zone:{each.zone_name}" for each in inputs.catalogs)
     yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message, about=about)

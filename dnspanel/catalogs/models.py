@@ -81,9 +81,7 @@ class Listing(models.Model):
             models.UniqueConstraint(fields=["catalog", "zone_name"], name="catalog_lists_once"),
             models.UniqueConstraint(fields=["zone"], condition=Q(state="member"), name="zone_of_one_catalog"),
         ]
-        indexes = [
-            models.Index(fields=["catalog", "state", "zone_name"], name="catalog_listing_state"),
-        ]
+        indexes = [models.Index(fields=["catalog", "state", "zone_name"], name="catalog_listing_state")]
 
 
 class Producer(models.Model):

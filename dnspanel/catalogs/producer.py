@@ -153,13 +153,7 @@ def create_producer(
     )
 
 
-def create_catalog(
-    *,
-    name: str,
-    acting: Acting,
-    team: Team | None = None,
-    group_tags: Collection[str] = (),
-) -> Zone:
+def create_catalog(*, name: str, acting: Acting, team: Team | None = None, group_tags: Collection[str] = ()) -> Zone:
     """Create an empty producer catalog with this name. Its SOA makes consumers check for changes often.
 
     If a form is sent twice, only one catalog is created. Raise the errors of `create_producer`.

@@ -65,13 +65,7 @@ class RuleTerms:
     primaries: Terms | None = None
 
 
-def follow_catalog(
-    *,
-    name: str,
-    primaries_terms: Terms,
-    terms: CatalogTerms,
-    acting: Acting,
-) -> Catalog:
+def follow_catalog(*, name: str, primaries_terms: Terms, terms: CatalogTerms, acting: Acting) -> Catalog:
     """Follow a consumer catalog: transfer the catalog zone, and create the zones that it lists.
 
     Nodes do not receive the catalog zone. Raise Forbidden if the author isn't allowed to set up catalogs,
@@ -86,12 +80,7 @@ def follow_catalog(
     def in_transaction(zone: Zone) -> None:
         _begin(zone, columns, by=actor, now=acting.now)
 
-    primaries.create_transferred_zone(
-        name=name,
-        terms=primaries_terms,
-        acting=acting,
-        in_transaction=in_transaction,
-    )
+    primaries.create_transferred_zone(name=name, terms=primaries_terms, acting=acting, in_transaction=in_transaction)
     return Catalog.objects.select_related("zone").get(zone__name=names.parse(name), zone__deleted_at=None)
 
 

@@ -22,11 +22,7 @@ _WAITING = (
         help="Stop waiting after this many seconds (with --wait).",
     ),
 )
-_WRITING = (
-    dry_run_option,
-    *_WAITING,
-    click.option("--reason", default="", help="Reason for the history."),
-)
+_WRITING = (dry_run_option, *_WAITING, click.option("--reason", default="", help="Reason for the history."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +70,7 @@ def publish(
 
 
 def send_write(
-    session: Session,
-    method: str,
-    path: str,
-    body: Any = None,
-    *,
-    dry_run: bool,
-    query: Mapping[str, Any] | None = None,
+    session: Session, method: str, path: str, body: Any = None, *, dry_run: bool, query: Mapping[str, Any] | None = None
 ) -> Any:
     """Send a write without waiting for nodes, and return the response. If `dry_run` is True, nothing is written."""
     return session.client.send(method, path, body, query={**(query or {}), "dry_run": True} if dry_run else query)

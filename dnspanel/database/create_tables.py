@@ -27,11 +27,7 @@ class CreateTables(Operation):
             model.state_forwards(app_label, state)
 
     def database_forwards(
-        self,
-        app_label: str,
-        schema_editor: BaseDatabaseSchemaEditor,
-        from_state: ProjectState,
-        to_state: ProjectState,
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         for model in self.tables:
             model.database_forwards(app_label, schema_editor, from_state, to_state)

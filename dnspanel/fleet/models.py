@@ -401,9 +401,7 @@ class AheadRRset(models.Model):
     there: "models.JSONField[Any]" = models.JSONField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="ahead_rrset_once"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="ahead_rrset_once")]
 
 
 class ParentState(models.TextChoices):
@@ -446,9 +444,7 @@ class ParentCheck(models.Model):
                 fields=["since"], condition=models.Q(state__in=["partial", "differs", "bogus"]), name="parent_check_bad"
             ),
             models.Index(
-                fields=["silent_since"],
-                condition=models.Q(silent_since__isnull=False),
-                name="parent_check_silent",
+                fields=["silent_since"], condition=models.Q(silent_since__isnull=False), name="parent_check_silent"
             ),
         ]
 

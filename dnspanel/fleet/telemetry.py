@@ -254,12 +254,7 @@ def point(sample: Sample) -> Point:
         None if hit is None else round(hit, 4),
         *(
             _round_rate(count / sample.seconds)
-            for count in (
-                sample.udp - sample.udp6,
-                sample.tcp - sample.tcp6,
-                sample.udp6,
-                sample.tcp6,
-            )
+            for count in (sample.udp - sample.udp6, sample.tcp - sample.tcp6, sample.udp6, sample.tcp6)
         ),
     )
 

@@ -281,11 +281,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
         return
     if query.signed is None and question.rdclass == dns.rdataclass.IN:
         yield from address_acl.messages(
-            query.message,
-            name=name_of(question.name),
-            over_tcp=query.over_tcp,
-            address=query.address,
-            now=query.now,
+            query.message, name=name_of(question.name), over_tcp=query.over_tcp, address=query.address, now=query.now
         )
         return
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
@@ -295,12 +291,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
     if seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
         raise MessageRefused(dns.rcode.REFUSED, gettext("this message has already been accepted, so sign a new one"))
     yield from to_keys.messages(
-        signed.actor,
-        query.message,
-        name=name_of(question.name),
-        key=query.key,
-        address=query.address,
-        now=query.now,
+        signed.actor, query.message, name=name_of(question.name), key=query.key, address=query.address, now=query.now
     )
 
 

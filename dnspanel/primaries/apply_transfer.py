@@ -109,10 +109,7 @@ def apply(
 def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
     """Record that the zone's content is current. Clear its failures, and set its next refresh and its expiry."""
     _active(row).update(
-        confirmed_at=now,
-        expires_at=now + timers.expire,
-        due_at=_next_turn(row, now + timers.refresh, now),
-        **WELL,
+        confirmed_at=now, expires_at=now + timers.expire, due_at=_next_turn(row, now + timers.refresh, now), **WELL
     )
 
 

@@ -8,9 +8,7 @@ from dnspanel.conditions import NO_ZONES, Condition, NamedZones, Reading, Severi
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, gettext_noop, ngettext
 
-KINDS = {
-    "panel.transfers": gettext_noop("Zone transfers from primaries are failing"),
-}
+KINDS = {"panel.transfers": gettext_noop("Zone transfers from primaries are failing")}
 
 ZONES = """
     SELECT zone_id, 'untransferred' AS kind, coalesce(failed_since, alert_at) AS since, NULL AS nodes

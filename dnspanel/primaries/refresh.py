@@ -133,8 +133,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
     serial = int(transfer.soa.rdata[0].split()[2])
     if known is not None and not Serial(serial) >= known:
         raise TransferFailed(
-            gettext("{address} sent a lower serial ({serial}).").format(address=address, serial=serial),
-            is_refused=True,
+            gettext("{address} sent a lower serial ({serial}).").format(address=address, serial=serial), is_refused=True
         )
     _refuse_broken_below(turn, transfer.changes)
     apply_transfer.apply(

@@ -115,22 +115,12 @@ def create_transferred_zone(
         wake_on_commit()
 
     return edit.create_zone(
-        zone=edit.NewZone(name),
-        acting=acting,
-        team=team,
-        in_transaction=write_rest,
-        awaits_transfer=True,
+        zone=edit.NewZone(name), acting=acting, team=team, in_transaction=write_rest, awaits_transfer=True
     )
 
 
 @after_hooks
-def set_primaries(
-    *,
-    zone: Zone,
-    terms: Terms,
-    acting: Acting,
-    past_rules: bool = False,
-) -> TransferredZone:
+def set_primaries(*, zone: Zone, terms: Terms, acting: Acting, past_rules: bool = False) -> TransferredZone:
     """Make these servers the zone's primaries. The zone's content stays until the first transfer.
 
     The zone becomes read-only here. Its operations are deleted from the author's draft. Other people's drafts keep
@@ -245,12 +235,7 @@ def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Public
 
 
 @after_hooks
-def give_back(
-    *,
-    zone: Zone,
-    acting: Acting,
-    past_rules: bool = False,
-) -> TransferredZone:
+def give_back(*, zone: Zone, acting: Acting, past_rules: bool = False) -> TransferredZone:
     """Give a taken-over zone back to its old primaries. The next transfer replaces changes made here.
 
     Raise TakeOverRefused if the zone wasn't taken over or the panel's keys sign it. Other errors are as in

@@ -113,9 +113,7 @@ class Snapshot(models.Model):
     made_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["schema", "epoch", "sequence"], name="snapshot_position_unique"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["schema", "epoch", "sequence"], name="snapshot_position_unique")]
 
 
 class UsedSchema(models.Model):

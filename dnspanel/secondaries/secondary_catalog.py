@@ -49,10 +49,7 @@ def catalog_soa(name: str, serial: int) -> RRset:
 def head_of(secondary: Secondary) -> tuple[RRset, RRset]:
     """Return the catalog's NS record and version record."""
     name = catalog_name(secondary)
-    return (
-        RRset(name, rdtypes.NS, TTL, (NOWHERE,)),
-        RRset(f"version.{name}", rdtypes.TXT, TTL, (f'"{VERSION}"',)),
-    )
+    return (RRset(name, rdtypes.NS, TTL, (NOWHERE,)), RRset(f"version.{name}", rdtypes.TXT, TTL, (f'"{VERSION}"',)))
 
 
 def member_owner(catalog: str, label: str) -> str:

@@ -78,12 +78,7 @@ class NewSecondary:
 
 
 def create_secondary(
-    *,
-    terms: Terms,
-    by: User | Actor,
-    now: datetime,
-    algorithm: str = "hmac-sha256",
-    form_id: UUID | None = None,
+    *, terms: Terms, by: User | Actor, now: datetime, algorithm: str = "hmac-sha256", form_id: UUID | None = None
 ) -> NewSecondary:
     """Create a secondary, and return it with its key's secret. It can transfer zones immediately, and gets NOTIFY.
 

@@ -88,9 +88,7 @@ class ImportJob(models.Model):
     last_sequence = models.BigIntegerField(default=0)
 
     class Meta:
-        indexes = [
-            models.Index(fields=["state"], name="importjob_active", condition=models.Q(state__in=ACTIVE_STATES)),
-        ]
+        indexes = [models.Index(fields=["state"], name="importjob_active", condition=models.Q(state__in=ACTIVE_STATES))]
 
 
 class PieceState(models.TextChoices):
@@ -141,10 +139,7 @@ class Action(models.TextChoices):
 
     CREATE = "create", gettext_lazy("create")
     UNION = "union", gettext_lazy("merge")  # add the source's values
-    RRSETS = (
-        "rrsets",
-        gettext_lazy("replace RRsets"),
-    )  # replace only the RRsets that the source has
+    RRSETS = ("rrsets", gettext_lazy("replace RRsets"))  # replace only the RRsets that the source has
     REPLACE = "replace", gettext_lazy("replace zone")
     SKIP = "skip", gettext_lazy("skip")
     NOTHING = "nothing", gettext_lazy("nothing to change")

@@ -12,14 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.advisory_locks import Lock, locked_keys
 from dnspanel.transfer.import_limits import MOST_READ_AT_ONCE
-from dnspanel.transfer.models import (
-    CutoverCheck,
-    ExportJob,
-    ImportJob,
-    ImportPiece,
-    PieceState,
-    State,
-)
+from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob, ImportPiece, PieceState, State
 from dnspanel.zones.models import UNFINISHED_STATES
 
 # The second half of the lock key of an import's worker is the import's id times this, plus the worker's number.

@@ -97,14 +97,7 @@ def text_of(*, zone: Zone, author: User, selection: Selection | None, default_tt
 
 
 def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
-    *,
-    zone: Zone,
-    author: User,
-    text: str,
-    base: str,
-    is_complete: bool,
-    now: datetime,
-    over_clashes: bool = False,
+    *, zone: Zone, author: User, text: str, base: str, is_complete: bool, now: datetime, over_clashes: bool = False
 ) -> EditedText:
     """Return the changes in the text compared with the base, which must have been made for the same author.
 

@@ -243,10 +243,7 @@ def _message_id(deliveries: Sequence[Delivery]) -> str:
 
 def _attempt(webhook: Webhook, event: Event, body: bytes, now: datetime, send: Post) -> Attempt:
     headers = signed_headers(
-        message_id=event.message_id,
-        timestamp=int(now.timestamp()),
-        body=body,
-        secrets=secrets_of(webhook, now=now),
+        message_id=event.message_id, timestamp=int(now.timestamp()), body=body, secrets=secrets_of(webhook, now=now)
     )
     try:
         answer = send(webhook.url, {"Content-Type": "application/json", **headers}, body)

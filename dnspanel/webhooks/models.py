@@ -17,10 +17,7 @@ class EventKind(models.TextChoices):
 
     SAVED = "publication.saved", gettext_lazy("Publication saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Publication on all nodes")
-    TAKEN_BACK = (
-        "publication.taken_back",
-        gettext_lazy("Publication reverted because nodes couldn’t serve it"),
-    )
+    TAKEN_BACK = ("publication.taken_back", gettext_lazy("Publication reverted because nodes couldn’t serve it"))
     OPENED = "request.opened", gettext_lazy("Approval requested")
     ENDED = "request.ended", gettext_lazy("Request published, declined or withdrawn")
     NODE = "node.state", gettext_lazy("Node state changed")

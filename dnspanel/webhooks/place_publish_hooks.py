@@ -192,8 +192,7 @@ def _columns_of_terms(terms: HookTerms, resolve: Resolve | None, before: Publish
     name = " ".join(terms.name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise RuleRefused(
-            "name",
-            gettext("Use at most {longest_name} printable characters.").format(longest_name=LONGEST_NAME),
+            "name", gettext("Use at most {longest_name} printable characters.").format(longest_name=LONGEST_NAME)
         )
     if not LEAST_SECONDS <= terms.seconds <= MOST_SECONDS:
         raise RuleRefused(

@@ -246,11 +246,7 @@ class AgentNode:
             unserved=health.unserved,
             clock=time.time(),
             started_at=self._started_at,
-            versions={
-                "agent": __version__,
-                "powerdns": self.applier.powerdns_version,
-                "lmdb": LMDB_VERSION,
-            },
+            versions={"agent": __version__, "powerdns": self.applier.powerdns_version, "lmdb": LMDB_VERSION},
             map_used=round(map_used, 4),
             disk_free_bytes=disk.free_bytes,
             disk_bytes=disk.bytes,

@@ -105,11 +105,7 @@ class Schema:
         Without these rows, PowerDNS assumes that the file is an older one and rebuilds it.
         """
         number = struct.Struct(">I" if self.has_header else "<I")
-        return [
-            (b"schemaversion", number.pack(self.number)),
-            (b"shards", number.pack(shards)),
-            (b"uuid", uuid.bytes),
-        ]
+        return [(b"schemaversion", number.pack(self.number)), (b"shards", number.pack(shards)), (b"uuid", uuid.bytes)]
 
     def row_id_key(self, row_id: int) -> bytes:
         """Encode the key of an object row."""

@@ -113,17 +113,7 @@ def encode_ent(*, auth: bool, ordername: bool = False) -> bytes:
 
 # Types whose names PowerDNS compresses when it writes a row itself.
 _COMPRESSED = frozenset(
-    (
-        rdtypes.NS,
-        rdtypes.CNAME,
-        rdtypes.PTR,
-        rdtypes.MB,
-        rdtypes.MG,
-        rdtypes.MR,
-        rdtypes.MX,
-        rdtypes.MINFO,
-        rdtypes.SOA,
-    )
+    (rdtypes.NS, rdtypes.CNAME, rdtypes.PTR, rdtypes.MB, rdtypes.MG, rdtypes.MR, rdtypes.MX, rdtypes.MINFO, rdtypes.SOA)
 )
 
 

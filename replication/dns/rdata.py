@@ -281,11 +281,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
     base = dns.name.from_text(origin) if origin is not None else dns.name.root
     try:
         found: Any = dns.rdata.from_text(
-            dns.rdataclass.IN,
-            dns.rdatatype.RdataType.make(type),
-            tokens,
-            origin=base,
-            relativize=False,
+            dns.rdataclass.IN, dns.rdatatype.RdataType.make(type), tokens, origin=base, relativize=False
         )
         _check_comment(text[: tokens.file.tell()], found.rdcomment)
         # A foreign signature was made with the signer's name in lowercase, and is found by that name.

@@ -124,10 +124,7 @@ def _listeners(config: FrontConfig, means: Means) -> Iterator[Line]:
 
 
 def _rules(config: FrontConfig, means: Means) -> Iterator[Line]:
-    yield Line(
-        "addAction(NotRule(OpcodeRule(DNSOpcode.Query)), RCodeAction(DNSRCode.REFUSED))",
-        decisions.QUERIES_ONLY,
-    )
+    yield Line("addAction(NotRule(OpcodeRule(DNSOpcode.Query)), RCodeAction(DNSRCode.REFUSED))", decisions.QUERIES_ONLY)
     yield Line(
         "addAction(OrRule({QTypeRule(DNSQType.AXFR), QTypeRule(DNSQType.IXFR)}), RCodeAction(DNSRCode.REFUSED))",
         decisions.NO_TRANSFERS,

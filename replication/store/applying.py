@@ -74,14 +74,7 @@ def _txt(text: str) -> bytes:
 class Application:
     """The application of one segment to a store. Call `run` only once."""
 
-    def __init__(
-        self,
-        segment: Segment,
-        schema: Schema,
-        main: Database,
-        records: Database,
-        opener: KeyOpener,
-    ) -> None:
+    def __init__(self, segment: Segment, schema: Schema, main: Database, records: Database, opener: KeyOpener) -> None:
         self._segment, self._schema = segment, schema
         self.leaves_attached = False
         self._main = _Writer(main, segment, schema, segment.main_op_count, is_hidden=lambda _: True, opener=opener)

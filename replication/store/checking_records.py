@@ -23,13 +23,7 @@ from replication.store.check_state import (
 )
 from replication.store.file_row import FileRow
 from replication.store.own_commits import note_commit
-from replication.store.zone_digests import (
-    Running,
-    decode_running,
-    is_complete,
-    running_digest,
-    unhashed_since,
-)
+from replication.store.zone_digests import Running, decode_running, is_complete, running_digest, unhashed_since
 from replication.wire.operations import DIGEST_MODULUS, rows_digest
 
 # Rows added up between two steps.
@@ -73,10 +67,7 @@ class RecordsCheck:
         """Check zones, starting at id `first`. Return the zone id to continue with, or None at the end."""
         begun, zones_read = self._state.rows, 0
         knows_all = is_complete(txn, self._records)
-        with (
-            txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows,
-            txn.cursor(db=self._records.zones) as zones,
-        ):
+        with txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows, txn.cursor(db=self._records.zones) as zones:
             more_rows, more_zones = rows.set_range(keys.zone_prefix(first)), zones.set_range(keys.zone_prefix(first))
             while more_rows or more_zones:
                 zone = min(([rows.key()[:4]] if more_rows else []) + ([zones.key()] if more_zones else []))

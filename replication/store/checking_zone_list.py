@@ -55,10 +55,7 @@ class ZoneListCheck:
 
     def _some_entries(self, main: Any, records: Any, first: int) -> Generator[None, None, int | None]:
         begun = self._state.rows
-        with (
-            main.cursor(db=self._main.tables[Dbi.DOMAINS]) as objects,
-            records.cursor(db=self._records.zones) as zones,
-        ):
+        with main.cursor(db=self._main.tables[Dbi.DOMAINS]) as objects, records.cursor(db=self._records.zones) as zones:
             more_objects = objects.set_range(self._schema.row_id_key(first))
             more_zones = zones.set_range(keys.zone_prefix(first))
             while more_objects or more_zones:

@@ -9,12 +9,7 @@ from replication.wire.operations import Op, OpKind, digest_bytes, row_digest, ro
 
 
 def digest_delta(
-    ops: Sequence[Op],
-    schema: Schema,
-    main: Database,
-    records: Database,
-    *,
-    before: tuple[bytes, bytes] | None = None,
+    ops: Sequence[Op], schema: Schema, main: Database, records: Database, *, before: tuple[bytes, bytes] | None = None
 ) -> tuple[bytes, bytes]:
     """Return the digests (main, records) after these operations. Two operations must not have the same key.
 

@@ -348,9 +348,7 @@ class _Planner:
             self.plan.put.append((table, put))
 
 
-def _rows_changed(
-    changed: dict[Any, tuple[bytes | None, bytes | None]],
-) -> Iterator[tuple[bytes, bytes | None, bytes]]:
+def _rows_changed(changed: dict[Any, tuple[bytes | None, bytes | None]]) -> Iterator[tuple[bytes, bytes | None, bytes]]:
     for key, (before, value) in changed.items():
         if before == value:
             continue

@@ -117,14 +117,7 @@ class _Difference:
 class RepairWriter:
     """The writer of one repair into a store. Use each object once."""
 
-    def __init__(
-        self,
-        segment: Segment,
-        schema: Schema,
-        main: Database,
-        records: Database,
-        opener: KeyOpener,
-    ) -> None:
+    def __init__(self, segment: Segment, schema: Schema, main: Database, records: Database, opener: KeyOpener) -> None:
         if not segment.is_repair:
             raise BadSegment(reason="it does not repair a zone")
         self._segment, self._schema, self._main, self._records = segment, schema, main, records

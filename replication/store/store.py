@@ -52,24 +52,9 @@ from replication.codec.domains import ZoneObject, decode_domain
 from replication.codec.schema import Dbi, File, Schema, schema_for
 from replication.codec.sealed import SecretOf
 from replication.dns import rdtypes
-from replication.errors import (
-    BadSegment,
-    BadSnapshot,
-    Busy,
-    Damaged,
-    Gap,
-    Unfinished,
-    WrongCluster,
-    WrongEpoch,
-)
+from replication.errors import BadSegment, BadSnapshot, Busy, Damaged, Gap, Unfinished, WrongCluster, WrongEpoch
 from replication.store import key_table, mapped
-from replication.store.applying import (
-    POSITION_ZONE,
-    POSITION_ZONE_ID,
-    Application,
-    Watch,
-    own_rows,
-)
+from replication.store.applying import POSITION_ZONE, POSITION_ZONE_ID, Application, Watch, own_rows
 from replication.store.attached import attached_rows
 from replication.store.checking import Check
 from replication.store.digest_delta import digest_delta
@@ -322,11 +307,7 @@ class Store:
         return digest_delta(ops, self.schema, self._main, self._records, before=before)
 
     def apply(
-        self,
-        segment: Segment,
-        *,
-        watch: Watch | None = None,
-        before_late: Callable[[], None] = lambda: None,
+        self, segment: Segment, *, watch: Watch | None = None, before_late: Callable[[], None] = lambda: None
     ) -> Applied:
         """Update the store to the panel's state at `segment.after` (see the module's docstring).
 

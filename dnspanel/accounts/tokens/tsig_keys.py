@@ -71,14 +71,7 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
         unused_days=None if token is None else token.unused_days,
     )
     return create_tsig_key(
-        owner=by.user,
-        name=name,
-        terms=terms,
-        by=by,
-        now=now,
-        algorithm=algorithm,
-        secret=secret,
-        needs_permission=True,
+        owner=by.user, name=name, terms=terms, by=by, now=now, algorithm=algorithm, secret=secret, needs_permission=True
     )
 
 

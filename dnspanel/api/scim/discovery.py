@@ -124,10 +124,7 @@ _USER_ATTRIBUTES = [
         "name",
         "The person’s name.",
         "complex",
-        subAttributes=[
-            _attribute("givenName", "First name."),
-            _attribute("familyName", "Last name."),
-        ],
+        subAttributes=[_attribute("givenName", "First name."), _attribute("familyName", "Last name.")],
     ),
     _attribute(
         "emails",

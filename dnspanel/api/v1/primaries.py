@@ -42,10 +42,7 @@ def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datet
     with named_refusals():
         if attributes["kind"] == CONSUMER:
             catalog = catalogs.follow_catalog(
-                name=name,
-                primaries_terms=terms,
-                terms=CatalogTerms(),
-                acting=Acting(actor, Channel.API, now),
+                name=name, primaries_terms=terms, terms=CatalogTerms(), acting=Acting(actor, Channel.API, now)
             )
             return Publication.objects.get(sequence=catalog.zone.sequence)
         return set_up_primaries.create_transferred_zone(name=name, terms=terms, acting=Acting(actor, Channel.API, now))

@@ -82,13 +82,7 @@ class TsigKey(PowerdnsView):
 
 def _object(key: Token, secret: str) -> dict[str, Any]:
     name = str(key.tsig_name)
-    return {
-        "algorithm": key.tsig_algorithm,
-        "id": zone_id(name),
-        "key": secret,
-        "name": name[:-1],
-        "type": "TSIGKey",
-    }
+    return {"algorithm": key.tsig_algorithm, "id": zone_id(name), "key": secret, "name": name[:-1], "type": "TSIGKey"}
 
 
 def _key(request: Request, id: str) -> Token:

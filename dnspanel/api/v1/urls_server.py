@@ -34,9 +34,7 @@ urlpatterns = [
     path(f"{_SERVER}/cache/flush", cache.CacheFlush.as_view(), name="v1-cache-flush"),
     path(f"{_SERVER}/autoprimaries", autoprimaries.Autoprimaries.as_view(), name="v1-autoprimaries"),
     path(
-        f"{_SERVER}/autoprimaries/<str:ip>/<str:nameserver>",
-        autoprimaries.Autoprimary.as_view(),
-        name="v1-autoprimary",
+        f"{_SERVER}/autoprimaries/<str:ip>/<str:nameserver>", autoprimaries.Autoprimary.as_view(), name="v1-autoprimary"
     ),
     path(f"{_SERVER}/tsigkeys", tsigkeys.TsigKeys.as_view(), name="v1-tsigkeys"),
     path(f"{_SERVER}/tsigkeys/<name:tsigkey_id>", tsigkeys.TsigKey.as_view(), name="v1-tsigkey"),

@@ -191,9 +191,7 @@ urlpatterns: list[URLPattern] = [
     path("api/v2/dnssec/unproven", dnssec_answers.UnprovenZones.as_view(), name="v2-unproven"),
     path("api/v2/name-server-sets", name_server_sets.NameServerSets.as_view(), name="v2-name-server-sets"),
     path(
-        "api/v2/name-server-sets/<int:set_id>",
-        name_server_sets.OneNameServerSet.as_view(),
-        name="v2-name-server-set",
+        "api/v2/name-server-sets/<int:set_id>", name_server_sets.OneNameServerSet.as_view(), name="v2-name-server-set"
     ),
     path(_VANITY, vanity_names.VanityPlaces.as_view(), name="v2-vanity-names"),
     path(f"{_VANITY}/<name:zone_name>/parent", vanity_names.VanityParent.as_view(), name="v2-vanity-parent"),

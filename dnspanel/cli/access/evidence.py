@@ -99,13 +99,7 @@ def add(session: Session, name: str, kind: str, address: str, *, from_beginning:
 @click.option("--ca-file", type=FILE, help="PEM file with the authorities to trust.")
 @click.option("--from-beginning", is_flag=True, help="Send the log from the first entry on again.")
 def change(
-    session: Session,
-    number: int,
-    name: str | None,
-    address: str | None,
-    ca_file: Path | None,
-    *,
-    from_beginning: bool,
+    session: Session, number: int, name: str | None, address: str | None, ca_file: Path | None, *, from_beginning: bool
 ) -> None:
     """Change a destination of the audit log.
 

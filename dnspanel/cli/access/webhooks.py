@@ -87,12 +87,7 @@ def show(session: Session, number: int) -> None:
     help="Form of messages: signed events for programs, or messages for people.",
 )
 def create(
-    session: Session,
-    address: str,
-    events: Sequence[str],
-    description: str,
-    format_: str,
-    **where: Sequence[Any],
+    session: Session, address: str, events: Sequence[str], description: str, format_: str, **where: Sequence[Any]
 ) -> None:
     r"""Create a webhook at URL and print its secret once.
 

@@ -314,12 +314,7 @@ def _settle(session: Session, zone: str, body: Mapping[str, Any], *, writing: Wr
 
 
 def _settle_many(
-    session: Session,
-    zones: Sequence[str],
-    body: Mapping[str, Any],
-    *,
-    verb: str,
-    writing: Writing,
+    session: Session, zones: Sequence[str], body: Mapping[str, Any], *, verb: str, writing: Writing
 ) -> bool:
     """Change the zones' signing, or show the changes of a dry run. Return True if something was published."""
     body = {**body, "zones": list(zones), "reason": writing.reason}

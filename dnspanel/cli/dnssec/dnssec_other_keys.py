@@ -66,14 +66,7 @@ def remove(session: Session, zone: str, tag: int, *, yes: bool, writing: Writing
     _write(session, "DELETE", zone_path(zone, "dnssec", "other-keys", tag), None, writing=writing)
 
 
-def _write(
-    session: Session,
-    method: str,
-    path: str,
-    body: Mapping[str, Any] | None,
-    *,
-    writing: Writing,
-) -> None:
+def _write(session: Session, method: str, path: str, body: Mapping[str, Any] | None, *, writing: Writing) -> None:
     query = {"reason": writing.reason} if writing.reason else {}
     show_written(
         session,

@@ -94,13 +94,7 @@ def delete(session: Session, zone: str, name: str, type: str) -> None:
 @confirm_option
 @writing_options
 def publish(
-    session: Session,
-    key: str | None,
-    zones: Sequence[str],
-    accepted: Sequence[str],
-    *,
-    confirm: bool,
-    writing: Writing,
+    session: Session, key: str | None, zones: Sequence[str], accepted: Sequence[str], *, confirm: bool, writing: Writing
 ) -> None:
     """Publish a draft in one publication.
 

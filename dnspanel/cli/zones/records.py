@@ -12,14 +12,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import C, Commands, Session, options_as
-from dnspanel.cli.written import (
-    Writing,
-    confirm_option,
-    publish,
-    show_change,
-    show_written,
-    writing_options,
-)
+from dnspanel.cli.written import Writing, confirm_option, publish, show_change, show_written, writing_options
 from dnspanel.cli.zone_paths import segment, zone_path
 
 DEFAULT_TTL = 3600
@@ -312,13 +305,7 @@ def _tell_refusals(outcome: Mapping[str, Any]) -> None:
 
 
 def _change(
-    session: Session,
-    zone: str,
-    order: Mapping[str, Any],
-    *,
-    confirm: bool,
-    ptr: bool,
-    writing: Writing,
+    session: Session, zone: str, order: Mapping[str, Any], *, confirm: bool, ptr: bool, writing: Writing
 ) -> None:
     path = zone_path(zone, "changes")
     body = {"changes": [order], "reason": writing.reason, "confirm": confirm, **({"ptr": True} if ptr else {})}

@@ -8,14 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Command, Session
-from dnspanel.cli.written import (
-    Writing,
-    confirm_option,
-    publish,
-    show_change,
-    show_written,
-    writing_options,
-)
+from dnspanel.cli.written import Writing, confirm_option, publish, show_change, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zones.zone_restore import show_restored
 

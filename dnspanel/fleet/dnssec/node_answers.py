@@ -91,10 +91,7 @@ def _ask(
         return NodeAnswer(node, Verdict.UNSIGNED, serial=serial)
     if len(found) > MOST_KEYS:
         return NodeAnswer(
-            node,
-            Verdict.BOGUS,
-            gettext("more than {most_keys} DNSKEY records").format(most_keys=MOST_KEYS),
-            serial,
+            node, Verdict.BOGUS, gettext("more than {most_keys} DNSKEY records").format(most_keys=MOST_KEYS), serial
         )
     tags = tuple(sorted(dns.dnssec.key_id(key) for key in zone_keys(found)))
     try:

@@ -84,10 +84,7 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
         parent = resolver.zone_of(above, deadline=deadline)
     except NoAnswer as exc:
         return ParentLook(
-            "",
-            {},
-            None,
-            gettext("{zone_name}’s parent couldn’t be found: {exc}.").format(zone_name=zone_name, exc=exc),
+            "", {}, None, gettext("{zone_name}’s parent couldn’t be found: {exc}.").format(zone_name=zone_name, exc=exc)
         )
     if len(parent.nameservers) > MOST_SERVERS:
         return _too_many(parent.name)

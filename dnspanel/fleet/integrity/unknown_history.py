@@ -144,14 +144,7 @@ def may_choose(report: AheadReport, choice: str) -> str:
 
 
 def decide(  # noqa: PLR0913  # the fields of a decision
-    *,
-    report: AheadReport,
-    choice: str,
-    typed: str,
-    reason: str,
-    by: User,
-    now: datetime,
-    accepts_breaks: bool = False,
+    *, report: AheadReport, choice: str, typed: str, reason: str, by: User, now: datetime, accepts_breaks: bool = False
 ) -> None:
     """Record the decision, which a worker executes. Raise WrongDecision if it is invalid, or Forbidden.
 

@@ -53,10 +53,7 @@ def checked_tags(tags: Collection[str]) -> list[str]:
 def checked_addresses(addresses: Collection[str]) -> list[str]:
     """Return the addresses in canonical form, IPv4 first, without duplicates. Raise BadNode if invalid or too many."""
     if wrong := [text for text in addresses if not _is_address(text) or "%" in text]:
-        raise BadNode(
-            "public_addresses",
-            gettext("{value} isn’t a public IP address.").format(value=wrong[0][:60]),
-        )
+        raise BadNode("public_addresses", gettext("{value} isn’t a public IP address.").format(value=wrong[0][:60]))
     found = sorted({ipaddress.ip_address(text) for text in addresses}, key=lambda each: (each.version, int(each)))
     if len(found) > MOST_ADDRESSES:
         raise BadNode(

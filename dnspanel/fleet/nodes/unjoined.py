@@ -70,8 +70,7 @@ def _lock_unjoined(node: Node) -> Node:
         raise WrongState(node.name, gettext("is already removed"))
     if has_joined(current):
         raise WrongState(
-            node.name,
-            gettext("has already joined, so you can only edit its group, tags and addresses, or retire it"),
+            node.name, gettext("has already joined, so you can only edit its group, tags and addresses, or retire it")
         )
     return current
 

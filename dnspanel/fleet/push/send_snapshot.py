@@ -28,14 +28,7 @@ from dnspanel.publish.storage.damage import drop_snapshot
 from dnspanel.publish.tasks import request_snapshot
 from dnspanel.texts import gettext
 from replication import node_client, push
-from replication.errors import (
-    NEEDS_A_PERSON,
-    Diverged,
-    NeedsSnapshot,
-    NodeUnreachable,
-    NotServed,
-    ReplicationError,
-)
+from replication.errors import NEEDS_A_PERSON, Diverged, NeedsSnapshot, NodeUnreachable, NotServed, ReplicationError
 from replication.steps import Refuse, Way, next_step
 from replication.store.snapshot import Manifest
 from replication.wire.position import Position

@@ -158,12 +158,7 @@ def unpin(*, by: Author, now: datetime) -> None:
             raise DeliveryRefused(gettext("The fleet is not pinned."))
         Delivery.objects.filter(pk=delivery.pk).update(pinned=None, pinned_reason="", pinned_at=None, pinned_by=None)
         audit.record(action="delivery.unpin", by=by, now=now, sequence=delivery.pinned)
-        _note_all(
-            "delivery",
-            gettext("Fleet unpinned from sequence {pinned}.").format(pinned=delivery.pinned),
-            now,
-            by,
-        )
+        _note_all("delivery", gettext("Fleet unpinned from sequence {pinned}.").format(pinned=delivery.pinned), now, by)
     advance(now=now)
     _wake(_active_ids())
 

@@ -40,11 +40,7 @@ class Found:
 
 
 def next_batch(
-    conn: Connection,
-    store: Store,
-    head: publication_log.Head,
-    encoded: publication_log.Encoded,
-    now: datetime,
+    conn: Connection, store: Store, head: publication_log.Head, encoded: publication_log.Encoded, now: datetime
 ) -> Batch | None:
     """Compile the next range of the log into a batch for the store. Return None if the whole log is encoded.
 

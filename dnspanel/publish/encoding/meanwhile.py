@@ -35,13 +35,7 @@ class Meanwhile:
     """
 
     def __init__(
-        self,
-        conn: Connection,
-        store: Store,
-        batch: Batch,
-        seal: Callable[[Batch, datetime], bytes],
-        *,
-        now: datetime,
+        self, conn: Connection, store: Store, batch: Batch, seal: Callable[[Batch, datetime], bytes], *, now: datetime
     ) -> None:
         self.sealed: list[bytes] = []
         self._conn, self._store, self._seal = conn, store, seal

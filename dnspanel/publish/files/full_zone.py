@@ -50,10 +50,7 @@ def main_operations(
 
 
 def compiled_zones(
-    conn: Connection,
-    steps: dict[int, publication_log.ZoneStep],
-    sequence: int,
-    states: Mapping[int, SigningState],
+    conn: Connection, steps: dict[int, publication_log.ZoneStep], sequence: int, states: Mapping[int, SigningState]
 ) -> Iterator[tuple[publication_log.ZoneStep, bytes, int, int]]:
     """Yield each zone with its encoded PUTs, their number and the sum of their digests, ordered by zone id.
 
@@ -85,10 +82,7 @@ def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime
 
 
 def _packed_records(
-    conn: Connection,
-    steps: dict[int, publication_log.ZoneStep],
-    sequence: int,
-    states: Mapping[int, SigningState],
+    conn: Connection, steps: dict[int, publication_log.ZoneStep], sequence: int, states: Mapping[int, SigningState]
 ) -> PackedPuts:
     count = total = 0
 

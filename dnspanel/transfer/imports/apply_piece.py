@@ -214,8 +214,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     # Zones that were paused but not changed.
     if pausing:
         resume_denial(
-            zone_ids=pausing,
-            acting=Acting(job_rights.actor_of_job(job), Channel.IMPORT, now, reason_of(job)),
+            zone_ids=pausing, acting=Acting(job_rights.actor_of_job(job), Channel.IMPORT, now, reason_of(job))
         )
 
 

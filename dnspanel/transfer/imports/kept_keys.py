@@ -79,12 +79,7 @@ def signing_by(brought: BroughtSignatures) -> BroughtSigning:
     """Return the signing state of a zone that keeps these signatures."""
     entries = tuple(map(read_dnskey, brought.entries))
     return BroughtSigning(
-        (),
-        brought.nsec3,
-        presigned=True,
-        entries=entries,
-        end=end_of(brought.end),
-        other_nsec3=brought.other_nsec3,
+        (), brought.nsec3, presigned=True, entries=entries, end=end_of(brought.end), other_nsec3=brought.other_nsec3
     )
 
 

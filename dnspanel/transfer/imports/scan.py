@@ -18,15 +18,7 @@ from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document,
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, keep_signatures, signing_by, with_source_chains
-from dnspanel.transfer.models import (
-    Action,
-    ImportFault,
-    ImportJob,
-    ImportPiece,
-    ImportZone,
-    PieceState,
-    State,
-)
+from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, text_of_unsigned

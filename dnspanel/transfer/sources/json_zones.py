@@ -275,10 +275,5 @@ class _Values:
         source_from = max(line_start, exc.pos - _MOST_SOURCE // 2)
         source = self._text[source_from : end if end >= 0 else None][:_MOST_SOURCE]
         return SourceFault(
-            self._path,
-            line,
-            column,
-            source,
-            gettext("not valid JSON: {reason}").format(reason=exc.msg),
-            "json-syntax",
+            self._path, line, column, source, gettext("not valid JSON: {reason}").format(reason=exc.msg), "json-syntax"
         )

@@ -229,9 +229,7 @@ class _Dump:
         self._columns[table] = tuple(_column_names(body))
         if not self._columns[table]:
             yield BadLine(
-                line,
-                head[0].decode("utf-8", "replace")[:_MOST_SOURCE],
-                gettext("the table’s columns couldn’t be read"),
+                line, head[0].decode("utf-8", "replace")[:_MOST_SOURCE], gettext("the table’s columns couldn’t be read")
             )
 
     def _insert(self, head: re.Match[bytes]) -> Iterator[TableRow | BadLine]:

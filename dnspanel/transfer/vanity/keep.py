@@ -68,9 +68,7 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
     known = public_addresses({node for host in hosts for node in host.nodes})
     return [
         Place(
-            zone,
-            {host.name: _addresses(host, known) for host in hosts if closest.get(host.name) == zone},
-            kept.get(pk),
+            zone, {host.name: _addresses(host, known) for host in hosts if closest.get(host.name) == zone}, kept.get(pk)
         )
         for pk, zone in sorted(zones.items(), key=lambda each: each[1].name)
     ]

@@ -75,12 +75,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
                     }
                 )
             template = ZoneTemplate.objects.create(
-                name=head.name,
-                kind=kind,
-                team=head.team,
-                description=head.description,
-                created_at=now,
-                changed_at=now,
+                name=head.name, kind=kind, team=head.team, description=head.description, created_at=now, changed_at=now
             )
             _store_version(template, 1, content, by, now)
             audit.record(

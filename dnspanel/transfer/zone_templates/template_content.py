@@ -22,14 +22,7 @@ from dnspanel.transfer.zonefile.zonefile_content import Content
 from dnspanel.transfer.zonefile.zonefile_tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Servers
-from dnspanel.zones.settings.template_text import (
-    BadText,
-    Expanded,
-    Fault,
-    Variable,
-    expand,
-    expanded_values,
-)
+from dnspanel.zones.settings.template_text import BadText, Expanded, Fault, Variable, expand, expanded_values
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 

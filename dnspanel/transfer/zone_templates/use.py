@@ -203,11 +203,7 @@ def create_zones_from(
             )
 
     return edit.create_zones(
-        zones=zones,
-        acting=acting,
-        team=team,
-        server_set=server_set,
-        in_transaction=in_transaction,
+        zones=zones, acting=acting, team=team, server_set=server_set, in_transaction=in_transaction
     )
 
 
@@ -292,12 +288,7 @@ def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None
 
 def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
     audit.record(
-        action="template.link",
-        by=author,
-        now=now,
-        target=use.template.name,
-        version=use.version.number,
-        zone=zone.name,
+        action="template.link", by=author, now=now, target=use.template.name, version=use.version.number, zone=zone.name
     )
 
 

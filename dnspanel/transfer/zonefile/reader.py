@@ -63,13 +63,7 @@ class Reader(RecordReader):
     """Reader for all files of one zone."""
 
     def __init__(
-        self,
-        zone: str,
-        scope: Scope,
-        *,
-        include: Include,
-        most_generated: int | None = None,
-        is_dotless: bool = False,
+        self, zone: str, scope: Scope, *, include: Include, most_generated: int | None = None, is_dotless: bool = False
     ) -> None:
         super().__init__(zone, scope, is_dotless=is_dotless)
         self._dotless_reported = False

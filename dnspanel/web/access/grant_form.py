@@ -56,10 +56,7 @@ class GrantForm(AllOrSomeForm):
         gettext_lazy("Enter tags. Zones that get one of these tags later are also included."),
     )
     teams = forms.TypedMultipleChoiceField(
-        label=gettext_lazy("Zones by team"),
-        required=False,
-        coerce=int,
-        widget=forms.CheckboxSelectMultiple,
+        label=gettext_lazy("Zones by team"), required=False, coerce=int, widget=forms.CheckboxSelectMultiple
     )
     names = mono_field(
         gettext_lazy("Names"),

@@ -37,12 +37,7 @@ def people_list(request: PanelRequest) -> HttpResponse:
     """List all users and show the invitation form."""
     access.require(request.user, Permission.PEOPLE)
     people = User.objects.order_by("-is_active", "username").prefetch_related("memberships__team", "own_role")
-    context = {
-        "people": people,
-        "roles": role_choices(),
-        "form": InviteForm(),
-        "service_form": ServiceAccountForm(),
-    }
+    context = {"people": people, "roles": role_choices(), "form": InviteForm(), "service_form": ServiceAccountForm()}
     return render(request, "access/people.html", context)
 
 

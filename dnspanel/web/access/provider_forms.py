@@ -288,16 +288,8 @@ class LdapForm(CommonForm):
         gettext_lazy("Use uid, or sAMAccountName for Active Directory."),
     )
     mail = _mono(gettext_lazy("Email attribute"), tree.LONGEST_ATTRIBUTE)
-    first_name = _mono(
-        gettext_lazy("First name attribute"),
-        tree.LONGEST_ATTRIBUTE,
-        required=False,
-    )
-    last_name = _mono(
-        gettext_lazy("Last name attribute"),
-        tree.LONGEST_ATTRIBUTE,
-        required=False,
-    )
+    first_name = _mono(gettext_lazy("First name attribute"), tree.LONGEST_ATTRIBUTE, required=False)
+    last_name = _mono(gettext_lazy("Last name attribute"), tree.LONGEST_ATTRIBUTE, required=False)
     groups = forms.ChoiceField(label=gettext_lazy("Group membership"), choices=_GROUPS, initial=Groups.SEARCH)
     group_claim = _mono(
         gettext_lazy("Membership attribute"),

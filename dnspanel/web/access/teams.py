@@ -60,11 +60,7 @@ def _teams_page(request: PanelRequest, *, typed: str = "", refusal: str = "") ->
     # A separate query: in a join with the members, each zone would count once for each member.
     zones = Zone.objects.filter(deleted_at=None, team__isnull=False)
     counts = dict(zones.values_list("team").annotate(Count("pk")).order_by())
-    context = {
-        "teams": [(team, counts.get(team.pk, 0)) for team in teams],
-        "typed": typed,
-        "refusal": refusal,
-    }
+    context = {"teams": [(team, counts.get(team.pk, 0)) for team in teams], "typed": typed, "refusal": refusal}
     return render(request, "access/teams.html", context, status=422 if refusal else 200)
 
 

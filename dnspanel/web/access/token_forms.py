@@ -73,10 +73,7 @@ class TokenForm(AllOrSomeForm):
         ),
     )
     purpose = text_field(
-        gettext_lazy("Purpose"),
-        100,
-        gettext_lazy("Shown in the token list and in the history."),
-        autocomplete="off",
+        gettext_lazy("Purpose"), 100, gettext_lazy("Shown in the token list and in the history."), autocomplete="off"
     )
     expires = forms.ChoiceField(
         label=gettext_lazy("Expires after"), required=False, choices=_LIFETIMES, initial=str(LIFETIME.days)

@@ -155,12 +155,7 @@ def _page_with_secret(
     """Return the page that shows the token's secret once. `old` is the token that it replaces, if any."""
     preset = form.preset if form else Preset.CUSTOM
     zone, name = _place_of(form) if form else ("", "")
-    context = {
-        "token": made.token,
-        "secret": made.secret,
-        "snippets": _snippets(made, preset, zone, name),
-        "old": old,
-    }
+    context = {"token": made.token, "secret": made.secret, "snippets": _snippets(made, preset, zone, name), "old": old}
     page = render(request, "access/token_made.html", context)
     return show_once(request, page, after=reverse("token-detail", args=[made.token.pk]))
 

@@ -17,14 +17,10 @@ class RouteForm(PanelForm):
     """The form for an alert route: its address, its lowest severity, and its quiet hours."""
 
     name = forms.CharField(
-        max_length=100,
-        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("on call")}),
+        max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("on call")})
     )
     kind = forms.ChoiceField(
-        label=gettext_lazy("Method"),
-        choices=RouteKind.choices,
-        widget=forms.RadioSelect,
-        initial=RouteKind.MAIL,
+        label=gettext_lazy("Method"), choices=RouteKind.choices, widget=forms.RadioSelect, initial=RouteKind.MAIL
     )
     address = forms.CharField(
         label=gettext_lazy("Email address or URL"),

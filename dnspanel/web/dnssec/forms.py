@@ -158,11 +158,7 @@ class CdsForm(SigningForm):
     """The form for the CDS and CDNSKEY records that the zone publishes for its parent (RFC 7344, 8078)."""
 
     name = "cds"
-    cds = forms.ChoiceField(
-        label=gettext_lazy("CDS records"),
-        required=False,
-        choices=list(CDS_LABELS.items()),
-    )
+    cds = forms.ChoiceField(label=gettext_lazy("CDS records"), required=False, choices=list(CDS_LABELS.items()))
     cdnskey = switch_field(gettext_lazy("CDNSKEY records"))
 
     def __init__(self, *args: Any, state: SigningState, **kwargs: Any) -> None:
@@ -211,10 +207,7 @@ class AddKeyForm(KeyChoice, SigningForm):
     flags = forms.TypedChoiceField(
         label=gettext_lazy("Key type"),
         coerce=int,
-        choices=[
-            (KSK_FLAGS, gettext_lazy("KSK or CSK (flags 257)")),
-            (ZSK_FLAGS, gettext_lazy("ZSK (flags 256)")),
-        ],
+        choices=[(KSK_FLAGS, gettext_lazy("KSK or CSK (flags 257)")), (ZSK_FLAGS, gettext_lazy("ZSK (flags 256)"))],
         initial=KSK_FLAGS,
     )
     active = switch_field(gettext_lazy("Sign with this key"), initial=True)

@@ -108,11 +108,7 @@ def page(
         refusal = " ".join(map(str, form.non_field_errors()))
     other_keys = dnssec.other_keys_of(zone)
     context: dict[str, object] = {
-        "signing": DisplaySigning(
-            state,
-            [DisplayKey(zone.name, key) for key in keys],
-            parent,
-        ),
+        "signing": DisplaySigning(state, [DisplayKey(zone.name, key) for key in keys], parent),
         "check": display_check(check_of(zone), here, parent, timezone.now()),
         "nodes": _nodes(zone),
         "unproven": unproven_on(zone),

@@ -68,9 +68,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
                 now=timezone.now(),
             )
             say_done(
-                request,
-                gettext("Policy {name} created. To apply it to zones, start a dry run."),
-                name=policy.name,
+                request, gettext("Policy {name} created. To apply it to zones, start a dry run."), name=policy.name
             )
             return redirect("zone-policy", policy.pk)
     return render(request, "dnssec/policy_new.html", {"form": form}, status=422 if form.is_bound else 200)

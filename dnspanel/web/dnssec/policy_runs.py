@@ -32,11 +32,7 @@ _LABELS: Labels = {
         gettext_lazy("with CDS or CDNSKEY records to be changed"),
         gettext_lazy("with changed CDS or CDNSKEY records"),
     ),
-    Act.ROLLOVER: (
-        "warn",
-        gettext_lazy("that need a key rollover"),
-        gettext_lazy("that need a key rollover"),
-    ),
+    Act.ROLLOVER: ("warn", gettext_lazy("that need a key rollover"), gettext_lazy("that need a key rollover")),
     Act.FIRST_DS: (
         "info",
         gettext_lazy("with the first DS to be added automatically"),

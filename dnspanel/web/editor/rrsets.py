@@ -85,10 +85,7 @@ def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not is_fragment(request):
         return back_to_row(zone, key)
     display = DisplayRow(
-        zone.name,
-        row_of(request, zone, key),
-        all_values="all" in request.GET,
-        show_old="old" in request.GET,
+        zone.name, row_of(request, zone, key), all_values="all" in request.GET, show_old="old" in request.GET
     )
     return _show_row(request, zone, display)
 

@@ -205,9 +205,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
     except ReplicationError:
         types = frozenset()
     return RRsetFilter(
-        text=parameters.get("q", "").strip()[:300],
-        types=types,
-        in_draft=parameters.get("in") == "draft",
+        text=parameters.get("q", "").strip()[:300], types=types, in_draft=parameters.get("in") == "draft"
     )
 
 

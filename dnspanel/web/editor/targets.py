@@ -7,12 +7,7 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from dnspanel.fleet.dnssec.resolver import resolver_of_settings
-from dnspanel.fleet.lookups.delegations import (
-    MOST_DELEGATIONS,
-    Delegation,
-    DelegationLook,
-    look_up_delegations,
-)
+from dnspanel.fleet.lookups.delegations import MOST_DELEGATIONS, Delegation, DelegationLook, look_up_delegations
 from dnspanel.fleet.lookups.targets import MOST_TARGETS, TargetLook, look_up_targets
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.zone_head import render_zone

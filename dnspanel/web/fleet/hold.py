@@ -148,11 +148,7 @@ def _page(request: PanelRequest, form: DecisionForm | None = None, status: int =
     }
     if hold is not None and is_current and report is not None and report.ended_at is not None:
         numbers = unknown_history.numbers(report)
-        context |= {
-            "numbers": numbers,
-            "days": TRASH_DAYS,
-            "decisions": _decisions(report, form, numbers.broken),
-        }
+        context |= {"numbers": numbers, "days": TRASH_DAYS, "decisions": _decisions(report, form, numbers.broken)}
     context |= _zones_context(request, report if is_current else None)
     return render(request, "fleet/_hold.html" if request.htmx else "fleet/hold.html", context, status=status)
 

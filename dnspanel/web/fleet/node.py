@@ -245,10 +245,7 @@ _ACTS: dict[str, tuple[_Act, str]] = {
         lambda request, node, now: rotate.rotate_now(node=node, now=now, by=request.user),
         gettext_lazy("Certificate for {} replaced."),
     ),
-    "revoke": (
-        _revoke,
-        gettext_lazy("Certificate for {} revoked. Generate a code to enroll the node again."),
-    ),
+    "revoke": (_revoke, gettext_lazy("Certificate for {} revoked. Generate a code to enroll the node again.")),
     "accept-machine": (_accept_machine, gettext_lazy("{} now uses the other machine.")),
     "keep-machine": (
         lambda request, node, now: machines.keep_first(node=node, now=now, by=request.user),

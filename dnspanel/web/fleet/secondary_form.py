@@ -11,14 +11,7 @@ from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.frame.forms import (
-    PublishingForm,
-    mono_field,
-    number_field,
-    split_list,
-    switch_field,
-    text_field,
-)
+from dnspanel.web.frame.forms import PublishingForm, mono_field, number_field, split_list, switch_field, text_field
 
 
 class SecondaryForm(PublishingForm):
@@ -78,10 +71,7 @@ class SecondaryForm(PublishingForm):
         gettext_lazy("Enter the port for SOA queries over TLS, such as 853, or leave empty to use UDP."),
     )
     choice = forms.ChoiceField(
-        label=gettext_lazy("Zones"),
-        choices=ZoneChoice.choices,
-        widget=forms.RadioSelect,
-        initial=ZoneChoice.ALL,
+        label=gettext_lazy("Zones"), choices=ZoneChoice.choices, widget=forms.RadioSelect, initial=ZoneChoice.ALL
     )
     tag = mono_field(None, 60, gettext_lazy("Choose the zones with this tag."))
     team = forms.ModelChoiceField(

@@ -268,9 +268,7 @@ def _one_row(request: PanelRequest, job: ImportJob, ids: list[int]) -> HttpRespo
     row = first_or(ImportZone.objects.filter(job=job, pk__in=ids), lambda: access.Unknown("this zone of the import"))
     listed = _listed_zone(row, Options.from_json(job.options), job.state)
     return render(
-        request,
-        "imports/_zone_row.html",
-        {"job": job, "listed": listed, "chooses": True, "becomes": gettext("Action")},
+        request, "imports/_zone_row.html", {"job": job, "listed": listed, "chooses": True, "becomes": gettext("Action")}
     )
 
 

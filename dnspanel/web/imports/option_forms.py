@@ -25,10 +25,7 @@ class OptionsForm(PanelForm):
         label=gettext_lazy("Existing zones"),
         choices=[
             ("union", gettext_lazy("Merge: add values from the source, remove nothing")),
-            (
-                "rrsets",
-                gettext_lazy("Replace RRsets: overwrite RRsets in the source, leave the others unchanged"),
-            ),
+            ("rrsets", gettext_lazy("Replace RRsets: overwrite RRsets in the source, leave the others unchanged")),
             ("replace", gettext_lazy("Replace zone: make the zone identical to the source")),
             ("skip", gettext_lazy("Skip")),
         ],

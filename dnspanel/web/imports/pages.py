@@ -37,10 +37,7 @@ _SAMPLES = (
 _ACTS = {
     "pause": (import_jobs.pause, gettext_lazy("The import will pause after the current batch.")),
     "resume": (import_jobs.resume, gettext_lazy("Import resumed.")),
-    "cancel": (
-        import_jobs.cancel,
-        gettext_lazy("Import cancelled. Published zones stay, but you can undo them."),
-    ),
+    "cancel": (import_jobs.cancel, gettext_lazy("Import cancelled. Published zones stay, but you can undo them.")),
 }
 
 

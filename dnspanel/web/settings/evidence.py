@@ -189,8 +189,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     ask(request, _ABOUT_LOG if active else question)
     destinations.switch_destination(destination=destination, active=active, by=request.user, now=timezone.now())
     messages.success(
-        request,
-        (gettext("{name} enabled.") if active else gettext("{name} disabled.")).format(name=destination.name),
+        request, (gettext("{name} enabled.") if active else gettext("{name} disabled.")).format(name=destination.name)
     )
     return redirect("settings-evidence-detail", destination.pk)
 

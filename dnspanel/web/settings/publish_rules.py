@@ -136,11 +136,7 @@ class ScopeForm(AllOrSomeForm):
         """
         try:
             return place(
-                scope=self.scope,
-                reason=self.cleaned_data["reason"],
-                author=author,
-                now=timezone.now(),
-                **of_its_kind,
+                scope=self.scope, reason=self.cleaned_data["reason"], author=author, now=timezone.now(), **of_its_kind
             )
         except RuleRefused as exc:
             self.refuse(exc.field, str(exc))

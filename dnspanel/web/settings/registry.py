@@ -41,9 +41,7 @@ SECTIONS = (
             _Setting("PANEL_PROXY_URL", gettext_lazy("URL for the proxy’s health checks"), "PROXY_URL"),
             _Setting("PANEL_ALLOWED_HOSTS", gettext_lazy("allowed host names"), "ALLOWED_HOSTS"),
             _Setting(
-                "PANEL_SESSION_IDLE_MINUTES",
-                gettext_lazy("session idle timeout in minutes"),
-                "SESSION_IDLE_MINUTES",
+                "PANEL_SESSION_IDLE_MINUTES", gettext_lazy("session idle timeout in minutes"), "SESSION_IDLE_MINUTES"
             ),
             _Setting("PANEL_TRUSTED_PROXIES", gettext_lazy("trusted reverse proxies"), "TRUSTED_PROXIES"),
             _Setting("PANEL_GATEWAY_ADDRESSES", gettext_lazy("gateway addresses for secondaries"), "GATEWAY_ADDRESSES"),
@@ -58,9 +56,7 @@ SECTIONS = (
                 "UPDATE_TLS_CERTIFICATE",
             ),
             _Setting(
-                "PANEL_UPDATE_TLS_KEY",
-                gettext_lazy("file with the TLS certificate’s private key"),
-                "UPDATE_TLS_KEY",
+                "PANEL_UPDATE_TLS_KEY", gettext_lazy("file with the TLS certificate’s private key"), "UPDATE_TLS_KEY"
             ),
             _Setting(
                 "PANEL_GATEWAY_TLS_ADDRESSES",
@@ -101,15 +97,9 @@ SECTIONS = (
             _Setting("PANEL_SCHEMAS", gettext_lazy("PowerDNS LMDB schemas to write"), "SCHEMAS"),
             _Setting("PANEL_LOG_DAYS", gettext_lazy("days before old segments are deleted"), "LOG_DAYS"),
             _Setting("PANEL_RING0_REQUIRED", gettext_lazy("make nodes wait for an offline canary"), "RING0_REQUIRED"),
+            _Setting("PANEL_RING0_PATIENCE", gettext_lazy("seconds to wait for an offline canary"), "RING0_PATIENCE"),
             _Setting(
-                "PANEL_RING0_PATIENCE",
-                gettext_lazy("seconds to wait for an offline canary"),
-                "RING0_PATIENCE",
-            ),
-            _Setting(
-                "PANEL_REFUSAL_PATIENCE",
-                gettext_lazy("seconds a node has to refuse a change"),
-                "REFUSAL_PATIENCE",
+                "PANEL_REFUSAL_PATIENCE", gettext_lazy("seconds a node has to refuse a change"), "REFUSAL_PATIENCE"
             ),
             _Setting(
                 "PANEL_TRANSFER_PROCESSES", gettext_lazy("number of import and export workers"), "TRANSFER_PROCESSES"

@@ -83,10 +83,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
         set_up_primaries.take_over(zone=zone, **_acting(request))
 
     return _run_act(
-        request,
-        zone,
-        take_over,
-        gettext("This panel is now the primary of {name}.").format(name=zone.name),
+        request, zone, take_over, gettext("This panel is now the primary of {name}.").format(name=zone.name)
     )
 
 

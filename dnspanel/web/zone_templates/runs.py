@@ -29,11 +29,7 @@ from dnspanel.zones.rights.access import require
 
 _LABELS: Labels = {
     Outcome.CHANGE: ("ok", gettext_lazy("to be changed"), gettext_lazy("changed")),
-    Outcome.CONFLICT: (
-        "warn",
-        gettext_lazy("with manual edits"),
-        gettext_lazy("changed, except manual edits"),
-    ),
+    Outcome.CONFLICT: ("warn", gettext_lazy("with manual edits"), gettext_lazy("changed, except manual edits")),
     Outcome.REFUSED: ("bad", gettext_lazy("to be refused"), gettext_lazy("refused")),
     Outcome.SAME: ("quiet", gettext_lazy("up to date"), gettext_lazy("already up to date")),
 }
@@ -114,11 +110,7 @@ def template_runs(request: PanelRequest, template_id: int) -> HttpResponse:
     if form.is_valid() and (not form.is_search or fields.is_valid()):
         try:
             run = verbs.create_run(
-                template=template,
-                by=request.user,
-                now=timezone.now(),
-                form_id=form.id,
-                **_terms(form, fields),
+                template=template, by=request.user, now=timezone.now(), form_id=form.id, **_terms(form, fields)
             )
         except RunRefused as exc:
             form.refuse(None, str(exc))

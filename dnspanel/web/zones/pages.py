@@ -237,10 +237,7 @@ def zone_new(request: PanelRequest) -> HttpResponse:
     if request.method != "POST":
         if request.htmx:
             return _new_zone_preview(request)
-        of_query = {
-            "names": request.GET.get("names", "")[:LONGEST_NAME],
-            "template": request.GET.get("template", ""),
-        }
+        of_query = {"names": request.GET.get("names", "")[:LONGEST_NAME], "template": request.GET.get("template", "")}
         return _new_zone_page(request, _new_zone_form(request, initial=NewZoneForm.defaults() | of_query))
     form = _new_zone_form(request, request.POST)
     if chosen := request.POST.get("reverse", "").strip():
@@ -333,9 +330,7 @@ def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
     if drafted:
         where = ", ".join(zone.name for zone in drafted[:3]) + (", …" if len(drafted) > 3 else "")
         say_done(
-            request,
-            gettext("The delegation in {where} was added to your draft. Review and publish it."),
-            where=where,
+            request, gettext("The delegation in {where} was added to your draft. Review and publish it."), where=where
         )
     else:
         messages.info(

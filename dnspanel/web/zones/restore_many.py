@@ -93,8 +93,7 @@ def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
 def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone]) -> HttpResponse:
     try:
         done = restore_zones.restore_zones(
-            zones=zones,
-            acting=Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id),
+            zones=zones, acting=Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id)
         )
     except PublishRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))

@@ -268,11 +268,7 @@ def _is_little(request: PanelRequest, selection: ZoneSelection) -> bool:
 
 def _begin_run(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> str:
     run = change_runs.create_run(
-        alike=form.alike(),
-        by=request.user,
-        now=timezone.now(),
-        search=selection.search,
-        names=selection.names,
+        alike=form.alike(), by=request.user, now=timezone.now(), search=selection.search, names=selection.names
     )
     return reverse("zone-change-run", args=[run.pk])
 

@@ -75,12 +75,7 @@ def check_chain(*, now: datetime) -> audit_verify.Verdict:
     verdict = audit_verify.verify_chain()
     AuditChain.objects.update_or_create(
         pk=1,
-        defaults={
-            "checked_at": now,
-            "checked_to": verdict.linked,
-            "faults": list(verdict.faults),
-            "asked_at": None,
-        },
+        defaults={"checked_at": now, "checked_to": verdict.linked, "faults": list(verdict.faults), "asked_at": None},
     )
     if verdict.faults:
         logger.error("the audit log is not what was chained: %s", "; ".join(verdict.faults))

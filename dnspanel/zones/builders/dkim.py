@@ -7,11 +7,7 @@ from collections.abc import Sequence
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_der_public_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, format_tags, tags_of, txt

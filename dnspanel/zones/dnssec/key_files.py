@@ -12,14 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dnspanel.texts import gettext
-from dnspanel.zones.dnssec.key_material import (
-    ALGORITHMS,
-    KSK_FLAGS,
-    MOST_TEXT,
-    ZSK_FLAGS,
-    KeyPair,
-    key_tag,
-)
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, KSK_FLAGS, MOST_TEXT, ZSK_FLAGS, KeyPair, key_tag
 from dnspanel.zones.errors import BadKey, BadPublicKey
 from replication.dns import names
 from replication.dns.names import before_full_stop

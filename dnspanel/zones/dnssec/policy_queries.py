@@ -102,11 +102,7 @@ def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
     found = {}
     for zone in zones:
         chosen = choose(
-            zone_id=zone.pk,
-            tags=zone.tags,
-            team_id=zone.team_id,
-            attachments=own.get(zone.pk, shared),
-            default=default,
+            zone_id=zone.pk, tags=zone.tags, team_id=zone.team_id, attachments=own.get(zone.pk, shared), default=default
         )
         if chosen is not None:
             found[zone.pk] = Applied(*known[chosen[0]], chosen[1])

@@ -88,12 +88,7 @@ def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], no
 
 
 def change_rrsets(
-    *,
-    author: Drafter,
-    zone: Zone,
-    afters: Mapping[Key, RRset | None],
-    now: datetime,
-    base_revision: int | None = None,
+    *, author: Drafter, zone: Zone, afters: Mapping[Key, RRset | None], now: datetime, base_revision: int | None = None
 ) -> Mapping[Key, Operation]:
     """Put RRsets into the author's draft, either all or none. The value None deletes an RRset.
 

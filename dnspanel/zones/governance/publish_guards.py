@@ -262,11 +262,7 @@ def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Pa
     """
     refuse_locked(acting.author, zone, None)
     passage = Passage(past_rules=past_rules)
-    return refuse(
-        [Part(zone.pk, kind, ())],
-        acting=acting,
-        passage=passage,
-    )
+    return refuse([Part(zone.pk, kind, ())], acting=acting, passage=passage)
 
 
 def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: datetime) -> None:

@@ -122,11 +122,7 @@ _COLUMNS = ("zone_id", "kind", "number", "serial", "rrset_count", "added", "chan
 
 
 def append_publication(
-    *,
-    revisions: Sequence[NewRevision],
-    acting: Acting,
-    passage: Passage = NO_PASSAGE,
-    under: SystemRight | None = None,
+    *, revisions: Sequence[NewRevision], acting: Acting, passage: Passage = NO_PASSAGE, under: SystemRight | None = None
 ) -> Publication:
     """Append a publication to the log, create each zone's new revision, and wake the workers on commit.
 

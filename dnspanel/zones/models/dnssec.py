@@ -80,9 +80,7 @@ class SigningChange(models.Model):
     after: "models.JSONField[Any]" = models.JSONField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["zone", "revision_number"], name="signing_change_unique"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["zone", "revision_number"], name="signing_change_unique")]
 
 
 class Rollover(models.Model):
@@ -137,9 +135,7 @@ class Rollover(models.Model):
     is_cancelled = models.BooleanField(default=False)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["zone"], condition=Q(ended_at=None), name="rollover_open_once"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["zone"], condition=Q(ended_at=None), name="rollover_open_once")]
         indexes = [models.Index(fields=["zone", "-id"], name="rollover_of_zone")]
 
 

@@ -79,6 +79,4 @@ class Operation(models.Model):
     at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["draft", "zone", "owner_key", "type"], name="operation_unique"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["draft", "zone", "owner_key", "type"], name="operation_unique")]

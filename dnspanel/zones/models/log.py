@@ -105,12 +105,7 @@ class RevisionKind(models.TextChoices):
 
 
 # The database values of the kinds after which no node has the zone.
-NOT_SERVED = (
-    RevisionKind.DELETE.value,
-    RevisionKind.AWAIT.value,
-    RevisionKind.EXPIRE.value,
-    RevisionKind.LIST.value,
-)
+NOT_SERVED = (RevisionKind.DELETE.value, RevisionKind.AWAIT.value, RevisionKind.EXPIRE.value, RevisionKind.LIST.value)
 
 
 class Revision(models.Model):
@@ -151,6 +146,4 @@ class Change(models.Model):
     after: "models.JSONField[Any]" = models.JSONField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["revision", "owner_key", "type"], name="change_unique"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["revision", "owner_key", "type"], name="change_unique")]

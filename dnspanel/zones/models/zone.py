@@ -142,9 +142,7 @@ class LastSerial(models.Model):
     serial = models.BigIntegerField()
 
     class Meta:
-        constraints = [
-            models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="last_serial_u32"),
-        ]
+        constraints = [models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="last_serial_u32")]
 
     def __str__(self) -> str:
         return f"{self.name} {self.serial}"

@@ -229,11 +229,7 @@ def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
 
 
 def undo_zone_changes(
-    *,
-    sequence: int,
-    acting: Acting,
-    in_transaction: InTransaction = nothing,
-    under: SystemRight | None = None,
+    *, sequence: int, acting: Acting, in_transaction: InTransaction = nothing, under: SystemRight | None = None
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """Undo the changes of the publication `sequence` in one new publication, except RRsets that changed since.
 
@@ -370,10 +366,7 @@ def _moves(
 
 
 def _carry_out(
-    moves: Sequence[_Move],
-    acting: Acting,
-    in_transaction: InTransaction,
-    under: SystemRight | None,
+    moves: Sequence[_Move], acting: Acting, in_transaction: InTransaction, under: SystemRight | None
 ) -> Publication | None:
     """Write the RRsets, log the publication, and call `in_transaction`. Return None if nothing changes."""
     if not moves:

@@ -81,12 +81,7 @@ def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Conte
 
 
 def clone_zone(
-    *,
-    source: Zone,
-    zone_names: Sequence[str],
-    acting: Acting,
-    team: Team | None = None,
-    with_tags: bool = False,
+    *, source: Zone, zone_names: Sequence[str], acting: Acting, team: Team | None = None, with_tags: bool = False
 ) -> Publication:
     """Create copies of the source with these canonical names, in one publication. If any zone fails, create none.
 

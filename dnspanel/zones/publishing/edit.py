@@ -239,13 +239,7 @@ def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     return _create(content, acting, team, write_rest, kind=kind, under=under)
 
 
-def delete_zone(
-    *,
-    zone: Zone,
-    acting: Acting,
-    at_revision: int | None = None,
-    confirmed: bool = False,
-) -> Publication:
+def delete_zone(*, zone: Zone, acting: Acting, at_revision: int | None = None, confirmed: bool = False) -> Publication:
     """Move a zone to the trash. Nodes then stop serving it. Return the publication.
 
     Operations on the zone are removed from all drafts. Raise Unknown if the zone is already deleted, RightMissing if
@@ -256,12 +250,7 @@ def delete_zone(
 
 
 @after_hooks
-def delete_zones(
-    *,
-    zones: Sequence[ZoneToDelete],
-    acting: Acting,
-    confirmed: bool = False,
-) -> Publication:
+def delete_zones(*, zones: Sequence[ZoneToDelete], acting: Acting, confirmed: bool = False) -> Publication:
     """Delete zones in one publication: all or none. Remove operations on these zones from all drafts.
 
     The guard checks all zones together before the first one is deleted. It raises MassDeletion unless a person

@@ -156,11 +156,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
         if isinstance(decided, ChangedZone) and decided.signing:
             signings.append((move.zone.pk, move.zone.name, move.zone.revision + 1, decided.signing))
     take_over_signings(signings, by=by, now=now)
-    revisions = [
-        *gone,
-        *ready_zones.creations(new),
-        *(move.revision() for move in moves),
-    ]
+    revisions = [*gone, *ready_zones.creations(new), *(move.revision() for move in moves)]
     if revisions:
         append_publication(
             revisions=revisions, acting=Acting(by, Channel.SYSTEM, now, reason), under=SystemRight.REPAIR

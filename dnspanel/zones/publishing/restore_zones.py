@@ -130,11 +130,7 @@ def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, rea
 
 
 def restore_zones(
-    *,
-    zones: Sequence[Zone],
-    acting: Acting,
-    in_transaction: InTransaction = nothing,
-    joins: Publication | None = None,
+    *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing, joins: Publication | None = None
 ) -> Restored:
     """Restore zones with higher serials, in one publication, or in several if there are many zones.
 
@@ -235,9 +231,7 @@ def _pieces(zones: Iterable[Zone]) -> Iterator[list[Zone]]:
 
 
 def _restore_piece(
-    zones: Sequence[Zone],
-    acting: Acting,
-    in_transaction: InTransaction,
+    zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction
 ) -> tuple[Publication | None, ZonesOutcome]:
     def restore(left: Mapping[int, str]) -> tuple[Publication | None, ZonesOutcome]:
         with transaction.atomic(durable=True):

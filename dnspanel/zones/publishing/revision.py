@@ -252,10 +252,7 @@ def _blocks(violation: Violation, accepted: Accepted) -> bool:
 
 
 def carry_out(
-    plans: Sequence[ZonePlan],
-    acting: Acting,
-    passage: Passage = NO_PASSAGE,
-    under: SystemRight | None = None,
+    plans: Sequence[ZonePlan], acting: Acting, passage: Passage = NO_PASSAGE, under: SystemRight | None = None
 ) -> Publication | None:
     """Write and log the changes of checked plans, and accept breaking DS. Return None if there are no changes."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]

@@ -93,11 +93,7 @@ def _fault_of_dkim(text: str) -> Finding | None:
     """Return a finding about the text of a DKIM key record (RFC 6376 3.6.1), or None if the record is fine."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
-        return (
-            "warning",
-            "dkim-malformed",
-            gettext("the record must start with v=DKIM1 and contain the key after p="),
-        )
+        return ("warning", "dkim-malformed", gettext("the record must start with v=DKIM1 and contain the key after p="))
     if not tags["p"]:
         return "note", "dkim-revoked", gettext("the key is empty, so mail signed with this selector is no longer valid")
     try:

@@ -97,13 +97,7 @@ class _Found:
 
 
 def create_run(
-    *,
-    alike: Alike,
-    by: Author,
-    now: datetime,
-    search: str = "",
-    names: Sequence[str] = (),
-    form_id: UUID | None = None,
+    *, alike: Alike, by: Author, now: datetime, search: str = "", names: Sequence[str] = (), form_id: UUID | None = None
 ) -> ChangeRun:
     """Create a dry run over the named zones, or over the zones that a search finds (an empty search finds all).
 

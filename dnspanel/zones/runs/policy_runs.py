@@ -19,26 +19,14 @@ from dnspanel.database.first_rows import first_or
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
-from dnspanel.zones.dnssec.policy_queries import (
-    Applied,
-    applied_to_zones,
-    fingerprint,
-    may_change_policies,
-    zones_of,
-)
+from dnspanel.zones.dnssec.policy_queries import Applied, applied_to_zones, fingerprint, may_change_policies, zones_of
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, RunUnknown, Unknown, transferred_reason
 from dnspanel.zones.lists.queries import found_zones
 from dnspanel.zones.log import panel_reasons
-from dnspanel.zones.models import (
-    Channel,
-    DnssecPolicy,
-    PolicyRun,
-    PolicyRunZone,
-    Zone,
-)
+from dnspanel.zones.models import Channel, DnssecPolicy, PolicyRun, PolicyRunZone, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import run_turns
 from dnspanel.zones.signals import run_begun
@@ -102,11 +90,7 @@ def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | 
             gettext("A policy, its tags or its teams have changed since this dry run. Start a new dry run.")
         )
     run = PolicyRun(
-        policy=dry_run.policy,
-        search=dry_run.search,
-        dry_run=False,
-        dry_run_of=dry_run,
-        fingerprint=dry_run.fingerprint,
+        policy=dry_run.policy, search=dry_run.search, dry_run=False, dry_run_of=dry_run, fingerprint=dry_run.fingerprint
     )
     return _create(by, now, run, form_id)
 

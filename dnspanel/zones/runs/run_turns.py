@@ -116,14 +116,7 @@ def author_of(run: Run) -> Actor | None:
     return actor
 
 
-def work(
-    runs: "QuerySet[Run]",
-    run_id: int,
-    *,
-    lock: Lock,
-    take_batch: Callable[[Run], bool],
-    seconds: float,
-) -> bool:
+def work(runs: "QuerySet[Run]", run_id: int, *, lock: Lock, take_batch: Callable[[Run], bool], seconds: float) -> bool:
     """Process batches of the run until it ends or `seconds` have passed. Return True if `seconds` have passed.
 
     Do nothing while another worker processes the run or publishing is on hold. Between the batches of a real run, wait

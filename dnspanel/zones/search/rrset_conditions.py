@@ -5,19 +5,7 @@ from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any, TypeVar
 
-from django.db.models import (
-    BooleanField,
-    Case,
-    F,
-    Func,
-    IntegerField,
-    JSONField,
-    Q,
-    QuerySet,
-    TextField,
-    Value,
-    When,
-)
+from django.db.models import BooleanField, Case, F, Func, IntegerField, JSONField, Q, QuerySet, TextField, Value, When
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
@@ -91,9 +79,7 @@ def with_texts(rows: Rows) -> Rows:
     )
     remarks = Case(When(notes="", then=F("comment")), default=Func(F("comment"), F("notes"), function="rrset_said"))
     own_tags = Func(
-        F("notes"),
-        template="COALESCE(NULLIF(%(expressions)s, '')::jsonb->'tags', '[]')",
-        output_field=JSONField(),
+        F("notes"), template="COALESCE(NULLIF(%(expressions)s, '')::jsonb->'tags', '[]')", output_field=JSONField()
     )
     return rows.alias(lines=lines, seconds=F("ttl"), said=remarks, own_tags=own_tags)
 

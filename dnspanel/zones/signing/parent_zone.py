@@ -49,9 +49,7 @@ def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | No
     current, soa = found.get((zone_name, rdtypes.DS)), found.get((parent.name, rdtypes.SOA))
     ns = found.get((parent.name, rdtypes.NS))
     changes = Change.objects.filter(
-        revision__zone=parent.zone_id,
-        owner_key=relative_key(zone_name, parent.name),
-        type=rdtypes.DS,
+        revision__zone=parent.zone_id, owner_key=relative_key(zone_name, parent.name), type=rdtypes.DS
     ).select_related("revision__publication")
     lately = changes.filter(Q(revision__publication__gt=acked) | Q(revision__publication__at__gt=now - LONGEST_CACHED))
     sets = [current.served if current else ()]

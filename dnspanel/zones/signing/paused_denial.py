@@ -44,12 +44,7 @@ def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
     return state.presigned and (state.nsec3 != nsec3 or changes > MOST_AT_ONCE)
 
 
-def pause_denial(
-    *,
-    zone_ids: Collection[int],
-    acting: Acting,
-    in_transaction: InTransaction,
-) -> Publication | None:
+def pause_denial(*, zone_ids: Collection[int], acting: Acting, in_transaction: InTransaction) -> Publication | None:
     """Pause the denial of existence in presigned zones. Skip other zones and zones in the trash.
 
     `in_transaction` runs in the same transaction with the ids of the newly paused zones. Each of them gets a revision,
@@ -77,11 +72,7 @@ def resume_forgotten(*, now: datetime) -> int:
 
 
 def _publish(
-    zone_ids: Collection[int],
-    acting: Acting,
-    in_transaction: InTransaction,
-    *,
-    paused: bool,
+    zone_ids: Collection[int], acting: Acting, in_transaction: InTransaction, *, paused: bool
 ) -> Publication | None:
     with transaction.atomic(durable=True):
         zones = {zone.pk: zone for zone in find_zones.lock_zones(zone_ids)}

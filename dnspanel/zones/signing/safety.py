@@ -37,11 +37,7 @@ def parent_here(zone_name: str) -> ParentHere | None:
 
 
 def refuse_bogus(
-    zone: Zone,
-    before: SigningState,
-    after: SigningState,
-    ds: Sequence[str],
-    wildcards: Mapping[int, str] | None = None,
+    zone: Zone, before: SigningState, after: SigningState, ds: Sequence[str], wildcards: Mapping[int, str] | None = None
 ) -> None:
     """Raise DnssecRefused if the zone would no longer validate. `ds` has the known DS records at the parent.
 

@@ -146,11 +146,6 @@ CERT = Layout(
             choices=_CERT_ALGORITHMS,
             default="0",
         ),
-        Field(
-            "certificate",
-            gettext_lazy("Certificate"),
-            Kind.BASE64,
-            gettext_lazy("Enter Base64 or a PEM block."),
-        ),
+        Field("certificate", gettext_lazy("Certificate"), Kind.BASE64, gettext_lazy("Enter Base64 or a PEM block.")),
     ),
 )

@@ -36,11 +36,7 @@ _SERVICE_PARAMETERS = (
         gettext_lazy("Protocols (alpn)"),
         Kind.LIST,
         gettext_lazy("Enter comma-separated protocols, for example h3,h2."),
-        choices=(
-            ("h3,h2", gettext_lazy("HTTP/3 and HTTP/2")),
-            ("h2", "HTTP/2"),
-            ("dot", gettext_lazy("DNS over TLS")),
-        ),
+        choices=(("h3,h2", gettext_lazy("HTTP/3 and HTTP/2")), ("h2", "HTTP/2"), ("dot", gettext_lazy("DNS over TLS"))),
         required=False,
         is_open=True,
     ),

@@ -441,9 +441,7 @@ class Applier:
         touched.add_changes(segment, self._store)
         try:
             applied = self._store.apply(
-                segment,
-                watch=touched.add_keys,
-                before_late=lambda: self._purger.purge_before_late(_zones_of(segment)),
+                segment, watch=touched.add_keys, before_late=lambda: self._purger.purge_before_late(_zones_of(segment))
             )
         except Diverged:
             self.suspect(mark.zone_id for mark in islice(segment.marks(), MAX_SUSPECTS))

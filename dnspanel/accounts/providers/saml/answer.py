@@ -41,10 +41,7 @@ _REASONS = {
     _WRONG.NO_SIGNED_ASSERTION: ("unsigned", gettext_noop("The provider’s assertion isn’t signed.")),
     _WRONG.INVALID_SIGNATURE: ("signature", gettext_noop("The signature doesn’t match the provider’s certificate.")),
     _WRONG.WRONG_NUMBER_OF_ASSERTIONS: ("signature", gettext_noop("The response must contain exactly one assertion.")),
-    _WRONG.WRONG_NUMBER_OF_SIGNATURES_IN_RESPONSE: (
-        "signature",
-        gettext_noop("The signature is in the wrong place."),
-    ),
+    _WRONG.WRONG_NUMBER_OF_SIGNATURES_IN_RESPONSE: ("signature", gettext_noop("The signature is in the wrong place.")),
     _WRONG.UNEXPECTED_SIGNED_ELEMENTS: ("signature", gettext_noop("The signature is in the wrong place.")),
     _WRONG.INVALID_SIGNED_ELEMENT: ("signature", gettext_noop("The signature is in the wrong place.")),
     _WRONG.DEPRECATED_SIGNATURE_METHOD: ("signature", gettext_noop("The signature uses an insecure algorithm.")),

@@ -99,8 +99,7 @@ def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
             raise ValueError
     except (ValueError, RecursionError, binascii.Error) as exc:
         raise Problem(
-            "bad-cursor",
-            "This cursor is not from this list. Send `next_cursor` unchanged, or leave `cursor` out.",
+            "bad-cursor", "This cursor is not from this list. Send `next_cursor` unchanged, or leave `cursor` out."
         ) from exc
     return tuple(key)
 

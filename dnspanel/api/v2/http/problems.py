@@ -247,11 +247,7 @@ def _unknown(exc: zones.Unknown) -> Problem:
 
 
 def _in_trash(exc: zones.InTrash) -> Problem:
-    trash = {
-        "deleted_at": time_json(exc.deleted_at),
-        "gone_at": time_json(exc.gone_at),
-        "url": trash_url(exc.zone_id),
-    }
+    trash = {"deleted_at": time_json(exc.deleted_at), "gone_at": time_json(exc.gone_at), "url": trash_url(exc.zone_id)}
     return Problem("not-found", str(exc), extensions={"zone": exc.name, "trash": trash})
 
 

@@ -34,13 +34,7 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.api.v2.schema.many_serializers import (
-    DELETE,
-    MEMBERS_OF_ZONES,
-    RESTORE,
-    SET_TEAM,
-    ZonesActSerializer,
-)
+from dnspanel.api.v2.schema.many_serializers import DELETE, MEMBERS_OF_ZONES, RESTORE, SET_TEAM, ZonesActSerializer
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.field_faults import NOT_FOUND
@@ -228,12 +222,7 @@ def _begin_run(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> C
     refuse_members(body["act"], _MEMBERS)
     selection = selection_in(body)
     return change_runs.create_run(
-        alike=_alike(body, actor),
-        by=actor,
-        now=now,
-        search=selection.search,
-        names=selection.names,
-        form_id=form_id,
+        alike=_alike(body, actor), by=actor, now=now, search=selection.search, names=selection.names, form_id=form_id
     )
 
 

@@ -19,18 +19,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.dnssec_serializers import DenialSerializer
-from dnspanel.api.v2.schema.fields import (
-    PAGED,
-    Flag,
-    Id,
-    Integer,
-    Shape,
-    Text,
-    id_parameter,
-    page_of,
-    read,
-    stamp,
-)
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.field_copies import copy_fields

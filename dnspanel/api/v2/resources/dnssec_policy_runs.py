@@ -17,14 +17,7 @@ from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import (
-    PAGED,
-    Id,
-    Text,
-    choice_parameter,
-    page_of,
-    read,
-)
+from dnspanel.api.v2.schema.fields import PAGED, Id, Text, choice_parameter, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy import Act
@@ -105,11 +98,7 @@ class PolicyRuns(V2View):
             else:
                 policy = None if values["policy"] is None else policy_for(self.actor, values["policy"])
                 run = policy_runs.create_run(
-                    by=self.actor,
-                    now=now,
-                    policy=policy,
-                    search=values["q"].strip(),
-                    form_id=form_id,
+                    by=self.actor, now=now, policy=policy, search=values["q"].strip(), form_id=form_id
                 )
         headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
         return answer(policy_run_json(run), 202, headers=headers)

@@ -90,12 +90,7 @@ def _set(found: keyless.Keyless) -> dict[str, Any]:
 def _answer_keyless(zone: Zone) -> HttpResponse:
     found = keyless.keyless_of(zone)
     notices = [
-        {
-            "address": each.address,
-            **_who(each),
-            "notified_at": stamp(each.notified_at),
-            "error": each.notify_error,
-        }
+        {"address": each.address, **_who(each), "notified_at": stamp(each.notified_at), "error": each.notify_error}
         for each in found.notified
     ]
     body = {**_set(found), **_who(found.opened), "notices": notices}

@@ -157,8 +157,7 @@ class NodeActSerializer(Shape):
     )
     reason = Text(required=False, max_length=200, help_text="For `drain`: the reason.")
     until = serializers.DateTimeField(
-        required=False,
-        help_text="For `drain`: time when updates continue; omitted: when a person resumes them.",
+        required=False, help_text="For `drain`: time when updates continue; omitted: when a person resumes them."
     )
 
 

@@ -79,8 +79,7 @@ class Restorations(V2View):
                 examples = [zone.name for zone in preview.changed[:EXAMPLES]]
                 return answer({**counts, "examples": examples, "reasons": []}, headers={"ETag": tag})
         done = restore_zones.restore_zones(
-            zones=zones,
-            acting=Acting(self.actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
+            zones=zones, acting=Acting(self.actor, Channel.API, timezone.now(), body["reason"], form_id_of(request))
         )
         return answer_restored(request, done, unknown)
 

@@ -100,12 +100,7 @@ def _json() -> dict[str, Any]:
         "teams": [rule.team_id for rule in found if rule.team_id],
         "grace_days": max((rule.grace_days for rule in found), default=14),
         "rules": [
-            {
-                "role": rule.role,
-                "team": rule.team_id,
-                "since": stamp(rule.since),
-                "grace_days": rule.grace_days,
-            }
+            {"role": rule.role, "team": rule.team_id, "since": stamp(rule.since), "grace_days": rule.grace_days}
             for rule in found
         ],
     }

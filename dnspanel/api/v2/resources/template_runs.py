@@ -17,16 +17,7 @@ from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import (
-    PAGED,
-    Flag,
-    Id,
-    Members,
-    Text,
-    choice_parameter,
-    page_of,
-    read,
-)
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Members, Text, choice_parameter, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.transfer.zone_templates import runs

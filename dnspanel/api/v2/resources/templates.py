@@ -23,17 +23,7 @@ from dnspanel.api.v2.http.problems import bad_value, faults_at
 from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import (
-    PAGED,
-    Choice,
-    Flag,
-    Id,
-    Members,
-    Shape,
-    Text,
-    page_of,
-    read,
-)
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Id, Members, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
@@ -68,10 +58,7 @@ class TemplateVariableSerializer(Shape):
     label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Label for people.")
     kind = Choice(choices=[(str(kind), str(kind)) for kind in VariableKind])
     default = Text(
-        default="",
-        allow_blank=True,
-        max_length=LONGEST_VALUE,
-        help_text="Default value; empty: a value is required.",
+        default="", allow_blank=True, max_length=LONGEST_VALUE, help_text="Default value; empty: a value is required."
     )
 
     def validate_name(self, value: str) -> str:
@@ -258,11 +245,7 @@ class TemplateVersions(V2View):
         template = _door(request, template_id)
         values = read(TemplateVersionSerializer, request.data)
         version = edit_template.publish_version(
-            template=template,
-            content=_content(values),
-            seen=template.version,
-            by=self.actor,
-            now=timezone.now(),
+            template=template, content=_content(values), seen=template.version, by=self.actor, now=timezone.now()
         )
         return answer_with_tag(version_json(version), 201, Location=f"{request.path}/{version.number}")
 

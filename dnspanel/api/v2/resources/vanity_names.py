@@ -36,8 +36,7 @@ class ParentPointSerializer(serializers.Serializer):
 
     code = serializers.CharField(help_text="`parent` (delegation) or `glue`.")
     verdict = serializers.ChoiceField(
-        choices=[(code_of(verdict), code_of(verdict)) for verdict in Verdict],
-        help_text="Result of the check.",
+        choices=[(code_of(verdict), code_of(verdict)) for verdict in Verdict], help_text="Result of the check."
     )
     message = serializers.CharField(help_text="Problem, in words.")
     lines = serializers.ListField(child=serializers.CharField(), help_text="Records to publish in the parent zone.")

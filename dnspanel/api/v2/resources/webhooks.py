@@ -63,8 +63,7 @@ class WebhookSerializer(Shape):
         child=Integer(), default=list, max_length=hooks.MOST_IN_SCOPE, help_text="Ids of teams."
     )
     gather_minutes = Integer(
-        default=0,
-        help_text=f"For people: minutes of events that make one message; {', '.join(map(str, GATHERED))}.",
+        default=0, help_text=f"For people: minutes of events that make one message; {', '.join(map(str, GATHERED))}."
     )
     quiet_from = serializers.TimeField(
         allow_null=True, default=None, help_text="In the owner's time zone; events wait until `quiet_until`."

@@ -99,11 +99,7 @@ class ZoneList(V2View):
             found = zones_fitting(zones, parse(search), now=timezone.now(), after=after, limit=requested.limit + 1)
             rows, more = cut(found.rows, requested.limit)
         behind = rows[-1][0] if more else found.looked_to
-        return page_answer(
-            request,
-            _rows_json(rows, self.actor),
-            (behind,) if behind else None,
-        )
+        return page_answer(request, _rows_json(rows, self.actor), (behind,) if behind else None)
 
     @api_operation(
         "createZone",

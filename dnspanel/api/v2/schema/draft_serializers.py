@@ -17,9 +17,7 @@ class OperationSerializer(Shape):
     published = RRsetSerializer(allow_null=True, help_text="null: none.")
     wanted = RRsetSerializer(allow_null=True, help_text="null: deleted, or none.")
     mark = serializers.ChoiceField(
-        choices=["added", "changed", "deleted"],
-        allow_null=True,
-        help_text="Kind of change in the draft; null: none.",
+        choices=["added", "changed", "deleted"], allow_null=True, help_text="Kind of change in the draft; null: none."
     )
     conflict = serializers.BooleanField(help_text="True if others changed it after this edit began.")
 

@@ -165,9 +165,7 @@ def type_number(text: str) -> int:
     return number
 
 
-def page_of(
-    shape: type[serializers.Serializer[Any]] | PolymorphicProxySerializer,
-) -> type[serializers.Serializer[Any]]:
+def page_of(shape: type[serializers.Serializer[Any]] | PolymorphicProxySerializer) -> type[serializers.Serializer[Any]]:
     """Return a serializer for a page of items. `shape` is their serializer, or a union of several serializers."""
     if isinstance(shape, PolymorphicProxySerializer):
         name = shape.component_name

@@ -2,17 +2,7 @@
 
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import (
-    Choice,
-    Flag,
-    Id,
-    Integer,
-    Moment,
-    RecordType,
-    Shape,
-    Text,
-    ZoneName,
-)
+from dnspanel.api.v2.schema.fields import Choice, Flag, Id, Integer, Moment, RecordType, Shape, Text, ZoneName
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import (
     MOST_REASON,
@@ -180,11 +170,7 @@ class ManyZonesSerializer(Shape):
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_ZONES)
     act = ZonesActSerializer()
     reason = Text(
-        required=False,
-        allow_blank=True,
-        default="",
-        max_length=MOST_REASON,
-        help_text="Reason of a deletion.",
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason of a deletion."
     )
     confirm = Flag(required=False, default=False, help_text="Confirms deleting many zones.")
 
@@ -223,11 +209,7 @@ class RestorationsSerializer(Shape):
         help_text="Names of zones. Of zones with the same name, the one deleted last is restored.",
     )
     ids = serializers.ListField(
-        child=Id(),
-        required=False,
-        min_length=1,
-        max_length=MOST_ZONES,
-        help_text="Ids in the list of the trash.",
+        child=Id(), required=False, min_length=1, max_length=MOST_ZONES, help_text="Ids in the list of the trash."
     )
     q = Text(required=False, max_length=LONGEST_SEARCH, help_text="Search, as in the panel's trash.")
     publication = Integer(

@@ -93,9 +93,7 @@ class SamlProviderSerializer(ProviderShape):
         help_text="Metadata, if there is no URL. Never returned.",
     )
     client_id = Text(
-        **_OPTIONAL,
-        max_length=saml.LONGEST_ENTITY_ID,
-        help_text="Entity ID of the panel; empty: `own_metadata_url`.",
+        **_OPTIONAL, max_length=saml.LONGEST_ENTITY_ID, help_text="Entity ID of the panel; empty: `own_metadata_url`."
     )
     attributes = SamlAttributesSerializer(default=dict)
     group_claim = Text(

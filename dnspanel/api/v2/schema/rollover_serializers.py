@@ -38,8 +38,7 @@ class RolloverSerializer(Shape):
     stuck = serializers.BooleanField(help_text="True if it needs a person to act.")
     late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not serve the step yet.")
     late_secondaries = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Secondaries that lack the step; not checked in an emergency.",
+        child=serializers.CharField(), help_text="Secondaries that lack the step; not checked in an emergency."
     )
     add_ds = serializers.ListField(
         child=serializers.CharField(), help_text="DS records that the parent zone must have."

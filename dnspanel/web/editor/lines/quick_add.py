@@ -149,8 +149,7 @@ def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None)
 def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means: Reading | None, end: int) -> Value:
     if not tokens:
         raise Unreadable(
-            gettext("Enter a value for the {type_to_text} record.").format(type_to_text=rdata.type_to_text(type)),
-            end,
+            gettext("Enter a value for the {type_to_text} record.").format(type_to_text=rdata.type_to_text(type)), end
         )
     notes: list[str] = []
     if type in TXT_TYPES:

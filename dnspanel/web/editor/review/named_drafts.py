@@ -102,9 +102,7 @@ def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
         merge=mine == "merge",
     )
     say_done(
-        request,
-        gettext("“{name}” is now your current draft. Your edits will be added to it."),
-        name=named.draft.name,
+        request, gettext("“{name}” is now your current draft. Your edits will be added to it."), name=named.draft.name
     )
     return redirect("changes")
 

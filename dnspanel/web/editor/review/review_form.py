@@ -87,8 +87,7 @@ class PublishForm(PublishingForm):
             self.add_error("reason", gettext("Enter a reason because this publication ignores a warning."))
         elif self.act == "past" and not data.get("reason", "").strip():
             self.add_error(
-                "reason",
-                gettext("Enter a reason for bypassing the approval rules. The other approvers can read it."),
+                "reason", gettext("Enter a reason for bypassing the approval rules. The other approvers can read it.")
             )
         if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
             self.add_error("publish_at", gettext("Enter a time."))
