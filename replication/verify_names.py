@@ -20,7 +20,6 @@ from replication.codec import keys, values
 from replication.dns import names, rdata, rdtypes
 from replication.errors import NotServed
 from replication.store.store import Store
-from replication.verify import connect_socket
 from replication.verify_transfer import Transfers
 
 # At most this many queries are in flight at a time, so that their answers fit into a socket's receive buffer of the
@@ -125,7 +124,7 @@ def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
     questions = _questions(store, record_keys, frozenset(map(names.to_wire, known)))
     under_way: dict[int, bytes] = {}
     id_, heard_at = 0, time.monotonic()
-    with connect_socket(address, port) as sock:
+    with verify.connect_socket(address, port) as sock:
         poll = select.poll()
         poll.register(sock, select.POLLIN)
         while True:

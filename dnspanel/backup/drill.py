@@ -15,7 +15,6 @@ from urllib.parse import quote, urlencode
 import psycopg
 from cryptography.fernet import InvalidToken
 from django.conf import settings
-from psycopg import sql
 
 from dnspanel.accounts.secret_places import secret_places
 from dnspanel.accounts.secrets.master_keys import decrypt, own_keys
@@ -106,10 +105,10 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
     Raise ProgramFailed if the panel's database user isn't allowed to create databases.
     """
     scratch = panel.with_name(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
-    name = sql.Identifier(scratch.name)
+    name = psycopg.sql.Identifier(scratch.name)
     with psycopg.connect(**panel.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         try:
-            conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
+            conn.execute(psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(name))
         except psycopg.errors.InsufficientPrivilege as exc:
             raise ProgramFailed(
                 "CREATE DATABASE",
@@ -118,7 +117,7 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
         try:
             yield scratch
         finally:
-            conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+            conn.execute(psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
 def _migrate(scratch: Target) -> None:

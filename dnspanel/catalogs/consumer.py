@@ -31,7 +31,6 @@ from dnspanel.zones.models import Channel, Publication, RRset, Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.publishing import bulk, edit
-from dnspanel.zones.publishing.edit import NewZone
 from replication.dns import names, rdtypes
 
 # An unchanged catalog is checked again after this time, because a name can become free or a rule can change.
@@ -318,7 +317,7 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
         primaries.wake_on_commit()
 
     edit.create_zones(
-        zones=[NewZone(name, None) for name in new],
+        zones=[edit.NewZone(name, None) for name in new],
         acting=Acting(
             None, Channel.TRANSFER, turn.now, gettext("listed in the catalog {catalog}").format(catalog=turn.name)
         ),

@@ -4,8 +4,6 @@ import dataclasses
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import click
@@ -19,7 +17,7 @@ from dnspanel.cli.output import Column
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-@dataclass
+@dataclasses.dataclass
 class Session:
     """One run of the command. The configuration is read only at the first request, so `--help` does not need it."""
 
@@ -31,7 +29,7 @@ class Session:
     # How to continue after an interruption. The panel completes the work without this command.
     way_on: str = ""
 
-    @cached_property
+    @functools.cached_property
     def client(self) -> Client:
         """The client of the configured panel. Warns if its URL is unencrypted. Raises the errors of `read_config`."""
         config = read_config(environ=environment(), url=self.url, profile=self.profile)

@@ -9,7 +9,6 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused, TakenBack
-from dnspanel.cli.output import Column
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session
 from dnspanel.cli.waiting import NOT_WAITING, Waiting, wait_for
@@ -46,7 +45,7 @@ def show_run(
     session: Session,
     path: str,
     run: Mapping[str, Any],
-    columns: Sequence[Column],
+    columns: Sequence[output.Column],
     *,
     carried_out: bool,
     to_carry_out: str = "With --apply",

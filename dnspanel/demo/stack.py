@@ -37,7 +37,6 @@ from dnspanel import cli_file
 from dnspanel.demo import ports, proxy, unprivileged
 from dnspanel.demo.demo_front import FRONT_PORTS, DemoFront
 from dnspanel.demo.demo_nodes import DemoNode
-from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.starting import Starting
 from dnspanel.demo.stores import Stores, keep_secret, postgres_programs
 from dnspanel.demo.supervision import STORES, Supervisor, procfile
@@ -129,7 +128,7 @@ class Stack:
 
     @property
     def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.ports['web']}"
+        return f"http://{ports.LOOPBACK}:{self.ports['web']}"
 
     @property
     def update_port(self) -> int:
@@ -469,7 +468,7 @@ def _error_of(command: Sequence[str], status: int, output: str) -> StackError:
 
 def _listens(where: int | str) -> bool:
     """Return True if a process accepts connections on this TCP port of loopback or this UNIX socket."""
-    family, address = (socket.AF_UNIX, where) if isinstance(where, str) else (socket.AF_INET, (LOOPBACK, where))
+    family, address = (socket.AF_UNIX, where) if isinstance(where, str) else (socket.AF_INET, (ports.LOOPBACK, where))
     with socket.socket(family, socket.SOCK_STREAM) as sock:
         sock.settimeout(1)
         try:

@@ -31,6 +31,7 @@ from dnspanel.gateway import (
     seen_updates,
     to_keys,
     to_secondaries,
+    tsig_signatures,
     zone_discovery,
     zone_questions,
 )
@@ -38,15 +39,6 @@ from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
 from dnspanel.gateway.gateway_tls import OverTls
 from dnspanel.gateway.rate_limits import Rates
 from dnspanel.gateway.reply import PAYLOAD, Reply, render_reply, rrsets_for_reply
-from dnspanel.gateway.tsig_signatures import (
-    Signature,
-    Signed,
-    SignedByPrimary,
-    SignedBySecondary,
-    Signer,
-    sign_refusal,
-    verify,
-)
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
 from dnspanel.texts import gettext, gettext_noop
@@ -55,7 +47,6 @@ from dnspanel.zones.errors import PublishingOnHold, TakenBack, Unknown, ZoneErro
 from dnspanel.zones.models import Channel, Publication, TsigAct
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.publishing.failed import raise_if_taken_back
-from dnspanel.zones.publishing.zone_patches import Patch
 from dnspanel.zones.rights import access, tsig_permissions
 from replication.dns import rdtypes
 from replication.errors import ReplicationError
@@ -74,7 +65,7 @@ _rates = Rates()
 class Query:
     wire: bytes
     message: dns.message.Message
-    signed: Signature | None
+    signed: tsig_signatures.Signature | None
     address: str
     over_tcp: bool
     now: datetime
@@ -97,7 +88,7 @@ def answers(
         return
     try:
         message = dns.message.from_wire(wire, keyring=False, one_rr_per_rrset=True)
-        signed = verify(message, wire, address=address, now=now)
+        signed = tsig_signatures.verify(message, wire, address=address, now=now)
     except TsigRefused as refusal:
         logger.info("refused from=%s: %s", address, refusal)
         if notify_in.is_notice(message):
@@ -105,7 +96,7 @@ def answers(
         if refusal.secondary_id is not None:
             record.note_refusal(secondary_id=refusal.secondary_id, reason=f"{refusal}.", address=address, now=now)
         bare = render_reply(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
-        yield sign_refusal(bare, refusal, now)
+        yield tsig_signatures.sign_refusal(bare, refusal, now)
         return
     except (dns.exception.DNSException, ValueError, OverflowError):
         yield _without_content(wire, dns.rcode.FORMERR)
@@ -118,7 +109,7 @@ def answers(
 
 
 def _answers_to(query: Query) -> Iterator[bytes]:
-    signer = None if query.signed is None else Signer(query.signed)
+    signer = None if query.signed is None else tsig_signatures.Signer(query.signed)
     try:
         if _is_transfer(query):
             yield from (_sign_wire(wire, signer, query.now) for wire in _transfer(query))
@@ -156,7 +147,7 @@ def _reply(query: Query) -> Reply:
     if message.opcode() == dns.opcode.QUERY:
         return _lookup(query)
     if notify_in.is_notice(message):
-        signed_for = query.signed.row if isinstance(query.signed, SignedByPrimary) else None
+        signed_for = query.signed.row if isinstance(query.signed, tsig_signatures.SignedByPrimary) else None
         notify_in.take_notice(message, address=query.address, signed_for=signed_for, now=query.now)
         return Reply(dns.rcode.NOERROR)
     return Reply(dns.rcode.NOTIMP)
@@ -193,12 +184,12 @@ def _answer_again(id: UUID, rcode: dns.rcode.Rcode) -> Reply:
     return Reply(rcode)
 
 
-def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, id: UUID) -> Reply:
+def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: tsig_signatures.Signed, id: UUID) -> Reply:
     update = read_update(message)
     actor = tsig_permissions.actor_for(signed.actor, update.zone_name, TsigAct.UPDATE)
     zone = access.zone_for_editing(actor, update.zone_name)
     outcome = zone_patches.publish_patches(
-        patches=[Patch(zone, update.decide, update.names)],
+        patches=[zone_patches.Patch(zone, update.decide, update.names)],
         acting=Acting(actor, Channel.DYNAMIC_UPDATE, query.now, form_id=id),
     )
     if outcome.publication is not None:
@@ -229,7 +220,7 @@ def _lookup(query: Query) -> Reply:
     if question.rdclass != dns.rdataclass.IN or (_is_of_messages(type_) and type_ != lookup.ANY):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     name = name_of(question.name)
-    if isinstance(query.signed, SignedBySecondary) and type_ == rdtypes.SOA:
+    if isinstance(query.signed, tsig_signatures.SignedBySecondary) and type_ == rdtypes.SOA:
         catalog = to_secondaries.apex_of_catalog(query.signed.secondary, name)
         if catalog is not None:
             return Reply(dns.rcode.NOERROR, rrsets_for_reply([catalog]), is_authoritative=True)
@@ -276,7 +267,7 @@ def _is_transfer(query: Query) -> bool:
 def _transfer(query: Query) -> Iterator[bytes]:
     """Yield the messages of a transfer to a secondary, key or network. Raise MessageRefused if it isn't allowed."""
     question = query.message.question[0]
-    if isinstance(query.signed, SignedBySecondary):
+    if isinstance(query.signed, tsig_signatures.SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
         return
     if query.signed is None and question.rdclass == dns.rdataclass.IN:
@@ -295,7 +286,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
     )
 
 
-def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
+def _transfer_to_secondary(query: Query, signed: tsig_signatures.SignedBySecondary) -> Iterator[bytes]:
     """Yield the messages of a transfer to a secondary. Raise MessageRefused for a replay, or if it isn't allowed."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
@@ -321,20 +312,20 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
     )
 
 
-def _signature_of(query: Query) -> Signed:
+def _signature_of(query: Query) -> tsig_signatures.Signed:
     """Return the message's signature.
 
     Raise MessageRefused if the message is unsigned, signed by a secondary's key, or over the key's rate limit.
     """
-    if isinstance(query.signed, SignedBySecondary):
+    if isinstance(query.signed, tsig_signatures.SignedBySecondary):
         raise MessageRefused(dns.rcode.REFUSED, gettext("a secondary’s key can only be used for transfers"))
-    if not isinstance(query.signed, Signed):
+    if not isinstance(query.signed, tsig_signatures.Signed):
         raise MessageRefused(dns.rcode.REFUSED, gettext("a TSIG key is required"))
     _count(query.signed, query.now)
     return query.signed
 
 
-def _count(signed: Signed, now: datetime) -> None:
+def _count(signed: tsig_signatures.Signed, now: datetime) -> None:
     """Raise MessageRefused if the key has sent more messages in a minute than its token allows."""
     for key, limit in request_limits(signed.token).items():
         if not _rates.allows(key, now=now.timestamp(), per_second=limit / 60, burst=limit):
@@ -345,7 +336,7 @@ def _count(signed: Signed, now: datetime) -> None:
 
 def _count_question(query: Query) -> None:
     """Raise MessageRefused if the key, or the address of a client without a key, exceeds its rate of queries."""
-    if isinstance(query.signed, Signed):
+    if isinstance(query.signed, tsig_signatures.Signed):
         _count(query.signed, query.now)
     elif query.signed is None:
         clock = query.now.timestamp()
@@ -356,7 +347,7 @@ def _count_question(query: Query) -> None:
 # first and last byte
 
 
-def _sign_wire(wire: bytes, signer: Signer | None, now: datetime) -> bytes:
+def _sign_wire(wire: bytes, signer: tsig_signatures.Signer | None, now: datetime) -> bytes:
     return wire if signer is None else signer.sign(wire, now)
 
 

@@ -15,7 +15,6 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.queries import head
 from dnspanel.gateway import axfr_out, ixfr_out
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.gateway.ixfr_out import Transfer
 from dnspanel.secondaries import signed_zones
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway
@@ -42,7 +41,7 @@ _waiting = threading.BoundedSemaphore(3)
 
 
 @contextmanager
-def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
+def transfer_of(zone: Zone, *, since: int | None) -> Iterator[ixfr_out.Transfer]:
     """Yield the zone's transfer: the whole signed zone, or only the SOA if the client's serial `since` is current.
 
     Ring 0 gets every publication first. Wait a few seconds until ring 0 has the newest one, because a refused client
@@ -52,14 +51,14 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
     try:
         serial = ixfr_out.serial_in(soa)
         if since is not None and not Serial(since) < Serial(serial):
-            yield Transfer(ixfr_out.NOTHING, serial, [soa])
+            yield ixfr_out.Transfer(ixfr_out.NOTHING, serial, [soa])
         else:
             state = signing_of(zone)
             if state.presigned:
                 records = _with_ttls_of_signer(records, zone)
             if state.other_nsec3:
                 records = with_chains(records, zone.name, tuple(filter(None, (state.nsec3, *state.other_nsec3))))
-            yield Transfer(ixfr_out.AXFR, serial, _all(soa, records, zone))
+            yield ixfr_out.Transfer(ixfr_out.AXFR, serial, _all(soa, records, zone))
     finally:
         server.connections.cut()
 

@@ -28,7 +28,6 @@ from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import unserved_reason
 from dnspanel.zones.models import TsigAct, Zone
 from dnspanel.zones.rights import access, tsig_permissions
-from dnspanel.zones.rights.access import Visibility
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -51,7 +50,7 @@ class Reading:
     name: str
     type: int
     zone: Zone
-    sees: Visibility | None
+    sees: access.Visibility | None
 
     def reply(self, *, dnssec: bool, over_tcp: bool) -> Reply | None:
         """Answer the query, or return None if the key isn't allowed to read the answer.
@@ -205,7 +204,7 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
     return lookup.cut_of(near_in(zone, name), name, type) is not None
 
 
-def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
+def _permission(asker: Asker, zone: Zone) -> tuple[bool, access.Visibility | None]:
     """Return a pair: True if the client can transfer or update the zone, and the part of the zone that it can read.
 
     The part is None if the client can read the whole zone.

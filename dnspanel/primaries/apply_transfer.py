@@ -26,9 +26,7 @@ from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.signing_log import record_ends, record_states, with_row_ids
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.names.nesting import ds_above
 from dnspanel.zones.publishing import bulk
-from dnspanel.zones.publishing.bulk import ZoneChange
 from dnspanel.zones.publishing.transferred import stop_serving
 from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resume_denial
 from dnspanel.zones.signing.presigned import end_of
@@ -78,7 +76,7 @@ def apply(
 
     try:
         publication, left = bulk.change_zones(
-            changes=[ZoneChange(zone.pk, base, transfer.changes)],
+            changes=[bulk.ZoneChange(zone.pk, base, transfer.changes)],
             acting=Acting(None, channel, now, reason),
             in_transaction=in_transaction,
             by_transfer=True,
@@ -192,7 +190,7 @@ def _signing(before: SigningState, transfer: Transfer) -> SigningState:
 def _refuse_bogus(zone: Zone, before: SigningState, after: SigningState) -> None:
     if before == UNSIGNED and after == UNSIGNED:
         return
-    above = ds_above([zone.name])
+    above = nesting.ds_above([zone.name])
     try:
         refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())
     except DnssecRefused as exc:

@@ -21,7 +21,6 @@ from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.rules.violations import Severity
 from replication.dns import names, rdata, rdtypes
-from replication.dns.rdtypes import type_to_text
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadRdata, BadRRset
 
@@ -63,7 +62,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
                 gettext("The transferred zone can’t be served: {name} has a LUA record.").format(name=record.name),
                 is_refused=True,
             )
-        text.add(record.name, record.ttl, type_to_text(record.type), presentation(record.type, record.rdata))
+        text.add(record.name, record.ttl, rdtypes.type_to_text(record.type), presentation(record.type, record.rdata))
         size += len(record.rdata)
         if text.is_too_large:
             break

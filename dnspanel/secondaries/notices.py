@@ -11,7 +11,6 @@ from dnspanel.secondaries import record, udp_exchange
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
 from dnspanel.secondaries.secondary_catalog import catalog_name, soa_of
 from dnspanel.secondaries.secondary_keys import key_of
-from dnspanel.secondaries.udp_exchange import Answer
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
@@ -26,7 +25,7 @@ MOST_ADDRESSES_AT_ONCE = 4
 _IS_SOMEBODY_TOLD = """
 SELECT EXISTS (SELECT FROM secondaries_secondary WHERE active) OR EXISTS (SELECT FROM secondaries_noticeaddress)"""
 
-Exchange = Callable[..., list[Answer]]
+Exchange = Callable[..., list[udp_exchange.Answer]]
 
 
 @dataclass(frozen=True, slots=True)

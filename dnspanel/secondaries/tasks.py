@@ -15,7 +15,6 @@ from django.utils import timezone
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.secondaries import keyless, members, notices, secondary_answers, signed_zones
 from dnspanel.secondaries.models import NoticeAddress, Secondary
-from dnspanel.secondaries.notices import Sent
 from dnspanel.wake import wake, wake_each
 
 # After this time a secondary's turn ends, so that other secondaries can have one.
@@ -104,7 +103,7 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
             continue
 
 
-def _is_full(sent: Sent, at_once: int) -> bool:
+def _is_full(sent: notices.Sent, at_once: int) -> bool:
     """Return True if more messages can be due: a full batch was sent, and some of its messages were answered."""
     return sent.sent >= at_once and sent.answered > 0
 

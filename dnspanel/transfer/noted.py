@@ -7,7 +7,6 @@ combined. An export writes the line after the RRset.
 """
 
 import json
-from json import JSONDecodeError
 
 from dnspanel.texts import gettext
 from dnspanel.zones.values.rrset_notes import notes_in
@@ -38,7 +37,7 @@ def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
     try:
         name, type_ = names.parse(owner, origin), rdata.type_from_text(mnemonic)
         return name, type_, notes_in(json.loads(text), type_, origin)
-    except (JSONDecodeError, RecursionError) as exc:
+    except (json.JSONDecodeError, RecursionError) as exc:
         raise ValueError(gettext("the text after the type isn’t valid JSON")) from exc
     except ReplicationError as exc:
         raise ValueError(str(exc)) from exc

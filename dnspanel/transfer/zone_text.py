@@ -26,7 +26,6 @@ from dnspanel.transfer.zonefile.zonefile_tokens import Sheet, Unreadable
 from dnspanel.zones.drafts.draft import edit_of, operations_of
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.lists import rrset_pages
-from dnspanel.zones.lists.rrset_pages import EVERYTHING
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Edit
@@ -83,7 +82,7 @@ def text_of(*, zone: Zone, author: User, selection: Selection | None, default_tt
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
     size = hidden = 0
-    for row in (selection or Selection(filters=EVERYTHING)).rows(zone=zone, author=author):
+    for row in (selection or Selection(filters=rrset_pages.EVERYTHING)).rows(zone=zone, author=author):
         rrset = row.change.after
         assert rrset is not None  # a selection only has existing RRsets
         if is_of_signers(rrset.type, rrset.name, zone.name):

@@ -5,7 +5,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
 
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
@@ -143,7 +142,7 @@ class Delivery(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["webhook", "-id"], name="delivery_of_webhook"),
-            models.Index(fields=["webhook", "number"], name="delivery_waiting", condition=Q(state="waiting")),
+            models.Index(fields=["webhook", "number"], name="delivery_waiting", condition=models.Q(state="waiting")),
             models.Index(fields=["created_at"], name="delivery_age"),
         ]
 
@@ -157,7 +156,7 @@ class Watch(models.Model):
     looked_at = models.DateTimeField()  # time of the last check; later checks start shortly before it
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="watch_single")]
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="watch_single")]
 
 
 class NodeWatch(models.Model):

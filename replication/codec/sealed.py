@@ -29,7 +29,6 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from replication.codec import dnssec
-from replication.codec.dnssec import KeyObject
 from replication.dns import names
 from replication.errors import BadBytes, BadName, UnknownSealingKey
 
@@ -90,7 +89,7 @@ def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -
     return _open(content.encode(), secret_of, zone, row_id).decode()
 
 
-def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
+def seal_key(obj: dnssec.KeyObject, key: SealingKey, *, row_id: int) -> dnssec.KeyObject:
     """Return the key object with sealed content. Raise BadBytes if the content is already sealed."""
     return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
 

@@ -19,16 +19,6 @@ from replication.front import dnsdist_conf, dnsdist_yaml, xdp
 from replication.front.bypass import EVERYTHING, RULES, Bypass, rule_of
 from replication.front.decisions import Means, Secrets, needs_restart
 from replication.front.dnsdist import Configured, Dnsdist, Numbers, ServerNumbers
-from replication.front.dnsdist_conf import (
-    expunge,
-    hold_rule,
-    new_server,
-    remove_servers,
-    rotation_text,
-    server_id,
-    server_policy,
-    take_down_servers,
-)
 from replication.front.front_config import FrontConfig
 from replication.front.rotation import Known, Rotation, Rules, Verdict
 from replication.store.applying import POSITION_ZONE
@@ -96,7 +86,7 @@ class Front:
         # The position that the panel knows. Nodes that lack it must not answer.
         self.floor: Position | None = None
         if not (config.rotation_dir / ROTATION_FILE).exists():
-            write_atomically(config.rotation_dir / ROTATION_FILE, rotation_text(()))
+            write_atomically(config.rotation_dir / ROTATION_FILE, dnsdist_conf.rotation_text(()))
 
     @property
     def means(self) -> Means:
@@ -268,7 +258,9 @@ class Front:
             verdict, server = verdicts[backend.name], servers.get(_key(backend))
             is_out = server is not None and server.is_taken_out
             if is_out == verdict.is_in:
-                commands.append(f'getServer("{server_id(backend)}"):{"setAuto" if verdict.is_in else "setDown"}()')
+                commands.append(
+                    f'getServer("{dnsdist_conf.server_id(backend)}"):{"setAuto" if verdict.is_in else "setDown"}()'
+                )
                 word = "into" if verdict.is_in else "out of"
                 logger.info("backend=%s goes %s rotation: %s", backend.name, word, verdict.reason)
         over: Sequence[str] = ()
@@ -291,10 +283,10 @@ class Front:
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
         # Removed nodes are no longer checked. Threads that get the change late must not query them either.
-        commands = take_down_servers(others - {backend.name for backend in self._config.backends})
-        commands += remove_servers(others)
-        commands += [new_server(expected[key]) for key in expected.keys() - servers.keys()]
-        return [*commands, server_policy(self._config.backends)] if commands else []
+        commands = dnsdist_conf.take_down_servers(others - {backend.name for backend in self._config.backends})
+        commands += dnsdist_conf.remove_servers(others)
+        commands += [dnsdist_conf.new_server(expected[key]) for key in expected.keys() - servers.keys()]
+        return [*commands, dnsdist_conf.server_policy(self._config.backends)] if commands else []
 
     def _hold(self, bypass: Bypass, found: Configured, over: Sequence[str]) -> list[str]:
         """Return the commands that make held zones bypass the cache, and purge and release the zones in `over`."""
@@ -302,9 +294,9 @@ class Front:
         bypassed = bypass.zones(without=over)
         rule = rule_of(bypassed) if bypassed else ""
         # The cache is emptied before a rule is removed, and a new rule is added before the old one is removed.
-        commands = expunge(over)
+        commands = dnsdist_conf.expunge(over)
         if rule and rule not in present:
-            commands.append(hold_rule(bypassed, rule))
+            commands.append(dnsdist_conf.hold_rule(bypassed, rule))
         return commands + [f'rmRule("{other}")' for other in sorted(present - {rule})]
 
     def _empty(self, verdicts: Mapping[str, Verdict]) -> list[str]:
@@ -312,13 +304,13 @@ class Front:
         if served != self._served:
             # The second purge is for answers that were on their way to dnsdist during the first.
             self._served, self._purges = served, 2
-        return expunge([EVERYTHING]) if self._purges else []
+        return dnsdist_conf.expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
         """Write the backends that are out of rotation to both files that dnsdist reads after a restart."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
-        text = rotation_text(self._out)
+        text = dnsdist_conf.rotation_text(self._out)
         if not path.exists() or path.read_text() != text:
             write_atomically(path, text)
         if self._means is not None and (path := self._config.yaml_path).exists():

@@ -14,7 +14,6 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.models import ScimGroup
 from dnspanel.accounts.scim import scim_groups as verbs
-from dnspanel.accounts.scim.scim_groups import GroupTerms
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.api.scim.changes import group_in, operations_in, patched_group
 from dnspanel.api.scim.conditions import answer_resource, refuse_moved
@@ -86,9 +85,9 @@ class OneGroup(ScimView):
         return no_content()
 
     def _change(self, request: Request, key: str, changed: Any) -> HttpResponse:
-        def change(group: ScimGroup) -> GroupTerms:
+        def change(group: ScimGroup) -> verbs.GroupTerms:
             refuse_moved(request, _group_json(group))
-            terms: GroupTerms = changed(GroupTerms(group.name, group.external_id, verbs.members_of(group)))
+            terms: verbs.GroupTerms = changed(verbs.GroupTerms(group.name, group.external_id, verbs.members_of(group)))
             return terms
 
         group = verbs.change_group(

@@ -15,7 +15,6 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors.find_people import has_mail, has_username
 from dnspanel.accounts.models import ScimGroup, ScimPerson, User
 from dnspanel.accounts.scim import scim_people as verbs
-from dnspanel.accounts.scim.scim_people import PersonTerms
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.api.scim.changes import operations_in, patched_person, person_in
 from dnspanel.api.scim.conditions import answer_resource, refuse_moved
@@ -90,9 +89,9 @@ class OnePerson(ScimView):
         return no_content()
 
     def _change(self, request: Request, key: str, changed: Any) -> HttpResponse:
-        def change(user: User) -> PersonTerms:
+        def change(user: User) -> verbs.PersonTerms:
             refuse_moved(request, _user_json(user))
-            terms: PersonTerms = changed(terms_of(user))
+            terms: verbs.PersonTerms = changed(terms_of(user))
             return terms
 
         user = verbs.change_person(
@@ -106,10 +105,10 @@ def id_of(key: str) -> int:
     return int(key) if key.isascii() and key.isdigit() and len(key) <= 18 else 0
 
 
-def terms_of(user: User) -> PersonTerms:
+def terms_of(user: User) -> verbs.PersonTerms:
     """Return a user's current attributes."""
     kept: ScimPerson | None = getattr(user, "scim_person", None)
-    return PersonTerms(
+    return verbs.PersonTerms(
         username=user.username,
         email=user.email or "",
         first_name=user.first_name,

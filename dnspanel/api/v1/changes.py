@@ -13,15 +13,7 @@ from dnspanel.api.v1.view import Refusal, text_in
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Changes
-from dnspanel.zones.publishing.zone_patches import (
-    CurrentRRsets,
-    Patch,
-    Step,
-    add_records,
-    patch_of_steps,
-    remove_rrset,
-    without,
-)
+from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rules.violations import Severity, Violation
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, notes_of_values
@@ -33,7 +25,7 @@ DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`
 class PatchAndComments:
     """A patch and its RRsets' full comment lists. The patch itself has only one comment per RRset."""
 
-    patch: Patch
+    patch: zone_patches.Patch
     comments: Mapping[CommentKey, Sequence[Comment]]
 
 
@@ -42,7 +34,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
     rrsets = body.get("rrsets")
     if not isinstance(rrsets, list):
         raise Refusal(422, "No rrsets given in update request")
-    steps: list[tuple[tuple[str, int], Step]] = []
+    steps: list[tuple[tuple[str, int], zone_patches.Step]] = []
     comments: dict[CommentKey, Sequence[Comment]] = {}
     seen = set()
     for value in rrsets:
@@ -63,7 +55,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
         steps.append((key, _unless_lost(step) if key == (zone.name, rdtypes.SOA) else step))
         if rrset_input.comments is not None:
             comments[key] = rrset_input.comments
-    return PatchAndComments(patch_of_steps(zone, steps), comments)
+    return PatchAndComments(zone_patches.patch_of_steps(zone, steps), comments)
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
@@ -72,14 +64,14 @@ def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> Pa
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
 
-    def decide(current: CurrentRRsets) -> Changes:
+    def decide(current: zone_patches.CurrentRRsets) -> Changes:
         results: dict[tuple[str, int], RRset | None] = dict.fromkeys(current)
         for each in inputs:
             results[each.key] = _replacement(each)(current.get(each.key))
         return results
 
     comments = {each.key: each.comments for each in inputs if each.comments is not None}
-    return PatchAndComments(Patch(zone, decide, None), comments)
+    return PatchAndComments(zone_patches.Patch(zone, decide, None), comments)
 
 
 def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetInput]:
@@ -94,7 +86,7 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
     return list(inputs.values())
 
 
-def _unless_lost(step: Step) -> Step:
+def _unless_lost(step: zone_patches.Step) -> zone_patches.Step:
     """Return a step that keeps the current RRset if the given step would delete it. Used for the zone's SOA.
 
     PowerDNS deletes the SOA and then stops serving the zone. Some clients delete all records that they don't list, even
@@ -104,7 +96,7 @@ def _unless_lost(step: Step) -> Step:
     return lambda current: step(current) or current
 
 
-def _replacement(given: RRsetInput) -> Step:
+def _replacement(given: RRsetInput) -> zone_patches.Step:
     """Return the step for REPLACE. It sets the RRset, or only its comment if the client sent no record list.
 
     An empty record list deletes the RRset. Raise Refusal (422) if the TTL, or both lists, are missing.
@@ -115,7 +107,7 @@ def _replacement(given: RRsetInput) -> Step:
     if given.records is None:
         return lambda current: _set_comment(given, current, text or "")
     if not given.records:
-        return remove_rrset
+        return zone_patches.remove_rrset
     if given.ttl is None:
         raise Refusal(422, "Key 'ttl' not an Integer or not present")
     made = given.rrset(given.ttl, text or "")
@@ -151,15 +143,15 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
     return replace(current, comment=text)
 
 
-def _extension(given: RRsetInput) -> Step:
+def _extension(given: RRsetInput) -> zone_patches.Step:
     """Return the EXTEND step, which adds a record but keeps an existing TTL. Raise Refusal (422) unless it is one."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
-    return add_records(made)
+    return zone_patches.add_records(made)
 
 
-def _pruning(given: RRsetInput) -> Step:
+def _pruning(given: RRsetInput) -> zone_patches.Step:
     """Return the PRUNE step, which removes a record. Raise Refusal (422) unless exactly one record is given."""
-    return without(tuple(_one_record(given).records or ()))
+    return zone_patches.without(tuple(_one_record(given).records or ()))
 
 
 def _one_record(given: RRsetInput) -> RRsetInput:
@@ -168,9 +160,9 @@ def _one_record(given: RRsetInput) -> RRsetInput:
     return given
 
 
-_CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
+_CHANGES: dict[str, Callable[[RRsetInput], zone_patches.Step]] = {
     "REPLACE": _replacement,
-    "DELETE": lambda given: remove_rrset,
+    "DELETE": lambda given: zone_patches.remove_rrset,
     "EXTEND": _extension,
     "PRUNE": _pruning,
 }

@@ -9,18 +9,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import Right
+from dnspanel.api.v1 import view
 from dnspanel.api.v1.kept_metadata import act_on_kept
-from dnspanel.api.v1.view import (
-    PowerdnsView,
-    Refusal,
-    actor_in,
-    answer,
-    json_object,
-    no_content,
-    shorten_text,
-    text_in,
-    zone_by_id,
-)
 from dnspanel.api.v1.waiting import requested_wait, wait_for_all
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
@@ -58,19 +48,19 @@ _NONE = -1  # PowerDNS's default for a ZSK: no algorithm
 _MOST_BITS = 2**31 - 1
 
 
-class Cryptokeys(PowerdnsView):
+class Cryptokeys(view.PowerdnsView):
     """The list of a zone's keys."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        zone = zone_by_id(request, zone_id)
+        zone = view.zone_by_id(request, zone_id)
         state = queries.signing_of(zone)
         keys = sorted(queries.keys_of(zone, state), key=lambda key: (key.flags, key.id))
-        return answer([_object(key, state) for key in keys])
+        return view.answer([_object(key, state) for key in keys])
 
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Add a key, generated or imported. Return 201, with the private key if the actor is allowed to see it."""
-        zone = zone_by_id(request, zone_id, Right.DNSSEC)
-        wait, new = requested_wait(request), read_key(json_object(request))
+        zone = view.zone_by_id(request, zone_id, Right.DNSSEC)
+        wait, new = requested_wait(request), read_key(view.json_object(request))
         acting, before = _acting(request), queries.signing_of(zone)
         try:
             made = sign.add_key(
@@ -86,42 +76,42 @@ class Cryptokeys(PowerdnsView):
         except BadKey as exc:
             if new.private_text is None:
                 raise
-            raise Refusal(422, f"Key could not be parsed. Make sure your key format is correct. {exc}") from exc
+            raise view.Refusal(422, f"Key could not be parsed. Make sure your key format is correct. {exc}") from exc
         zone.refresh_from_db(fields=["sequence"])
         added = Publication.objects.get(sequence=zone.sequence)
         for publication in (added, *act_on_kept(zone=zone, before=before, acting=acting)):
             wait_for_all(request, publication, wait)
-        return answer(_with_private(request, zone, made.pk), 201)
+        return view.answer(_with_private(request, zone, made.pk), 201)
 
 
-class Cryptokey(PowerdnsView):
+class Cryptokey(view.PowerdnsView):
     """One of a zone's DNSSEC keys."""
 
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Return the key, with its private key if the actor is allowed to export keys. Exports are audited."""
-        zone = zone_by_id(request, zone_id)
-        return answer(_with_private(request, zone, _key_with_id(zone, cryptokey_id).id))
+        zone = view.zone_by_id(request, zone_id)
+        return view.answer(_with_private(request, zone, _key_with_id(zone, cryptokey_id).id))
 
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset, default true). Return 204."""
-        zone = zone_by_id(request, zone_id, Right.DNSSEC)
+        zone = view.zone_by_id(request, zone_id, Right.DNSSEC)
         key, before = _key_with_id(zone, cryptokey_id), queries.signing_of(zone)
-        wait, body = requested_wait(request), json_object(request)
+        wait, body = requested_wait(request), view.json_object(request)
         if not isinstance(active := body.get("active"), bool):
-            raise Refusal(422, "Key 'active' not present or not a Bool")
+            raise view.Refusal(422, "Key 'active' not present or not a Bool")
         published, acting = _flag(body, "published", default=True), _acting(request)
         publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
         for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):
             wait_for_all(request, publication, wait)
-        return no_content()
+        return view.no_content()
 
     def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Delete the key from the zone. Return 204."""
-        zone = zone_by_id(request, zone_id, Right.DNSSEC)
+        zone = view.zone_by_id(request, zone_id, Right.DNSSEC)
         wait, key = requested_wait(request), _key_with_id(zone, cryptokey_id)
         publications = sign.delete_key(zone=zone, key_id=key.id, acting=_acting(request))
         wait_for_all(request, publications[-1] if publications else None, wait)
-        return no_content()
+        return view.no_content()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +128,8 @@ class NewKey:
 
 def read_key(body: Mapping[str, Any]) -> NewKey:
     """Parse a new key. Raise Refusal (422) for an invalid member or a key that PowerDNS wouldn't create."""
-    if (key_type := text_in(body, "keytype")) not in _FLAGS:
-        raise Refusal(422, f"Invalid keytype {shorten_text(key_type)}")
+    if (key_type := view.text_in(body, "keytype")) not in _FLAGS:
+        raise view.Refusal(422, f"Invalid keytype {view.shorten_text(key_type)}")
     terms = _FLAGS[key_type], _flag(body, "active", default=False), _flag(body, "published", default=True)
     bits, algorithm = body.get("bits"), body.get("algorithm")
     field = next((field for field in ("privatekey", "content") if field in body), None)
@@ -148,12 +138,12 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
         _refuse_size(number, size)
         return NewKey(*terms, algorithm=number, bits=size)
     if bits is not None or algorithm is not None:
-        raise Refusal(
+        raise view.Refusal(
             422,
             "Either you submit just the 'privatekey' field or you leave 'privatekey' empty and submit the other "
             "fields.",
         )
-    return NewKey(*terms, private_text=text_in(body, field))
+    return NewKey(*terms, private_text=view.text_in(body, field))
 
 
 def _flag(body: Mapping[str, Any], key: str, *, default: bool) -> bool:
@@ -167,7 +157,7 @@ def _bits(value: Any) -> int | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= _MOST_BITS or value != int(value):
-        raise Refusal(422, "'bits' must be a positive integer value")
+        raise view.Refusal(422, "'bits' must be a positive integer value")
     return int(value)
 
 
@@ -178,25 +168,27 @@ def _algorithm(value: Any, key_type: str) -> int:
         case str() if value.lower() in _ALGORITHMS:
             return _ALGORITHMS[value.lower()]
         case str():
-            raise Refusal(422, f"Unknown algorithm: {shorten_text(value)}")
+            raise view.Refusal(422, f"Unknown algorithm: {view.shorten_text(value)}")
         case int() | float() if not isinstance(value, bool) and abs(value) <= _MOST_BITS:
             return int(value)
-    raise Refusal(422, "Unknown algorithm: ")
+    raise view.Refusal(422, "Unknown algorithm: ")
 
 
 def _refuse_size(algorithm: int, bits: int | None) -> None:
     """Raise Refusal (422) if the algorithm is unknown, needs a key size, or doesn't allow this key size."""
     name = key_material.ALGORITHMS.get(algorithm, "Unallocated/Reserved")
     if (algorithm in _SIZED or algorithm < 0) and not bits:
-        raise Refusal(422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed.")
+        raise view.Refusal(
+            422, f"Creating an algorithm {algorithm} ({name}) key requires the size (in bits) to be passed."
+        )
     if algorithm not in key_material.ALGORITHMS:
-        raise Refusal(422, f"Request to create key object for unknown algorithm number {algorithm}")
+        raise view.Refusal(422, f"Request to create key object for unknown algorithm number {algorithm}")
     if algorithm in _SIZES and bits not in (None, 0, _SIZES[algorithm]):
-        raise Refusal(422, "The algorithm does not support the given bit size.")
+        raise view.Refusal(422, "The algorithm does not support the given bit size.")
 
 
 def _acting(request: Request) -> Acting:
-    return Acting(actor_in(request), Channel.API, timezone.now())
+    return Acting(view.actor_in(request), Channel.API, timezone.now())
 
 
 def _key_with_id(zone: Zone, id: str) -> KeyState:
@@ -210,7 +202,7 @@ def _key_with_id(zone: Zone, id: str) -> KeyState:
 
 def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
     """Return a key in PowerDNS's form, with its private key if the actor can export it, or raise KeyUnknown."""
-    actor, state = actor_in(request), queries.signing_of(zone)
+    actor, state = view.actor_in(request), queries.signing_of(zone)
     key = next((key for key in queries.keys_of(zone, state) if key.id == key_id), None)
     if key is None:
         raise KeyUnknown(zone.name, key_id)

@@ -15,7 +15,6 @@ from dnspanel.accounts.tokens.tokens import tsig_secret
 from dnspanel.api.v1.view import Refusal, shorten_text
 from dnspanel.catalogs import set_up_catalogs as catalogs
 from dnspanel.catalogs.errors import CatalogError
-from dnspanel.catalogs.set_up_catalogs import CatalogTerms
 from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.errors import NotTransferred, PrimaryError
 from dnspanel.primaries.primary_keys import key_name_of
@@ -42,7 +41,7 @@ def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datet
     with named_refusals():
         if attributes["kind"] == CONSUMER:
             catalog = catalogs.follow_catalog(
-                name=name, primaries_terms=terms, terms=CatalogTerms(), acting=Acting(actor, Channel.API, now)
+                name=name, primaries_terms=terms, terms=catalogs.CatalogTerms(), acting=Acting(actor, Channel.API, now)
             )
             return Publication.objects.get(sequence=catalog.zone.sequence)
         return set_up_primaries.create_transferred_zone(name=name, terms=terms, acting=Acting(actor, Channel.API, now))

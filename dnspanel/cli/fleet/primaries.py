@@ -6,21 +6,12 @@ from typing import Any
 
 import click
 
-from dnspanel.cli import output
+from dnspanel.cli import output, written
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import Commands, Session, options
 from dnspanel.cli.standard_input import read_text
 from dnspanel.cli.waiting import Waiting
-from dnspanel.cli.written import (
-    Writing,
-    dry_run_option,
-    publish,
-    send_write,
-    show_written,
-    tell_dry_run,
-    waiting_options,
-)
 from dnspanel.cli.zone_paths import zone_path
 
 _LISTED = (
@@ -112,7 +103,7 @@ def show(session: Session, zone: str) -> None:
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @click.option("--team", type=int, help="Id of the team that owns the zone.")
 @terms_options
-@dry_run_option
+@written.dry_run_option
 def create(
     session: Session, zone: str, addresses: tuple[str, ...], team: int | None, *, dry_run: bool, **terms: Any
 ) -> None:
@@ -125,7 +116,9 @@ def create(
       dnspanel primaries create example.net 192.0.2.53 --tls --tls-name ns1.example.net
     """
     body = {"name": zone, **({"team": team} if team else {}), **body_of_primaries(addresses, **terms)}
-    _show_primaries(session, send_write(session, "POST", "/transferred-zones", body, dry_run=dry_run), dry_run=dry_run)
+    _show_primaries(
+        session, written.send_write(session, "POST", "/transferred-zones", body, dry_run=dry_run), dry_run=dry_run
+    )
 
 
 @primaries.command("set")
@@ -133,7 +126,7 @@ def create(
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
 @terms_options
 @_saying
-@dry_run_option
+@written.dry_run_option
 def set_primaries(
     session: Session,
     zone: str,
@@ -149,7 +142,7 @@ def set_primaries(
     The next transfer replaces all records of the zone.
     """
     body = {**body_of_primaries(addresses, **terms), **_override(reason, past_rules=past_rules)}
-    found = send_write(session, "PUT", zone_path(zone, "primaries"), body, dry_run=dry_run)
+    found = written.send_write(session, "PUT", zone_path(zone, "primaries"), body, dry_run=dry_run)
     _show_primaries(session, found, dry_run=dry_run)
 
 
@@ -165,29 +158,29 @@ def retrieve(session: Session, zone: str, *, wants_all: bool) -> None:
 @primaries.command("take-over")
 @click.argument("zone")
 @_saying
-@dry_run_option
-@waiting_options
+@written.dry_run_option
+@written.waiting_options
 def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, dry_run: bool, waiting: Waiting) -> None:
     """Make this panel the primary of a zone.
 
     From then on the zone is edited and published here.
     """
     path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules=past_rules)
-    how = Writing(waiting.wait, waiting.timeout, dry_run=dry_run)
-    show_written(session, publish(session, "POST", path, body, waiting=how), waited=how.wait)
+    how = written.Writing(waiting.wait, waiting.timeout, dry_run=dry_run)
+    written.show_written(session, written.publish(session, "POST", path, body, waiting=how), waited=how.wait)
 
 
 @primaries.command("give-back")
 @click.argument("zone")
 @_saying
-@dry_run_option
+@written.dry_run_option
 def give_back(session: Session, zone: str, reason: str, *, past_rules: bool, dry_run: bool) -> None:
     """Transfer a zone from its old primaries again.
 
     The transfer replaces changes that were made in the panel.
     """
     path, body = zone_path(zone, "primaries", "give-back"), _override(reason, past_rules=past_rules)
-    _show_primaries(session, send_write(session, "POST", path, body, dry_run=dry_run), dry_run=dry_run)
+    _show_primaries(session, written.send_write(session, "POST", path, body, dry_run=dry_run), dry_run=dry_run)
 
 
 def body_of_primaries(
@@ -205,7 +198,7 @@ def body_of_primaries(
 def _show_primaries(session: Session, found: Mapping[str, Any], *, dry_run: bool) -> None:
     """Show a zone's primaries, or after a dry run, the primaries that the zone would have."""
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
-    tell_dry_run(session, dry_run=dry_run)
+    written.tell_dry_run(session, dry_run=dry_run)
 
 
 def _override(reason: str, *, past_rules: bool) -> dict[str, Any]:

@@ -5,16 +5,15 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.output import Column
 from dnspanel.cli.session import Commands, Session
 from dnspanel.cli.zone_paths import zone_path
 
 _NOTICES = (
-    Column("ADDRESS", "address"),
-    Column("TOLD", lambda row: output.moment(row["notified_at"])),
-    Column("SET", lambda row: output.moment(row["set_at"])),
+    output.Column("ADDRESS", "address"),
+    output.Column("TOLD", lambda row: output.moment(row["notified_at"])),
+    output.Column("SET", lambda row: output.moment(row["set_at"])),
     output.by("set_by"),
-    Column("ERROR", "error"),
+    output.Column("ERROR", "error"),
 )
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from dnspanel.fleet.models import ParentState
 from dnspanel.texts import gettext, join_list, joined, ngettext
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.key_material import ALGORITHMS
 
 _SHA1 = 1
 _MOST_NAMED = 3  # servers, in a message
@@ -112,7 +111,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
         return gettext(
             "The zone isn’t signed with {algorithms}, which the DS requires, so some validating resolvers "
             "can’t resolve it."
-        ).format(algorithms=join_list([ALGORITHMS.get(number, str(number)) for number in lost]))
+        ).format(algorithms=join_list([key_material.ALGORITHMS.get(number, str(number)) for number in lost]))
     return ""
 
 

@@ -20,7 +20,6 @@ from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import rollover
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Outcome
 from dnspanel.zones.dnssec.rollover_stages import Goal, Kind
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, raised_ttls
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -105,16 +104,16 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
 
 
 def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> bool:
-    outcome: Outcome = rollover.advance(rollovers.with_look(rollovers.inputs_of(row, state), look))
+    outcome: rollover.Outcome = rollover.advance(rollovers.with_look(rollovers.inputs_of(row, state), look))
     if not rollovers.record_look(rolled=row, look=look, outcome=outcome):
         return False
     match outcome:
-        case Act(step=step):
+        case rollover.Act(step=step):
             rollovers.take_step(rolled=row, now=now)
             logger.info("rollover zone=%s kind=%s step=%s", row.zone.name, row.kind, step)
-        case AskForDs(add, remove):
+        case rollover.AskForDs(add, remove):
             _tell_parent(row, add, remove, now)
-        case Done(cancelled):
+        case rollover.Done(cancelled):
             logger.info("rollover ended zone=%s kind=%s cancelled=%s", row.zone.name, row.kind, cancelled)
     return True
 

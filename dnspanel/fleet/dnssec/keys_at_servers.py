@@ -10,17 +10,8 @@ import dns.flags
 import dns.rcode
 from django.conf import settings
 
+from dnspanel.fleet.dnssec import parent_dns
 from dnspanel.fleet.dnssec.dns_exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at
-from dnspanel.fleet.dnssec.parent_dns import (
-    MOST_ADDRESSES,
-    MOST_SERVERS,
-    SECONDS,
-    Probe,
-    Server,
-    Unusable,
-    describe_faults,
-    servers_of,
-)
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone, resolver_of_settings
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import key_material, queries
@@ -101,23 +92,23 @@ def look_at_signers(
     servers, are part of the result and never raised.
     """
     zone = Zone(zone_name, tuple(sorted(nameservers)))
-    if not nameservers or len(nameservers) > MOST_SERVERS:
+    if not nameservers or len(nameservers) > parent_dns.MOST_SERVERS:
         return SignersLook(
             gettext("{name} has no name servers or too many ({count}).").format(name=zone_name, count=len(nameservers))
         )
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + parent_dns.SECONDS
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="signers") as pool:
-        servers, faults = servers_of(zone, Probe(resolver, networks, port, deadline, pool))
-        if len(servers) > MOST_ADDRESSES:
+        servers, faults = parent_dns.servers_of(zone, parent_dns.Probe(resolver, networks, port, deadline, pool))
+        if len(servers) > parent_dns.MOST_ADDRESSES:
             return SignersLook(
                 gettext("The name servers for {parent} have more than {most} addresses.").format(
-                    parent=zone_name, most=MOST_ADDRESSES
+                    parent=zone_name, most=parent_dns.MOST_ADDRESSES
                 )
             )
         answers = list(pool.map(lambda server: _ask(server, zone_name, wanted, port, deadline), servers))
     faults += [joined(": ", (server, fault)) for server, (fault, _) in zip(servers, answers, strict=True) if fault]
     return SignersLook(
-        describe_faults(
+        parent_dns.describe_faults(
             gettext("Some name servers for {name} don’t have the DNSKEY records").format(name=zone_name), faults
         ),
         max((ttl for _, ttl in answers), default=0),
@@ -125,23 +116,23 @@ def look_at_signers(
 
 
 def _ask(
-    server: Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
+    server: parent_dns.Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
 ) -> tuple[str, int]:
     """Return the fault in a server's answer (or "" if it is correct), and the answer's TTL."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DNSKEY, deadline=deadline, port=port)
         if answer.rcode() != dns.rcode.NOERROR:
-            raise Unusable(rcode_text(answer))
+            raise parent_dns.Unusable(rcode_text(answer))
         if not answer.flags & dns.flags.AA:
-            raise Unusable(gettext("not authoritative"))
+            raise parent_dns.Unusable(gettext("not authoritative"))
         found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DNSKEY)
         if found is None or len(found) > _MOST_KEYS:
-            raise Unusable(
+            raise parent_dns.Unusable(
                 gettext("no DNSKEY records")
                 if found is None
                 else gettext("more than {most_keys} keys").format(most_keys=_MOST_KEYS)
             )
-    except (NoAnswer, Unusable) as exc:
+    except (NoAnswer, parent_dns.Unusable) as exc:
         return str(exc), 0
     known = {(int(item.flags), int(item.algorithm), bytes(item.key)) for item in found}
     lacking = [key_material.key_tag(*key) for key in wanted if key not in known]

@@ -14,7 +14,6 @@ from dnspanel.outbound import is_allowed
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Rollover
 from dnspanel.zones.signing import parent_zone
-from dnspanel.zones.signing.parent_zone import AnsweredDs
 
 # Foreign servers are queried this often, by the rollover's clock.
 ASK_EVERY = timedelta(seconds=60)
@@ -78,7 +77,7 @@ def _diverged_nodes(zone_ids: Collection[int]) -> dict[int, list[str]]:
     return found
 
 
-def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
+def _others(parent: parent_zone.AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the name servers of a parent zone on this panel that aren't nodes, with their known addresses.
 
     A server is a node if it has a node's address. It also counts as a node if it is a default name server for new
@@ -94,7 +93,7 @@ def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, 
     }
 
 
-def _ask(zone_name: str, here: AnsweredDs | None, nodes: Collection[str], port: int) -> ParentAnswer:
+def _ask(zone_name: str, here: parent_zone.AnsweredDs | None, nodes: Collection[str], port: int) -> ParentAnswer:
     by, networks = resolver.resolver_of_settings(), settings.SOURCE_NETWORKS
     if here is None:
         look = look_at_parent(zone_name, resolver=by, networks=networks, port=port)

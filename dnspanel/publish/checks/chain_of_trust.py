@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from dnspanel.publish.errors import ChainBroken
 from dnspanel.publish.reading import publication_log
-from dnspanel.publish.reading.publication_log import Range, ZoneStep
 from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.reading.zone_signing import Signings, signings_at
 from dnspanel.zones.dnssec.other_keys import keys_in
@@ -50,8 +49,8 @@ class _Link:
 
 def refuse_broken(
     conn: Connection,
-    span: Range,
-    steps: Sequence[ZoneStep],
+    span: publication_log.Range,
+    steps: Sequence[publication_log.ZoneStep],
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> None:
@@ -72,7 +71,7 @@ def refuse_broken(
             raise ChainBroken(zone_name=link.zone_name, sequence=span.last, reason=reason)
 
 
-def _signed_anew(steps: Sequence[ZoneStep], signings: Signings) -> Iterator[str]:
+def _signed_anew(steps: Sequence[publication_log.ZoneStep], signings: Signings) -> Iterator[str]:
     """Yield the names of signed zones that are newly served, or whose keys or `presigned` change in the range."""
     known = signings.before.keys() | signings.after.keys()
     for step in steps:
@@ -129,6 +128,6 @@ def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) 
     return broken
 
 
-def _is_accepted(conn: Connection, span: Range, zone_id: int) -> bool:
+def _is_accepted(conn: Connection, span: publication_log.Range, zone_id: int) -> bool:
     row = conn.execute(_ACCEPTED, {"first": span.first, "last": span.last, "zone": zone_id}).fetchone()
     return bool(row and row[0])

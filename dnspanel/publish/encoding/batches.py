@@ -13,7 +13,6 @@ from dnspanel.publish.reading import file_operations, publication_log, referrers
 from dnspanel.publish.reading.prepared import prepared_puts
 from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.reading.sealing import Batch
-from dnspanel.publish.reading.zone_signing import Signings
 from dnspanel.zones.dnssec.signing_state import chains_differ
 from replication.store.store import Store
 from replication.wire.operations import Op, ZoneMark, digest_bytes
@@ -27,7 +26,7 @@ class Found:
     range: publication_log.Range
     steps: Sequence[publication_log.ZoneStep]
     changed: Mapping[int, publication_log.Changes]
-    signings: Signings
+    signings: zone_signing.Signings
 
     def signs_anew(self, zone_id: int) -> bool:
         """Return True if the range changes the zone's signing state."""
@@ -143,7 +142,7 @@ def _record_operations(
     span: publication_log.Range,
     steps: Sequence[publication_log.ZoneStep],
     changed: Mapping[int, publication_log.Changes],
-    signings: Signings,
+    signings: zone_signing.Signings,
 ) -> tuple[list[Op], list[Op]]:
     """Return the operations on records to apply now, and those to apply once PowerDNS uses the main file's changes."""
     ops: list[Op] = []

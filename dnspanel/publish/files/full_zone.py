@@ -12,7 +12,6 @@ from dnspanel.publish.files.publisher import Publisher, store_path
 from dnspanel.publish.reading import file_operations, publication_log, zone_signing
 from dnspanel.publish.reading.publisher_session import Connection
 from dnspanel.publish.reading.sealing import Batch, seal_batch
-from dnspanel.publish.reading.zone_signing import Signings
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
 from replication.codec.schema import Dbi, Schema
 from replication.store.store import Store
@@ -42,7 +41,7 @@ def main_operations(
     now: datetime,
 ) -> list[Op]:
     """Return the operations that write these zones into an empty main file, signed according to `states`."""
-    served = Signings({}, {zone_id: state for zone_id, state in states.items() if zone_id in steps})
+    served = zone_signing.Signings({}, {zone_id: state for zone_id, state in states.items() if zone_id in steps})
     signed = [steps[zone_id] for zone_id in served.after]
     attached = zone_signing.signing_operations(conn, signed, served, schema, now)
     gone, come = file_operations.zone_list_operations(steps.values(), schema)

@@ -17,7 +17,6 @@ import psycopg
 from django.db import connection
 
 from dnspanel import advisory_locks
-from dnspanel.advisory_locks import Lock
 from dnspanel.database import silence
 
 # If a publisher's machine disappears, its lock must end before the two hours that TCP would wait.
@@ -52,7 +51,7 @@ class Session:
                 yield conn
             finally:
                 if not conn.broken:
-                    advisory_locks.release(conn, Lock.PUBLISHER)
+                    advisory_locks.release(conn, advisory_locks.Lock.PUBLISHER)
         except psycopg.Error:
             self.close()
             raise
@@ -105,12 +104,12 @@ def snapshot(conn: Connection) -> Iterator[None]:
 
 def _lock(conn: Connection, wait_seconds: float) -> bool:
     if wait_seconds <= 0:
-        return advisory_locks.try_take(conn, Lock.PUBLISHER)
+        return advisory_locks.try_take(conn, advisory_locks.Lock.PUBLISHER)
     with conn.transaction():
         conn.execute("SELECT set_config('lock_timeout', %s, true)", (f"{int(wait_seconds * 1000)}ms",))
         try:
             with conn.transaction():
-                advisory_locks.take(conn, Lock.PUBLISHER)
+                advisory_locks.take(conn, advisory_locks.Lock.PUBLISHER)
         except psycopg.errors.LockNotAvailable:
             return False
     return True

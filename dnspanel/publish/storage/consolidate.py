@@ -23,7 +23,6 @@ from dnspanel.zones.models import LogHead
 from replication.codec.schema import Dbi, Schema, schema_for
 from replication.wire import segment as wire
 from replication.wire.operations import Op, OpKind, ZoneMark
-from replication.wire.segment import SegmentHeader, open_segment, seal
 
 # Younger segments are not merged, because nodes get the newest changes one by one anyway.
 MERGE_AFTER = timedelta(seconds=30)
@@ -130,8 +129,8 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
         return False
     marks, ops = merge(opened, schema_for(schema))
     newest = opened[-1]
-    sealed = seal(
-        SegmentHeader(
+    sealed = wire.seal(
+        wire.SegmentHeader(
             schema=schema,
             cluster=cluster,
             epoch=epoch,
@@ -190,7 +189,7 @@ def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
 def _read_segment(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
     """Read a whole segment. Raise DamagedObject if it is damaged, or StorageUnreachable if the storage fails."""
     with open_segment_object(row.object_name) as file:
-        return open_segment(file.read(), keys)
+        return wire.open_segment(file.read(), keys)
 
 
 def _rows(segments: Iterable[Segment]) -> list[Stored]:

@@ -14,7 +14,6 @@ import dns.rdatatype
 import dns.resolver
 
 from dnspanel.transfer.cutover import dns_probe
-from dnspanel.transfer.cutover.dns_probe import Answer
 from replication.dns import names, rdata, rdtypes
 
 SECONDS = 2.0
@@ -105,7 +104,7 @@ class Resolver:
             self._parents[name] = found
         return found
 
-    def _ask(self, name: str, type: int) -> Answer | None:
+    def _ask(self, name: str, type: int) -> dns_probe.Answer | None:
         """Return the resolver's answer, or None if it is unusable, missing, or was missing _PATIENCE times in a row."""
         if self._silences >= _PATIENCE:
             return None
@@ -125,7 +124,7 @@ def _system_resolvers() -> list[tuple[str, int]]:
         return []
 
 
-def _exchange(address: str, port: int, name: str, type: int, *, is_recursive: bool = False) -> Answer | None:
+def _exchange(address: str, port: int, name: str, type: int, *, is_recursive: bool = False) -> dns_probe.Answer | None:
     owner, _ = dns.name.from_wire(names.to_wire(name), 0)
     query = dns.message.make_query(owner, dns.rdatatype.RdataType.make(type), use_edns=0, payload=1232)
     if not is_recursive:
@@ -137,7 +136,7 @@ def _exchange(address: str, port: int, name: str, type: int, *, is_recursive: bo
     return dns_probe.answer_of(message)
 
 
-def _delegation(zone: str, parent: str, answer: Answer, ds: Answer | None) -> Delegation:
+def _delegation(zone: str, parent: str, answer: dns_probe.Answer, ds: dns_probe.Answer | None) -> Delegation:
     referral = next(
         (each for each in (*answer.found, *answer.authority) if each.type == rdtypes.NS and each.name == zone), None
     )

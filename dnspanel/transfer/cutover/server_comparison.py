@@ -46,7 +46,6 @@ from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.errors import Forbidden, Unknown
 from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.rights.access import zones_visible_to
 from replication.dns import rdtypes
 
 MOST_UNFINISHED = 2  # per person
@@ -182,7 +181,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
 def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
     """Return the zones of a comparison that its author is allowed to see."""
     author = job_rights.actor_of_job(check)
-    zones = Zone.objects.none() if author is None else zones_visible_to(author)
+    zones = Zone.objects.none() if author is None else access.zones_visible_to(author)
     if check.job_id is None:
         return Selection.from_json(check.selection).among(zones)
     imported = ImportZone.objects.filter(

@@ -31,7 +31,6 @@ from dnspanel.transfer.errors import PassphraseRefused, WrongState
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.exported_rows import snapshot, zone_names
 from dnspanel.transfer.exports.exported_zones import Selection
-from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import Sealer, refuse_passphrase
@@ -247,7 +246,7 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
     return f"export={job.pk} zones={tally.zones} records={tally.records}"
 
 
-def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
+def _finish(job: ExportJob, tally: export_file.Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
     """Mark the export as done. If it contains keys, record it in the audit log with its author.
 
     Return False if the export was cancelled first.
@@ -266,7 +265,7 @@ def _teller(job_id: int) -> Any:
     """Return a function that records progress twice a second and raises _Stopped if the export has been cancelled."""
     told_at = time.monotonic()
 
-    def tell(tally: Tally) -> None:
+    def tell(tally: export_file.Tally) -> None:
         nonlocal told_at
         if time.monotonic() - told_at < _TOLD_SECONDS:
             return

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 
 from dnspanel.transfer.exports import bind, csv_export, json_export, query_file
 from dnspanel.transfer.exports.exported_rows import ExportedZone, Out, Row, read_zones, zone_names
-from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.signings import Signings
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.sealed_keys import Sealer
@@ -53,7 +52,7 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
     *,
     export_format: str,
     mtime: int,
-    options: QueryOptions | None = None,
+    options: query_file.QueryOptions | None = None,
     sealer: Sealer | None = None,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
@@ -68,7 +67,7 @@ def write_export(  # noqa: PLR0913  # what is written, where, and how
     if export_format == ExportFormat.BIND:
         _write_archive(conn, zones, _count_zones(found, tally), out, mtime)
     elif export_format == ExportFormat.QUERIES:
-        for lines in _batch_texts(query_file.query_lines(found, options or QueryOptions())):
+        for lines in _batch_texts(query_file.query_lines(found, options or query_file.QueryOptions())):
             out.write("".join(lines).encode())
             tally.records += len(lines)
     elif export_format == ExportFormat.CSV:

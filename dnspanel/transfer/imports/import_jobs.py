@@ -23,7 +23,6 @@ from dnspanel.transfer import allowed_servers, import_quotas, job_rights
 from dnspanel.transfer.documents import SERVER_SET, Document, Options
 from dnspanel.transfer.errors import QuotaExceeded, WrongState
 from dnspanel.transfer.files import spool
-from dnspanel.transfer.import_quotas import KEPT_DAYS
 from dnspanel.transfer.imports import read, scan
 from dnspanel.transfer.models import (
     ACTIVE_STATES,
@@ -419,7 +418,7 @@ def forget_old_files(*, now: datetime) -> int:
 
     The imports' reports stay. Undoing an import remains possible, because it doesn't need the files.
     """
-    recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS))
+    recent = Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=import_quotas.KEPT_DAYS))
     directories = [path for path in spool.import_directory(0).parent.glob("*") if path.name.isdigit()]
     on_disk = {int(path.name) for path in directories}
     old = on_disk - set(ImportJob.objects.filter(recent, pk__in=on_disk).values_list("pk", flat=True))

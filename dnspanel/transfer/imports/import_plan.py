@@ -27,7 +27,6 @@ from dnspanel.zones.plan.zone_quotas import refuse_larger, rrset_limit
 from dnspanel.zones.publishing.ready_zones import ExistingZone, existing_zones
 from dnspanel.zones.rules import neighbourhood, rules, violations
 from dnspanel.zones.rules.computed_types import reasons_against
-from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -220,7 +219,7 @@ def _fault_of_broken_ds(zone_name: str, effect: Effect) -> SourceFault | None:
     if not broken:
         return None
     name, reason = next(iter(broken.items()))
-    return SourceFault("", 0, 0, "", str(BreaksBelow(zone_name, name, reason)), BREAKING_DS, zone=zone_name)
+    return SourceFault("", 0, 0, "", str(BreaksBelow(zone_name, name, reason)), rules.BREAKING_DS, zone=zone_name)
 
 
 def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, RRset]) -> Effect:

@@ -37,7 +37,6 @@ from dnspanel.transfer.models import (
 )
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.log import history
-from dnspanel.zones.log.history import RRsetDiff
 from dnspanel.zones.publishing.ready_zones import existing_zones
 from dnspanel.zones.rights import access
 from replication.dns.rrset import Change
@@ -374,7 +373,7 @@ def _csv_line(values: Sequence[object]) -> str:
 class ZoneDiff:
     """The changes that an import makes to one zone: the first changed RRsets, and the number of others."""
 
-    diffs: tuple[RRsetDiff, ...]
+    diffs: tuple[history.RRsetDiff, ...]
     more: int
 
 

@@ -19,7 +19,6 @@ from dnspanel.zones.errors import RightMissing, TemplateRefused, TemplateUnknown
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Publication, TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
 from dnspanel.zones.publishing import edit, zone_patches
-from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.server_sets import ServerSet, link_new_zones
 from dnspanel.zones.settings.template_text import LONGEST_VALUE, Fault
@@ -173,7 +172,7 @@ def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> No
 def create_zones_from(
     *,
     use: Using,
-    zones: Sequence[NewZone],
+    zones: Sequence[edit.NewZone],
     keep: bool,
     acting: Acting,
     team: Team | None = None,
@@ -207,13 +206,13 @@ def create_zones_from(
     )
 
 
-def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
+def with_template(use: Using, zone: edit.NewZone) -> tuple[edit.NewZone, tuple[Fault, ...]]:
     """Add the template's RRsets to a new zone, replacing RRsets with the same keys. Return the zone and the faults."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet adds records at a name and can’t create zones.")),)
     made = use.make_content(zone.name)
     by_key: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in zone.rrsets or ()}
-    return NewZone(zone.name, tuple((by_key | made.by_key).values())), made.faults
+    return edit.NewZone(zone.name, tuple((by_key | made.by_key).values())), made.faults
 
 
 def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:

@@ -6,7 +6,6 @@ from itertools import repeat
 
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.fleet.telemetry import LiveNow
 from dnspanel.web.fleet.tiles import BarPart, Tile, live_of_nodes, rate, rcode_bar, sparkline, tile_of
 from replication.wire.position import Position
 
@@ -59,7 +58,7 @@ def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | Non
     return tuple(sum(column) if column else None for column in columns)
 
 
-def _sum_of_rcodes(live: Mapping[int, LiveNow]) -> dict[str, float]:
+def _sum_of_rcodes(live: Mapping[int, telemetry.LiveNow]) -> dict[str, float]:
     found: dict[str, float] = {}
     for now in live.values():
         for rcode, per_second in now.rcodes.items():
@@ -67,7 +66,7 @@ def _sum_of_rcodes(live: Mapping[int, LiveNow]) -> dict[str, float]:
     return found
 
 
-def _slowest(statuses: Sequence[NodeStatus], live: Mapping[int, LiveNow]) -> str:
+def _slowest(statuses: Sequence[NodeStatus], live: Mapping[int, telemetry.LiveNow]) -> str:
     known = [(live[s.node.pk].latency_ms, s.node.name) for s in statuses if s.node.pk in live]
     latencies = [(latency, name) for latency, name in known if latency is not None]
     return f"{max(latencies)[1]}, {max(latencies)[0]:.2f} ms" if latencies else ""

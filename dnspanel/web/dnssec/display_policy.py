@@ -9,7 +9,6 @@ from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.policy import ROLLING, Act, Difference, differences, due
-from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
@@ -19,7 +18,7 @@ from dnspanel.zones.signing.first_ds import awaiting_first_ds
 class ZonePolicy:
     """A zone's policy, the differences between zone and policy, and the tags of keys that exceed their lifetime."""
 
-    applied: Applied
+    applied: policy_queries.Applied
     differences: list[Difference]
     old_keys: list[int]
     waits: str = ""  # the reason why differences aren't listed yet

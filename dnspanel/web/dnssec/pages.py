@@ -18,16 +18,7 @@ from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.fleet.reads.unproven import unproven_on
 from dnspanel.texts import gettext
-from dnspanel.web.dnssec.display import (
-    DisplayAnswer,
-    DisplayKey,
-    DisplayOtherKey,
-    DisplaySigning,
-    SigningSync,
-    display_check,
-    display_parent,
-    signing_sync,
-)
+from dnspanel.web.dnssec import display
 from dnspanel.web.dnssec.display_keys import display_lives
 from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
@@ -84,7 +75,7 @@ def page(
     form: SigningForm | None = None,
     refusal: str = "",
     status: int = 200,
-    answers: list[DisplayAnswer] | None = None,
+    answers: list[display.DisplayAnswer] | None = None,
 ) -> HttpResponse:
     """Return the zone's DNSSEC page. `form` is a rejected form, and `refusal` the reason for a refused action.
 
@@ -100,7 +91,7 @@ def page(
         # The zone was unsigned in the meantime, so the page doesn't have the form.
         refusal = " ".join(map(str, form.non_field_errors()))
     here = parent_here(zone.name)
-    parent = display_parent(request, here, keys)
+    parent = display.display_parent(request, here, keys)
     if (isinstance(form, BeginRolloverForm) and is_under_way) or (
         isinstance(form, CancelRolloverForm) and not is_under_way
     ):
@@ -108,8 +99,8 @@ def page(
         refusal = " ".join(map(str, form.non_field_errors()))
     other_keys = dnssec.other_keys_of(zone)
     context: dict[str, object] = {
-        "signing": DisplaySigning(state, [DisplayKey(zone.name, key) for key in keys], parent),
-        "check": display_check(check_of(zone), here, parent, timezone.now()),
+        "signing": display.DisplaySigning(state, [display.DisplayKey(zone.name, key) for key in keys], parent),
+        "check": display.display_check(check_of(zone), here, parent, timezone.now()),
         "nodes": _nodes(zone),
         "unproven": unproven_on(zone),
         "answers": answers,
@@ -120,7 +111,7 @@ def page(
         "refused_form": form.name if form else "",
         "policy": policy,
         "keys_are_rolling": is_under_way,
-        "other_keys": [DisplayOtherKey(zone.name, key) for key in other_keys[:MOST_OTHER_KEYS]],
+        "other_keys": [display.DisplayOtherKey(zone.name, key) for key in other_keys[:MOST_OTHER_KEYS]],
         "more_other_keys": max(0, len(other_keys) - MOST_OTHER_KEYS),
         "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
@@ -152,10 +143,10 @@ def _forms(
     return forms | ({f"{refused.name}_form": refused} if refused else {})
 
 
-def _nodes(zone: Zone) -> SigningSync | None:
+def _nodes(zone: Zone) -> display.SigningSync | None:
     """Return the nodes' progress with the latest signing change, or None if the zone was never signed."""
     last = dnssec.last_change_of(zone)
-    return signing_sync(last.publication, last.number, watched_statuses(now=timezone.now())) if last else None
+    return display.signing_sync(last.publication, last.number, watched_statuses(now=timezone.now())) if last else None
 
 
 @require_safe
@@ -170,7 +161,7 @@ def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Query the nodes (not the canary) for the zone and show the answers. A silent node delays the page for seconds."""
     zone = access.zone_for_reading(request.user, zone_name)
     is_signed = dnssec.signing_of(zone).is_signed
-    answers = [DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
+    answers = [display.DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
     if not request.htmx:
         return page(request, zone, answers=answers)
     return render(request, "dnssec/_answers.html", {"zone": zone, "answers": answers})
@@ -191,7 +182,7 @@ def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
     here = parent_here(zone.name)
     context = {
         "zone": zone,
-        "check": display_check(check_of(zone), here, display_parent(request, here, ()), timezone.now()),
+        "check": display.display_check(check_of(zone), here, display.display_parent(request, here, ()), timezone.now()),
         "may_sign": access.has_right(request.user, zone, Right.DNSSEC),
         "refusal": refusal,
     }
@@ -341,12 +332,12 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request: PanelRequest) -> dict[str, object]:
-    visible = display_parent(request, parent, ())
+    visible = display.display_parent(request, parent, ())
     counts = dict(rrset_pages.type_counts(zone=zone))
     return {
         "keys": len(state.keys),
         "nodes": sync_of_zone(zone, watched_statuses(now=timezone.now())),
         "parent": visible,
-        "check": display_check(check_of(zone), parent, visible, timezone.now()),
+        "check": display.display_check(check_of(zone), parent, visible, timezone.now()),
         "trusted": [(rdata.type_to_text(type), counts[type]) for type in _TRUSTED_TYPES if type in counts],
     }

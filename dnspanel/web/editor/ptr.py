@@ -20,7 +20,6 @@ from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists import rrset_pages
-from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import pointers
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES, Drafted, Pair, State, Step
@@ -219,7 +218,7 @@ def is_reverse(zone: Zone) -> bool:
 def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison, list[Pair]]:
     """Return one page of the comparison, and the page's pairs that can be fixed."""
     types = frozenset({rdtypes.PTR}) if is_reverse(zone) else ADDRESS_TYPES
-    filters = RRsetFilter(types=types, in_draft=request.GET.get("in") == "draft")
+    filters = rrset_pages.RRsetFilter(types=types, in_draft=request.GET.get("in") == "draft")
     page = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=RRSETS_PER_PAGE)
     pairs = _pairs_in([row.change.before for row in page.rows] + [row.change.after for row in page.rows])
     steps = pointers.steps_of(author=request.user, pairs=pairs)

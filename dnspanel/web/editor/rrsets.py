@@ -25,7 +25,6 @@ from dnspanel.web.frame.rows import DisplayRow, row_id
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.lists import rrset_pages
-from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES
 from dnspanel.zones.rights import access
@@ -49,7 +48,7 @@ def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
     return (name, type_) if names.is_within(name, zone.name) else None
 
 
-def row_of(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
+def row_of(request: PanelRequest, zone: Zone, key: Key) -> rrset_pages.RRsetRow:
     """Return the RRset as published and as in the author's draft."""
     return rrset_pages.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
 
@@ -120,7 +119,7 @@ def rrset_edit(request: PanelRequest, zone_name: str) -> HttpResponse:
     return _show_form(request, zone, form, display, can_expire=row is not None and _can_expire(request, zone, row))
 
 
-def _can_expire(request: PanelRequest, zone: Zone, row: RRsetRow) -> bool:
+def _can_expire(request: PanelRequest, zone: Zone, row: rrset_pages.RRsetRow) -> bool:
     """Return True for a published RRset that the person can delete, except the SOA and NS at the apex."""
     is_needed = row.change.name == zone.name and row.change.type in {rdtypes.SOA, rdtypes.NS}
     [display] = with_rights(request.user, zone, [DisplayRow(zone.name, row)])

@@ -35,15 +35,7 @@ from dnspanel.web.frame.sorting import heads as heads_of
 from dnspanel.web.frame.sync import sync_of_zone
 from dnspanel.zones.complaints.warned import warned_rrset_page
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries, rrset_pages
-from dnspanel.zones.lists.rrset_order import (
-    AS_EDITED,
-    MOST_SORTED,
-    RRsetColumn,
-    RRsetOrder,
-    TooManyToSort,
-    rrset_order_of,
-)
+from dnspanel.zones.lists import queries, rrset_order, rrset_pages
 from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetPage
 from dnspanel.zones.lists.zone_marks import note_visit
 from dnspanel.zones.log.history import HistoryRow
@@ -60,12 +52,12 @@ from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
 COLUMNS = (
-    Column(RRsetColumn.NAME, gettext_lazy("Name"), "col-name"),
-    Column(RRsetColumn.TYPE, gettext_lazy("Type"), "col-type"),
-    Column(RRsetColumn.TTL, "TTL", "num col-ttl"),
-    Column(RRsetColumn.VALUE, gettext_lazy("Values"), "col-values"),
-    Column(RRsetColumn.COMMENT, gettext_lazy("Comment"), "col-comment", falls=True),
-    Column(RRsetColumn.CHANGED, gettext_lazy("Changed"), "col-acts", falls=True),
+    Column(rrset_order.RRsetColumn.NAME, gettext_lazy("Name"), "col-name"),
+    Column(rrset_order.RRsetColumn.TYPE, gettext_lazy("Type"), "col-type"),
+    Column(rrset_order.RRsetColumn.TTL, "TTL", "num col-ttl"),
+    Column(rrset_order.RRsetColumn.VALUE, gettext_lazy("Values"), "col-values"),
+    Column(rrset_order.RRsetColumn.COMMENT, gettext_lazy("Comment"), "col-comment", falls=True),
+    Column(rrset_order.RRsetColumn.CHANGED, gettext_lazy("Changed"), "col-acts", falls=True),
 )
 NOT_SORTED = gettext_lazy(
     "Sorted by name because the list is too long for other sort orders. Search or filter to sort by other columns."
@@ -102,15 +94,15 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     """Return the template context of one page of rows, filtered and sorted as requested."""
-    order = rrset_order_of(request.GET.get("sort", "")[:LONGEST_SORT])
-    at = _name_at(request, zone) if order == AS_EDITED else ""
+    order = rrset_order.rrset_order_of(request.GET.get("sort", "")[:LONGEST_SORT])
+    at = _name_at(request, zone) if order == rrset_order.AS_EDITED else ""
     after = request.GET.get("after", "") or (rrset_pages.place_before(zone, at) if at else "")
     filters = filters_of(request.GET)
     with_warnings = request.GET.get("in") == "warnings"
     not_sorted = ""
     messages: Mapping[Key, str] = {}
     if filters.search.warnings and not filters.search.faults:
-        order = AS_EDITED
+        order = rrset_order.AS_EDITED
         with searching_for(filters.text):
             found = warned_rrset_page(
                 zone=zone, author=request.user, filters=filters, now=timezone.now(), after=after, limit=ROWS_PER_PAGE
@@ -119,18 +111,18 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     elif with_warnings and access.may_edit_here(request.user, zone):
         keys = blocking_of(request, zone).keys_with_warnings
         page = rrset_pages.RRsetPage(tuple(rrset_pages.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
-        order = AS_EDITED
+        order = rrset_order.AS_EDITED
     else:
         with searching_for(filters.text):
             try:
                 page = _page_of(request, zone, filters, order, after)
-            except TooManyToSort:
-                not_sorted, order = NOT_SORTED, AS_EDITED
+            except rrset_order.TooManyToSort:
+                not_sorted, order = NOT_SORTED, rrset_order.AS_EDITED
                 page = _page_of(request, zone, filters, order, "")
-    sort = "" if order == AS_EDITED else request.GET["sort"]
+    sort = "" if order == rrset_order.AS_EDITED else request.GET["sort"]
     heads = heads_of(COLUMNS, sort, request.GET, _refusals(zone, filters))
     rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
-    if order.column is RRsetColumn.CHANGED:
+    if order.column is rrset_order.RRsetColumn.CHANGED:
         rows = with_revisions(zone, rows)
     return {
         "rows": _with_messages(with_blocking(request, zone, with_rights(request.user, zone, rows)), messages),
@@ -160,7 +152,9 @@ def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> l
     return [replace(row, warned=row.warned or capitalize(messages.get(row.row.change.key, ""))) for row in rows]
 
 
-def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRsetOrder, after: str) -> RRsetPage:
+def _page_of(
+    request: PanelRequest, zone: Zone, filters: RRsetFilter, order: rrset_order.RRsetOrder, after: str
+) -> RRsetPage:
     return rrset_pages.sorted_rrset_page(
         zone=zone, author=request.user, order=order, filters=filters, after=after, limit=ROWS_PER_PAGE
     )
@@ -174,7 +168,7 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
         column: gettext(
             "{capitalize}: Sorting is limited to {most:,} records. Search or filter to reduce the number of records."
         ).format(capitalize=column.capitalize(), most=most)
-        for column, most in MOST_SORTED.items()
+        for column, most in rrset_order.MOST_SORTED.items()
         if zone.rrset_count > most
     }
 

@@ -13,7 +13,6 @@ from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.lists import rrset_pages
-from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import pointers
 from dnspanel.zones.rights import access
@@ -75,9 +74,9 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
 
     Delegations in the draft come first. This takes a few queries.
     """
-    rows: list[RRsetRow] = []
+    rows: list[rrset_pages.RRsetRow] = []
     for in_draft in (True, False):
-        filters = RRsetFilter(types=frozenset((rdtypes.NS,)), in_draft=in_draft)
+        filters = rrset_pages.RRsetFilter(types=frozenset((rdtypes.NS,)), in_draft=in_draft)
         rows += rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, limit=MOST_DELEGATIONS + 1).rows
     served = [rrset for row in rows if (rrset := row.change.after) is not None and rrset.served]
     hosts = {rrset.name: sorted(targets_of(rrset)) for rrset in sorted(served, key=lambda each: each.name != zone.name)}
@@ -102,7 +101,7 @@ def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
     public in DNS.
     """
     rows = rrset_pages.rrset_page(
-        zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=MOST_RRSETS
+        zone=zone, author=request.user, filters=rrset_pages.RRsetFilter(in_draft=True), limit=MOST_RRSETS
     ).rows
     found: dict[str, Outside] = {}
     for row in rows:

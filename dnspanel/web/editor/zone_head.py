@@ -18,7 +18,6 @@ from dnspanel.web.frame.read_once import draft_counts_of, statuses_of
 from dnspanel.web.frame.sync import Sync, sync_of_zone
 from dnspanel.zones.governance.publish_guards import Rules
 from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import DraftCounts
 from dnspanel.zones.lists.zone_marks import is_pinned
 from dnspanel.zones.models import Lock, Zone
 from dnspanel.zones.requests.request_lists import ZoneCalendar, calendar_of
@@ -36,7 +35,7 @@ class ZoneHead:
     may_delete: bool
     may_set: bool  # tags and team
     may_clone: bool
-    draft: DraftCounts | None
+    draft: queries.DraftCounts | None
     changes_elsewhere: int
     others: tuple[tuple[str, int], ...]
     sync: Sync

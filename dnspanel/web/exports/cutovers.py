@@ -19,7 +19,7 @@ from dnspanel.database.field_copies import copy_fields
 from dnspanel.database.first_rows import first_or
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer import job_rights
+from dnspanel.transfer import job_rights, models
 from dnspanel.transfer.cutover import delegation_checklist
 from dnspanel.transfer.cutover import server_comparison as cutover_check
 from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
@@ -27,15 +27,6 @@ from dnspanel.transfer.errors import ServerRefused, WrongState
 from dnspanel.transfer.exports.csv_export import safe_comment
 from dnspanel.transfer.exports.exported_zones import Selection
 from dnspanel.transfer.imports import queries
-from dnspanel.transfer.models import (
-    EXPECTED_KINDS,
-    CutoverCheck,
-    CutoverDifference,
-    CutoverZone,
-    DifferenceKind,
-    ImportJob,
-    SourceKind,
-)
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH, mono_field, number_field, text_field
@@ -101,7 +92,7 @@ _VERDICT_MARKS = {
 class DisplayCheck:
     """A comparison, as shown in a list or on its page."""
 
-    check: CutoverCheck
+    check: models.CutoverCheck
     title: str
     tone: str
     icon: str
@@ -172,17 +163,17 @@ def _initial(request: PanelRequest) -> dict[str, Any]:
     if job_id.isdecimal() and len(job_id) < 10:
         job = queries.job_for(request.user, int(job_id))
         initial["job"] = job.pk
-        if job.source == SourceKind.AXFR:
+        if job.source == models.SourceKind.AXFR:
             initial |= {"server": job.parameters.get("server", ""), "port": job.parameters.get("port", 53)}
     return initial
 
 
-def _import_of(request: PanelRequest, form: CutoverForm) -> ImportJob | None:
+def _import_of(request: PanelRequest, form: CutoverForm) -> models.ImportJob | None:
     job_id = str(form["job"].value() or "")
     return queries.job_for(request.user, int(job_id)) if job_id.isdecimal() and len(job_id) < 10 else None
 
 
-def _create(request: PanelRequest, form: CutoverForm) -> CutoverCheck | None:
+def _create(request: PanelRequest, form: CutoverForm) -> models.CutoverCheck | None:
     """Create the comparison. If it is refused, add the error to the form and return None."""
     cleaned = form.cleaned_data
     selection = Selection(search=cleaned["q"].strip())
@@ -210,7 +201,7 @@ def _list_page(request: PanelRequest, form: CutoverForm, status: int = 200) -> H
     return render(request, "exports/cutover_list.html", context, status=status)
 
 
-def _display(check: CutoverCheck) -> DisplayCheck:
+def _display(check: models.CutoverCheck) -> DisplayCheck:
     tone, icon = TONES[RunState(check.state)]
     title = (
         gettext("zones from “{title}”").format(title=check.job.title)
@@ -239,13 +230,13 @@ def cutover_detail(request: PanelRequest, check_id: int) -> HttpResponse:
     return render(request, "exports/cutover.html", context)
 
 
-def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
+def _differences(request: PanelRequest, check: models.CutoverCheck) -> dict[str, Any]:
     kind, search = request.GET.get("kind", ""), request.GET.get("q", "").strip()[:LONGEST_SEARCH]
-    found = CutoverDifference.objects.filter(check_run=check).order_by("pk")
-    if kind in DifferenceKind.values:
+    found = models.CutoverDifference.objects.filter(check_run=check).order_by("pk")
+    if kind in models.DifferenceKind.values:
         found = found.filter(kind=kind)
     elif kind != "all":
-        found = found.exclude(kind__in=EXPECTED_KINDS)
+        found = found.exclude(kind__in=models.EXPECTED_KINDS)
     for word in search.replace("\0", " ").lower().split():
         found = found.filter(name__icontains=word)
     after = request.GET.get("after", "")
@@ -256,25 +247,25 @@ def _differences(request: PanelRequest, check: CutoverCheck) -> dict[str, Any]:
         "differences": [_display_difference(row) for row in rows[:ROWS_PER_PAGE]],
         "next_after": rows[ROWS_PER_PAGE - 1].pk if len(rows) > ROWS_PER_PAGE else "",
         "kind": kind,
-        "kinds": DifferenceKind.choices,
+        "kinds": models.DifferenceKind.choices,
         "difference_search": search,
     }
 
 
-def _display_difference(row: CutoverDifference) -> DisplayDifference:
+def _display_difference(row: models.CutoverDifference) -> DisplayDifference:
     return copy_fields(
         DisplayDifference,
         row,
         owner=names.owner_text(row.name, row.zone),
         type=rdata.type_to_text(row.type),
         kind=row.get_kind_display(),
-        is_expected=row.kind in EXPECTED_KINDS,
+        is_expected=row.kind in models.EXPECTED_KINDS,
     )
 
 
-def _zones(check: CutoverCheck) -> dict[str, Any]:
+def _zones(check: models.CutoverCheck) -> dict[str, Any]:
     """Return the compared zones: those with the most differences first, then by number of open checklist items."""
-    zones = CutoverZone.objects.filter(check_run=check).defer("checklist")
+    zones = models.CutoverZone.objects.filter(check_run=check).defer("checklist")
     return {"zones": zones.order_by("-differences", "-open_points", "name")[:ROWS_PER_PAGE]}
 
 
@@ -282,9 +273,11 @@ def _zones(check: CutoverCheck) -> dict[str, Any]:
 def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpResponse:
     """Show one zone's delegation checklist, also as text for copying, and its first differences."""
     check = cutover_check.check_for(request.user, check_id)
-    zone = first_or(CutoverZone.objects.filter(check_run=check, name=zone_name), lambda: access.Unknown(zone_name))
+    zone = first_or(
+        models.CutoverZone.objects.filter(check_run=check, name=zone_name), lambda: access.Unknown(zone_name)
+    )
     points = [Point.from_json(stored) for stored in zone.checklist]
-    found = CutoverDifference.objects.filter(check_run=check, zone=zone.name).order_by("pk")[:ROWS_PER_PAGE]
+    found = models.CutoverDifference.objects.filter(check_run=check, zone=zone.name).order_by("pk")[:ROWS_PER_PAGE]
     context = {
         "display": _display(check),
         "zone": zone,
@@ -311,7 +304,7 @@ def cutover_csv(request: PanelRequest, check_id: int) -> HttpResponseBase:
     check = cutover_check.check_for(request.user, check_id)
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     file.write(_csv_line("zone", "name", "type", "difference", "node", "old server", "node says"))
-    for row in CutoverDifference.objects.filter(check_run=check).order_by("pk").iterator(2000):
+    for row in models.CutoverDifference.objects.filter(check_run=check).order_by("pk").iterator(2000):
         mnemonic = rdata.type_to_text(row.type)
         file.write(_csv_line(row.zone, row.name, mnemonic, row.get_kind_display(), row.node, row.old, row.new))
     name = f"comparison-{check.pk}.csv"

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.errors import BadFront
 from dnspanel.fleet.nodes import fronts, node_lifecycle
-from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, number_field
 from dnspanel.web.frame.layout import PanelRequest
@@ -82,12 +81,12 @@ class FrontForm(PanelForm):
         """The nodes' weight fields, ordered by node name."""
         return [self[f"{_OF_NODE}{name}"] for name in self._names]
 
-    def terms(self) -> Terms:
+    def terms(self) -> fronts.Terms:
         """Return the form's values as `Terms`. Nodes without a weight or with the weight 0 are left out."""
         typed: dict[str, Any] = self.cleaned_data
         weights = {name: typed[f"{_OF_NODE}{name}"] for name in self._names}
         numbers = {name: typed[name] for name in RANGES}
-        return Terms({name: weight for name, weight in weights.items() if weight}, **numbers)
+        return fronts.Terms({name: weight for name, weight in weights.items() if weight}, **numbers)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -18,7 +18,6 @@ from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import fronts, machines, node_lifecycle, rotate, unjoined
-from dnspanel.fleet.nodes.node_lifecycle import predecessors_of
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import head, node_status
@@ -86,7 +85,7 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
         "drained": node.state == NodeState.DRAINED,
         "active": node.state == NodeState.ACTIVE,
         "retired": node.state == NodeState.RETIRED,
-        "predecessors": predecessors_of(node),
+        "predecessors": node_lifecycle.predecessors_of(node),
     }
     if node.is_front:
         context |= {"front": fronts.report_of(node), "has_backends": bool(fronts.terms_of(node).backends)}

@@ -9,7 +9,6 @@ from dnspanel.accounts.models import Team
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.secondaries import server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
-from dnspanel.secondaries.set_up_secondaries import Terms
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.forms import PublishingForm, mono_field, number_field, split_list, switch_field, text_field
 
@@ -99,13 +98,13 @@ class SecondaryForm(PublishingForm):
     active = switch_field(gettext_lazy("Allow transfers and send NOTIFY"), initial=True)
 
     @classmethod
-    def of(cls, terms: Terms) -> "SecondaryForm":
+    def of(cls, terms: set_up_secondaries.Terms) -> "SecondaryForm":
         """Return the form filled in with a secondary's settings."""
         listed = {name: "\n".join(getattr(terms, name)) for name in ("addresses", "networks", "zones")}
         return cls(initial=asdict(terms) | listed | {"group_tags": " ".join(terms.group_tags)})
 
-    def terms(self) -> Terms:
+    def terms(self) -> set_up_secondaries.Terms:
         typed: dict[str, Any] = self.cleaned_data
         team = typed["team"]
         listed = {name: split_list(typed[name]) for name in ("addresses", "networks", "zones", "group_tags")}
-        return copy_fields(Terms, typed | listed, team=None if team is None else team.pk)
+        return copy_fields(set_up_secondaries.Terms, typed | listed, team=None if team is None else team.pk)

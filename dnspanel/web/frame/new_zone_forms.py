@@ -32,7 +32,6 @@ from dnspanel.zones.settings.zone_defaults import HOSTMASTER, NAMESERVERS, Defau
 from dnspanel.zones.values.reverse_names import ReverseZones, reverse_zones_of
 from dnspanel.zones.values.soa import default_soa, first_serial
 from replication.dns import names, rdtypes, rrset
-from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
 MOST_ZONES_AT_ONCE = 1000
@@ -266,7 +265,7 @@ class NewZoneForm(ApexForm, PublishingForm):
             self.refuse("nameservers", message)
         return cleaned
 
-    def _apex(self, zone_name: str) -> tuple[RRset, ...]:
+    def _apex(self, zone_name: str) -> tuple[rrset.RRset, ...]:
         servers, serial = self.cleaned_data["nameservers"], first_serial(timezone.now())
         mailbox, of_set = self.cleaned_data["hostmaster"], self.cleaned_data["server_set"]
         if of_set is not None:

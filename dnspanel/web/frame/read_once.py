@@ -12,7 +12,6 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses
 from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import DraftCounts
 
 T = TypeVar("T")
 
@@ -22,7 +21,7 @@ def statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
     return _once(request, "statuses", lambda: watched_statuses(now=timezone.now()))
 
 
-def draft_counts_of(request: HttpRequest) -> tuple[DraftCounts, ...]:
+def draft_counts_of(request: HttpRequest) -> tuple[queries.DraftCounts, ...]:
     """Return the number of changes in the signed-in user's draft for each zone."""
     author = request.user
     assert isinstance(author, User)

@@ -4,17 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnspanel.texts import gettext
-from dnspanel.web.frame.rows import (
-    _RECORD_CLASSES,
-    _RECORD_LABELS,
-    MARK_CLASSES,
-    SIGNS,
-    _lines,
-    punycode_owner,
-    readable_rdata,
-    row_id,
-    rrset_query,
-)
+from dnspanel.web.frame import rows
 from dnspanel.zones.log.history import RecordDiff, RRsetDiff
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
@@ -31,16 +21,16 @@ class DisplayRecord:
 
     @property
     def readable(self) -> str:
-        return readable_rdata(self.type, self.record.rdata)
+        return rows.readable_rdata(self.type, self.record.rdata)
 
     @property
     def css(self) -> str:
-        return _RECORD_CLASSES.get(self.record.sign, "is-same")
+        return rows._RECORD_CLASSES.get(self.record.sign, "is-same")
 
     @property
     def label(self) -> str:
         """The screen reader text before the record."""
-        label = _RECORD_LABELS.get(self.record.sign)
+        label = rows._RECORD_LABELS.get(self.record.sign)
         return gettext(label) if label else ""
 
     @property
@@ -70,7 +60,7 @@ class DisplayDiff:
 
     @property
     def id(self) -> str:
-        return row_id(self.diff.change.name, self.diff.change.type)
+        return rows.row_id(self.diff.change.name, self.diff.change.type)
 
     @property
     def owner(self) -> str:
@@ -87,11 +77,11 @@ class DisplayDiff:
     @property
     def punycode(self) -> str:
         """The owner name in Punycode if pages show the name in Unicode, otherwise empty."""
-        return punycode_owner(self.diff.change.name, self.zone)
+        return rows.punycode_owner(self.diff.change.name, self.zone)
 
     @property
     def query(self) -> str:
-        return rrset_query(self.diff.change.name, self.diff.change.type)
+        return rows.rrset_query(self.diff.change.name, self.diff.change.type)
 
     @property
     def mark(self) -> str:
@@ -99,12 +89,12 @@ class DisplayDiff:
 
     @property
     def sign(self) -> str:
-        return SIGNS[self.diff.mark]
+        return rows.SIGNS[self.diff.mark]
 
     @property
     def sign_class(self) -> str:
         """The CSS class for the sign (added, changed or deleted) and the text next to it."""
-        return MARK_CLASSES[self.diff.mark]
+        return rows.MARK_CLASSES[self.diff.mark]
 
     @property
     def records(self) -> list[DisplayRecord]:
@@ -157,7 +147,7 @@ class DisplayDiff:
     @property
     def zone_file(self) -> list[tuple[str, str]]:
         """The change in zone-file syntax, as (class, line). The class is "is-delete", "is-add" or "is-same"."""
-        before, after = _lines(self.diff.change.before), _lines(self.diff.change.after)
+        before, after = rows._lines(self.diff.change.before), rows._lines(self.diff.change.after)
         gone = [("is-delete", line) for line in before if line not in after]
         kept = [("is-same", line) for line in after if line in before]
         new = [("is-add", line) for line in after if line not in before]

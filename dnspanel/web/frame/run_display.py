@@ -8,32 +8,23 @@ from uuid import UUID, uuid4
 from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.zones.models import (
-    UNFINISHED_STATES,
-    ChangeRun,
-    ChangeRunZone,
-    PolicyRun,
-    PolicyRunZone,
-    RunState,
-    TemplateRun,
-    TemplateRunZone,
-)
+from dnspanel.zones import models
 from dnspanel.zones.runs.run_turns import TakenBackBatch, taken_back_of
 
-AnyRun = PolicyRun | TemplateRun | ChangeRun
-RunZone = PolicyRunZone | TemplateRunZone | ChangeRunZone
-Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
+AnyRun = models.PolicyRun | models.TemplateRun | models.ChangeRun
+RunZone = models.PolicyRunZone | models.TemplateRunZone | models.ChangeRunZone
+Run = TypeVar("Run", models.PolicyRun, models.TemplateRun, models.ChangeRun)
 # By finding: its tone, its text in a dry run, and its text in the run itself.
 Labels = Mapping[str, tuple[str, str, str]]
 
 LISTED = 30
 
 _TONES = {
-    RunState.DONE: ("ok", "check"),
-    RunState.FAILED: ("bad", "error"),
-    RunState.CANCELLED: ("quiet", "minus"),
-    RunState.RUNNING: ("info", "sync"),
-    RunState.WAITING: ("quiet", "clock"),
+    models.RunState.DONE: ("ok", "check"),
+    models.RunState.FAILED: ("bad", "error"),
+    models.RunState.CANCELLED: ("quiet", "minus"),
+    models.RunState.RUNNING: ("info", "sync"),
+    models.RunState.WAITING: ("quiet", "clock"),
 }
 
 
@@ -75,11 +66,11 @@ class DisplayRun(Generic[Run]):
 
     @property
     def tone(self) -> str:
-        return _TONES[RunState(self.run.state)][0]
+        return _TONES[models.RunState(self.run.state)][0]
 
     @property
     def icon(self) -> str:
-        return _TONES[RunState(self.run.state)][1]
+        return _TONES[models.RunState(self.run.state)][1]
 
     @property
     def taken_back(self) -> list[TakenBackBatch]:
@@ -88,7 +79,7 @@ class DisplayRun(Generic[Run]):
 
     @property
     def is_unfinished(self) -> bool:
-        return self.run.state in UNFINISHED_STATES
+        return self.run.state in models.UNFINISHED_STATES
 
     @property
     def percent(self) -> int:
@@ -126,7 +117,7 @@ def count_findings(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZ
     `listed` has pairs of a finding and a zone, and is evaluated only after the run has ended.
     """
     zones: dict[str, list[RunZone]] = {}
-    if run.state not in UNFINISHED_STATES:
+    if run.state not in models.UNFINISHED_STATES:
         for finding, row in listed:
             zones.setdefault(finding, []).append(row)
     return [

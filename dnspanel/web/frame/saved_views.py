@@ -19,7 +19,6 @@ from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.outcomes import say_done
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.lists import saved_views
-from dnspanel.zones.lists.saved_views import LONGEST_NAME, MOST_LISTED, TERMS, visible_views
 from dnspanel.zones.models import SavedView, ViewPage, Zone
 from dnspanel.zones.rights import access
 
@@ -48,7 +47,7 @@ class ListedView:
 class ViewForm(PanelForm):
     """The form for a saved view's name, and for the team to share the view with."""
 
-    name = text_field(None, LONGEST_NAME, required=True)
+    name = text_field(None, saved_views.LONGEST_NAME, required=True)
     team = forms.ChoiceField(label=gettext_lazy("Share with"), required=False)
 
     def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
@@ -93,7 +92,7 @@ def saved_view_list(request: PanelRequest) -> HttpResponse:
         zone = access.zone_for_reading(request.user, given["zone"])
     if page is None or (page is ViewPage.RECORDS and zone is None):
         return _show(request, None, None, None, {})
-    terms = {key: value for key in TERMS[page] if (value := _terms(request, given).get(key, "").strip())}
+    terms = {key: value for key in saved_views.TERMS[page] if (value := _terms(request, given).get(key, "").strip())}
     form = NewViewForm(request.POST or None, person=request.user, page=page)
     if form.is_valid() and (made := _save(request, form, page, zone, terms)):
         say_done(request, gettext("View “{name}” saved."), name=made.name)
@@ -187,13 +186,13 @@ def _listed_view(request: PanelRequest, view: SavedView, zone: Zone | None) -> L
 def _show(
     request: PanelRequest, page: ViewPage | None, zone: Zone | None, form: NewViewForm | None, terms: dict[str, str]
 ) -> HttpResponse:
-    found = visible_views(request.user)
+    found = saved_views.visible_views(request.user)
     if page is not None:
         found = found.filter(page=page)
     if zone is not None:
         found = found.filter(zone__in=[zone.pk]) | found.filter(zone=None)
     context = {
-        "views": [_listed_view(request, view, zone) for view in found[:MOST_LISTED]],
+        "views": [_listed_view(request, view, zone) for view in found[: saved_views.MOST_LISTED]],
         "of": page or "",
         "page_name": page.label if page else "",
         "zone": zone,

@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.audit.forward import destinations
 from dnspanel.audit.forward.destination_address import LONGEST_HEADERS
 from dnspanel.audit.forward.destination_tls import LONGEST_PEM
-from dnspanel.audit.forward.destinations import LONGEST_NAME, DestinationRow, Terms
 from dnspanel.audit.forward.errors import DestinationRefused, NotSent
 from dnspanel.audit.forward.models import Destination, Kind
 from dnspanel.texts import gettext, gettext_lazy
@@ -42,7 +41,7 @@ _SECRET_STAYS = gettext_lazy("Leave empty to keep the stored value, which is nev
 class DestinationForm(PanelForm):
     """The form for an audit log destination: its address, the CA that signs its certificate, and credentials."""
 
-    name = forms.CharField(max_length=LONGEST_NAME)
+    name = forms.CharField(max_length=destinations.LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
     ca = forms.CharField(
         label=gettext_lazy("Certificate authority"),
@@ -100,8 +99,8 @@ class DestinationForm(PanelForm):
                 self.fields["headers"].help_text = _SECRET_STAYS
 
     @property
-    def terms(self) -> Terms:
-        return Terms(**self.cleaned_data)
+    def terms(self) -> destinations.Terms:
+        return destinations.Terms(**self.cleaned_data)
 
 
 @require_safe
@@ -228,7 +227,7 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
     return redirect("settings-evidence")
 
 
-def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
+def _row(request: PanelRequest, destination_id: int) -> destinations.DestinationRow:
     """Return the destination. Raise Forbidden for users who aren't operators, DestinationUnknown for an unknown id."""
     destinations.require_operator(request.user)
     return destinations.destination_row(destination_id)

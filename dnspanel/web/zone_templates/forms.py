@@ -9,16 +9,8 @@ from django import forms
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.transfer.zone_templates import access
+from dnspanel.transfer.zone_templates import access, server_set_text
 from dnspanel.transfer.zone_templates.edit_template import LONGEST_NAME, LONGEST_NOTE, Head, Text
-from dnspanel.transfer.zone_templates.server_set_text import (
-    LEAST_TTL,
-    MOST_TTL,
-    content_of,
-    format_hosts,
-    parse_hosts,
-    read_name,
-)
 from dnspanel.transfer.zone_templates.try_text import infer_kinds
 from dnspanel.web.frame.forms import PanelForm, mono_field, number_field, text_field
 from dnspanel.web.frame.new_zone_forms import mailbox_name
@@ -187,14 +179,16 @@ class ServersForm(PanelForm):
             "address. Existing zones aren’t affected."
         ),
     )
-    ttl = number_field(gettext_lazy("NS TTL"), LEAST_TTL, MOST_TTL, required=True, initial=DEFAULT_TTL)
+    ttl = number_field(
+        gettext_lazy("NS TTL"), server_set_text.LEAST_TTL, server_set_text.MOST_TTL, required=True, initial=DEFAULT_TTL
+    )
     note = text_field(gettext_lazy("Change note"), LONGEST_NOTE, gettext_lazy("Optional. Saved with the version."))
     seen = forms.IntegerField(widget=forms.HiddenInput, required=False, min_value=0, max_value=2**31 - 1)
 
     @staticmethod
     def initial_of(servers: Servers) -> dict[str, Any]:
         return {
-            "hosts": format_hosts(servers.hosts),
+            "hosts": server_set_text.format_hosts(servers.hosts),
             "primary": servers.primary,
             "hostmaster": servers.hostmaster,
             "ttl": servers.ttl,
@@ -202,7 +196,7 @@ class ServersForm(PanelForm):
 
     def clean_hosts(self) -> tuple[Host, ...]:
         try:
-            return parse_hosts(self.cleaned_data["hosts"])
+            return server_set_text.parse_hosts(self.cleaned_data["hosts"])
         except TemplateRefused as exc:
             raise forms.ValidationError(exc.fields["hosts"]) from exc
 
@@ -217,7 +211,7 @@ class ServersForm(PanelForm):
         """The version's contents, from a valid form. Raises TemplateRefused if the name servers are invalid."""
         typed = self.cleaned_data
         servers = Servers(typed["hosts"], typed["primary"], typed["hostmaster"], typed["ttl"])
-        return content_of(servers, typed["note"])
+        return server_set_text.content_of(servers, typed["note"])
 
     def refuse(self, field: str | None, message: str) -> None:
         super().refuse("hosts" if field == "text" else field, message)
@@ -227,6 +221,6 @@ def _name(text: str) -> str:
     if not text:
         return ""
     try:
-        return read_name(text)
+        return server_set_text.read_name(text)
     except ValueError as exc:
         raise forms.ValidationError(str(exc)) from exc

@@ -10,7 +10,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit_template, queries
-from dnspanel.transfer.zone_templates.queries import text_diff
 from dnspanel.transfer.zone_templates.template_content import Made, variables_stored, version_of
 from dnspanel.transfer.zone_templates.try_text import try_text
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
@@ -230,7 +229,7 @@ def template_version(request: PanelRequest, template_id: int, number: int) -> Ht
     context = {
         **_version_context(found[number]),
         "before": before,
-        "diff": text_diff(before, found[number]) if before else [],
+        "diff": queries.text_diff(before, found[number]) if before else [],
     }
     return _template_page(request, template, "zone_templates/version.html", context)
 

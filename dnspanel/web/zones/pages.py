@@ -34,16 +34,8 @@ from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.web.row_patterns import PatternRow
 from dnspanel.web.templatetags.panel import ago, count, idn
 from dnspanel.web.zones.from_template import Beginning, beginning, templates_to_choose_from, using_of, with_records
+from dnspanel.zones import errors
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.errors import (
-    HookRefused,
-    KeptBack,
-    Locked,
-    NameRefused,
-    NamesRefused,
-    QuotaExceeded,
-    RuleViolations,
-)
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication
 from dnspanel.zones.order.zone_order import BY_NAME, ZoneColumn, ZoneOrder, order_of
@@ -287,7 +279,7 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
             return edit.create_zones(**terms)
         return use.create_zones_from(use=using, keep=form.cleaned_data["keep"], **terms)
 
-    with form.catching(RuleViolations, at="template"):
+    with form.catching(errors.RuleViolations, at="template"):
         return created_or_refused(form, create)
     return None
 
@@ -308,9 +300,9 @@ def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> 
     """Call `create` and return the publication. If it is refused, add the errors to the form and return None."""
     try:
         return create()
-    except (NameRefused, QuotaExceeded, KeptBack, Locked, HookRefused) as exc:
+    except (errors.NameRefused, errors.QuotaExceeded, errors.KeptBack, errors.Locked, errors.HookRefused) as exc:
         form.refuse("names", str(exc))
-    except NamesRefused as exc:
+    except errors.NamesRefused as exc:
         for refusal in list(exc.refusals.values())[:MOST_REFUSALS]:
             form.refuse("names", str(refusal))
     return None

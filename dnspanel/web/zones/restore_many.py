@@ -26,7 +26,6 @@ from dnspanel.zones.publishing import restore_zones
 from dnspanel.zones.publishing.many_settings import ZonesOutcome
 from dnspanel.zones.publishing.restore_zones import TrashSelection
 from dnspanel.zones.runs import change_runs
-from dnspanel.zones.runs.change_runs import Alike
 
 MOST_AT_ONCE = restore_zones.PIECE_ZONES  # a worker restores larger numbers in pieces
 EXAMPLES = 10
@@ -84,7 +83,7 @@ def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
         return redirect(_back(given))
     with reporting(request, RunRefused):
         run = change_runs.create_run(
-            alike=Alike(ZoneAct.RESTORE), by=request.user, now=timezone.now(), search=selection.search
+            alike=change_runs.Alike(ZoneAct.RESTORE), by=request.user, now=timezone.now(), search=selection.search
         )
         return redirect("zone-change-run", run.pk)
     return redirect(_back(given))

@@ -41,7 +41,6 @@ from dnspanel.zones.publishing import many_settings
 from dnspanel.zones.publishing.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import change_run_queries, change_runs
-from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.runs.policy_runs import may_begin_runs as may_begin_policy_runs
 from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
@@ -168,16 +167,16 @@ class ManyZonesForm(AllOrSomeForm):
                 return marks_of(remove=self._typed_tags())
         return Marks(moves=True, team=self.teams.get(self.cleaned_data["team"]))
 
-    def alike(self) -> Alike:
+    def alike(self) -> change_runs.Alike:
         """Return the change that a run makes to each zone. Raise SettingsRefused for an invalid tag."""
         data = self.cleaned_data
         act = _RUN_ACTS[data["act"]]
         if act == ZoneAct.POLICY:
-            return Alike(act, policy=self.policies.get(data["policy"]))
+            return change_runs.Alike(act, policy=self.policies.get(data["policy"]))
         if act == ZoneAct.DELETE:
-            return Alike(act, reason=data["reason"])
+            return change_runs.Alike(act, reason=data["reason"])
         marks = self.marks()
-        return Alike(act, marks.add or marks.remove, marks.team)
+        return change_runs.Alike(act, marks.add or marks.remove, marks.team)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -22,7 +22,6 @@ from dnspanel.zones.models import Change, Complaint, ComplaintProgress, LogHead,
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.search.texts_upkeep import is_busy
 from dnspanel.zones.store import store_rrsets, waiting_entries
-from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -244,7 +243,7 @@ def _batches(zones: Sequence[Zone]) -> Iterator[list[Zone]]:
 
 def _look_at_large(zone: Zone, now: datetime) -> int:
     """Check all RRsets of a large zone in portions. Return the number of RRsets checked."""
-    found, place = 0, (zone.pk - 1, BEHIND_ALL_KEYS)
+    found, place = 0, (zone.pk - 1, store_rrsets.BEHIND_ALL_KEYS)
     is_end = False
     while not is_end:
         rows, is_end = _full_names(*place, RRSETS_AT_A_TIME)

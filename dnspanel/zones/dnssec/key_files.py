@@ -15,7 +15,6 @@ from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, KSK_FLAGS, MOST_TEXT, ZSK_FLAGS, KeyPair, key_tag
 from dnspanel.zones.errors import BadKey, BadPublicKey
 from replication.dns import names
-from replication.dns.names import before_full_stop
 from replication.errors import BadName
 
 PRIVATE_MARK = "Private-key-format:"
@@ -77,7 +76,7 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
     if public.owner != zone_name:
         raise BadPublicKey(
             gettext("The key belongs to {owner}, not to {zone_name}.").format(
-                owner=public.owner, zone_name=before_full_stop(zone_name)
+                owner=public.owner, zone_name=names.before_full_stop(zone_name)
             )
         )
     if (public.algorithm, public.public) != (pair.algorithm, pair.public):

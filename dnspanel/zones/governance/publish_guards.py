@@ -22,7 +22,6 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked, RightMissing
 from dnspanel.zones.governance import freeze_times, publish_hooks, ticket_patterns
 from dnspanel.zones.governance.parts import REPLACE, TAKE, TAKE_DELEGATED, Part, types_changed
-from dnspanel.zones.governance.publish_hooks import Given
 from dnspanel.zones.models import (
     ApprovalRule,
     Freeze,
@@ -70,7 +69,7 @@ class Passed:
 
     refusals: tuple[str, ...] = ()
     hooks: frozenset[int] = frozenset()
-    answers: tuple[Given, ...] = ()
+    answers: tuple[publish_hooks.Given, ...] = ()
     over: frozenset[int] = frozenset()
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
 
 from dnspanel.text_fields import MessagesField
 
@@ -42,4 +41,4 @@ class AuditChain(models.Model):
     faults: "models.JSONField[Any]" = MessagesField(default=list)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="audit_chain_single")]
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="audit_chain_single")]

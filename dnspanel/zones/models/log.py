@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 
 from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext, gettext_lazy
@@ -38,7 +37,7 @@ class LogHead(models.Model):
     held_since = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="loghead_single")]
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="loghead_single")]
 
 
 class Epoch(models.Model):
@@ -77,8 +76,8 @@ class Publication(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["part_of"], name="publication_parts", condition=Q(part_of__isnull=False)),
-            models.Index(fields=["failed_at"], name="publication_failed", condition=Q(failed_at__isnull=False)),
+            models.Index(fields=["part_of"], name="publication_parts", condition=models.Q(part_of__isnull=False)),
+            models.Index(fields=["failed_at"], name="publication_failed", condition=models.Q(failed_at__isnull=False)),
         ]
 
     @property

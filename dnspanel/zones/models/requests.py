@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
 
 from dnspanel.text_fields import MessageField
 from dnspanel.texts import gettext_lazy
@@ -55,7 +54,7 @@ class PublishRequest(models.Model):
         indexes = [
             GinIndex(fields=["zone_ids"], name="request_zones"),
             models.Index(
-                fields=["publish_at"], condition=Q(state="open", publish_at__isnull=False), name="request_due"
+                fields=["publish_at"], condition=models.Q(state="open", publish_at__isnull=False), name="request_due"
             ),
             models.Index(fields=["state", "-id"], name="request_state"),
         ]

@@ -2,7 +2,6 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.models.zone import Zone
@@ -27,7 +26,7 @@ class Lock(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["zone", "name", "type"], nulls_distinct=False, name="lock_unique"),
-            models.CheckConstraint(condition=Q(type=None) | ~Q(name=""), name="lock_type_at_name"),
+            models.CheckConstraint(condition=models.Q(type=None) | ~models.Q(name=""), name="lock_type_at_name"),
         ]
 
     def __str__(self) -> str:

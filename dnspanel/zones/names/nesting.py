@@ -17,16 +17,8 @@ from dnspanel.accounts.actors.grants import RECORD_RIGHTS
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.database.sql import execute, fetch_all
 from dnspanel.suffixes import read_suffixes
+from dnspanel.zones import errors
 from dnspanel.zones.dnssec.trust import broken_by
-from dnspanel.zones.errors import (
-    BreaksBelow,
-    NameOfOthers,
-    NameRefused,
-    NamesRefused,
-    PublicSuffix,
-    ReverseName,
-    SignedAtParent,
-)
 from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.neighbourhood import ancestors_within, is_shadowed
@@ -106,19 +98,21 @@ def refuse_names(
     all zones never wait, because the order makes no difference for them.
     """
     if refused := refusals_for_everybody(zone_names):
-        raise NamesRefused(refused)
+        raise errors.NamesRefused(refused)
     refuse_rights(zone_names=zone_names, own=own, author=author)
     refuse_broken(zone_names=[name for name in zone_names if name not in signed])
     below = {(name, child): reason for name, child, reason in broken_below(own)}
     if below:
-        raise NamesRefused({name: BreaksBelow(name, child, reason) for (name, child), reason in below.items()})
+        raise errors.NamesRefused(
+            {name: errors.BreaksBelow(name, child, reason) for (name, child), reason in below.items()}
+        )
 
 
 def refuse_broken(*, zone_names: Collection[str]) -> None:
     """Raise NamesRefused (SignedAtParent) if the DS of a zone in its parent zone matches none of the zone's keys."""
     at_parent = ds_above(zone_names) if zone_names else {}
     if at_parent and (broken := broken_by({name: above.ds for name, above in at_parent.items()})):
-        raise NamesRefused({name: SignedAtParent(name, at_parent[name].zone_name) for name in broken})
+        raise errors.NamesRefused({name: errors.SignedAtParent(name, at_parent[name].zone_name) for name in broken})
 
 
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
@@ -144,7 +138,7 @@ def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Au
     """Raise NamesRefused (NameOfOthers) if live zones with these names require rights that the author lacks."""
     take_turns(author)
     if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
-        raise NamesRefused(refused)
+        raise errors.NamesRefused(refused)
 
 
 def take_turns(author: Author) -> None:
@@ -167,22 +161,22 @@ def is_unbounded(author: Author) -> bool:
     return author is None or (actor is not None and all(map(actor.may_everywhere, RECORD_RIGHTS)))
 
 
-def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
+def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, errors.NameRefused]:
     """Return the names that no author is allowed to use for a zone, with the reasons."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
-    refused: dict[str, NameRefused] = {}
+    refused: dict[str, errors.NameRefused] = {}
     for name in zone_names:
         if reverse := reverse_zones_of(name):
             choices = [zone for zones in reverse.choices for zone in zones]
-            refused[name] = ReverseName(name, reverse.network, choices)
+            refused[name] = errors.ReverseName(name, reverse.network, choices)
         elif name in suffixes:
-            refused[name] = PublicSuffix(name)
+            refused[name] = errors.PublicSuffix(name)
     return refused
 
 
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
-) -> dict[str, NameOfOthers]:
+) -> dict[str, errors.NameOfOthers]:
     """Return one conflict of each name with other people's zones, keyed by name, with at most three queries.
 
     A name conflicts with its parent zone and with every zone below it, unless the author is allowed to change all
@@ -196,7 +190,7 @@ def refusals_by_others(
         ids = [zone_id for _, zone_id, _ in found.values()]
         visible = set(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", flat=True))
     return {
-        name: NameOfOthers(name, side, other if zone_id in visible else "")
+        name: errors.NameOfOthers(name, side, other if zone_id in visible else "")
         for name, (side, zone_id, other) in found.items()
     }
 

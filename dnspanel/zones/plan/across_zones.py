@@ -13,7 +13,6 @@ from dnspanel.texts import gettext, join_list, ngettext
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.rights import access
-from dnspanel.zones.rights.access import Visibility
 from dnspanel.zones.rules.neighbourhood import Neighbourhood, ancestors_within, targets_of
 from dnspanel.zones.rules.target_rules import fault_of_target, has_address
 from dnspanel.zones.rules.violations import Severity, Violation
@@ -110,7 +109,7 @@ class _Seen:
 
     def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
         self._zones: dict[int, Zone] = {}
-        self._of_zone: dict[int, Visibility | None] = {}
+        self._of_zone: dict[int, access.Visibility | None] = {}
         if person is not None:
             self._zones = access.zones_visible_to(person).in_bulk(set(zone_ids))
             self._of_zone = {pk: access.visibility_of(person, zone) for pk, zone in self._zones.items()}

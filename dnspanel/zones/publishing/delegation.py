@@ -5,7 +5,6 @@ from datetime import datetime
 
 from dnspanel.zones.dnssec.trust import ds_into
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.drafts.draft import Drafter
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting
@@ -20,7 +19,7 @@ _ALIAS_TTL = _DS_TTL = 3600
 _MOST_TRACES = 300
 
 
-def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
+def delegating_zones(person: draft.Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
     """Return the parent zone of each name. Omit parent zones in which the person can't change any record."""
     above = nesting.zones_above(zone_names)
     visible = access.zones_visible_to(person).in_bulk({zone.id for zone in above.values()})
@@ -28,7 +27,7 @@ def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zo
     return {name: editable[zone.id] for name, zone in above.items() if zone.id in editable}
 
 
-def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: datetime) -> list[Zone]:
+def draft_delegations(*, zone_names: Sequence[str], author: draft.Drafter, now: datetime) -> list[Zone]:
     """Draft the delegation of live zones in their parent zones: NS, glue, and DS of signed zones.
 
     For a classless zone (RFC 2317), also draft the CNAMEs into it, unless their owner names are in use. Return the
@@ -54,7 +53,7 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
     return sorted(drafted, key=lambda zone: zone.name)
 
 
-def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
+def traces_of(person: draft.Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
     """Return the parent zone, and the records in it that delegate the zone.
 
     These are the records that are useless without the zone: NS, DS, glue, and the CNAMEs of RFC 2317. Return None if
@@ -78,7 +77,7 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
     return (parent, found) if found else None
 
 
-def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now: datetime) -> int:
+def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: draft.Drafter, now: datetime) -> int:
     """Delete RRsets of the parent zone in the author's draft. Return their number. Raise like `draft.change_rrsets`."""
     gone: dict[Key, RRset | None] = {(rrset.name, rrset.type): None for rrset in rrsets}
     return len(draft.change_rrsets(author=author, zone=parent, afters=gone, now=now))

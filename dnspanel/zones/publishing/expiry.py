@@ -15,18 +15,8 @@ from django.db.models import F, Q
 from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
+from dnspanel.zones import errors
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.errors import (
-    ApprovalNeeded,
-    ExpiryRefused,
-    Frozen,
-    GuardHolds,
-    HookRefused,
-    PublishingOnHold,
-    RightMissing,
-    Unknown,
-    ZoneError,
-)
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Expiry, Zone
 from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, remove_rrset
@@ -58,11 +48,11 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
-        raise ExpiryRefused(gettext("A zone’s SOA record can’t expire."))
+        raise errors.ExpiryRefused(gettext("A zone’s SOA record can’t expire."))
     with transaction.atomic():
         before = _lock_zone_of(zone, key, author)
         if not now < remove_at <= now + LONGEST:
-            raise ExpiryRefused(gettext("Enter a time within the next ten years."))
+            raise errors.ExpiryRefused(gettext("Enter a time within the next ten years."))
         owner_key = relative_key(name, zone.name)
         expiry = Expiry(zone=zone, owner_key=owner_key, type=type_, name=name, remove_at=remove_at, set_at=now)
         expiry.set_by, expiry.token = user_of(author), token_of(author)
@@ -135,7 +125,7 @@ def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
     try:
         for group in groups.values():
             count += _remove(group, now)
-    except PublishingOnHold as hold:
+    except errors.PublishingOnHold as hold:
         logger.warning("expired RRsets wait: %s", hold)
     return count
 
@@ -145,17 +135,17 @@ def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
     try:
         _publish(expiries, now)
         return len(expiries)
-    except PublishingOnHold:
+    except errors.PublishingOnHold:
         raise
-    except (ZoneError, _ChangedMeanwhile) as refusal:
+    except (errors.ZoneError, _ChangedMeanwhile) as refusal:
         parts = _by_zone(expiries)
-        if len(parts) == 1 and isinstance(refusal, GuardHolds):
+        if len(parts) == 1 and isinstance(refusal, errors.GuardHolds):
             parts = {}  # one by one, the removals would bypass the guard
         elif len(parts) == 1 and len(expiries) > 1:
             parts = {expiry.pk: [expiry] for expiry in expiries}
         if len(parts) > 1:
             return sum(_remove(part, now) for part in parts.values())
-        if not isinstance(refusal, (Unknown, _ChangedMeanwhile)):
+        if not isinstance(refusal, (errors.Unknown, _ChangedMeanwhile)):
             for expiry in expiries:
                 _keep(expiry, refusal, now)
         return 0
@@ -200,21 +190,21 @@ def _author_of(expiry: Expiry) -> Actor:
     Raise ExpiryRefused if the account is closed or the token is revoked.
     """
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
-        raise ExpiryRefused(gettext("The token that set the expiry was revoked."))
+        raise errors.ExpiryRefused(gettext("The token that set the expiry was revoked."))
     actor = None
     if expiry.token is not None:
         actor = actor_of_token(expiry.token)
     elif expiry.set_by is not None:
         actor = actor_of(expiry.set_by)
     if actor is None:
-        raise ExpiryRefused(gettext("The account that set the expiry is closed."))
+        raise errors.ExpiryRefused(gettext("The account that set the expiry is closed."))
     return actor
 
 
 def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
     reason = str(refusal)
-    governed = isinstance(refusal, ApprovalNeeded | Frozen | HookRefused)
-    if isinstance(refusal, RightMissing) and not governed and expiry.set_by is not None:
+    governed = isinstance(refusal, errors.ApprovalNeeded | errors.Frozen | errors.HookRefused)
+    if isinstance(refusal, errors.RightMissing) and not governed and expiry.set_by is not None:
         reason = gettext("{username} is no longer allowed to delete the record.").format(
             username=expiry.set_by.username
         )
@@ -226,10 +216,10 @@ def _lock_zone_of(zone: Zone, key: Key, author: Author) -> Expiry | None:
     """Lock the zone and return the RRset's removal time, or None. Raise `set_expiry`'s errors for zone and RRset."""
     name, type_ = key
     if not lock_zones([zone.pk]):
-        raise Unknown(zone.name)
+        raise errors.Unknown(zone.name)
     rrset = rrsets_at_names({zone.pk: (zone.name, [name])})[zone.pk].get(key)
     if rrset is None:
-        raise ExpiryRefused(
+        raise errors.ExpiryRefused(
             gettext("{name} doesn’t have a published {type_to_text} record.").format(
                 name=name, type_to_text=rdata.type_to_text(type_)
             )

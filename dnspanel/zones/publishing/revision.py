@@ -13,15 +13,8 @@ from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.accepted_breaks import accept_break
-from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.drafts.draft import Drafter, person
-from dnspanel.zones.drafts.named_drafts import (
-    NamedDraft,
-    forget_if_empty,
-    locked_to_publish,
-    operations_seen,
-    refuse_requested,
-)
 from dnspanel.zones.errors import (
     CannotUndo,
     Conflicts,
@@ -75,19 +68,19 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises an error to refuse t
 
 
 def preview(
-    *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
+    *, author: Drafter, zones: Sequence[Zone] | None = None, of: named_drafts.NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
     """Return the plans that `publish` would carry out now for the author's draft, or for its changes to `zones`."""
-    drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
+    drafted = draft.operations_of(author) if of is None else named_drafts.operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
     # A draft can outlive a grant, so zones that the author can no longer see are left out.
     alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
     return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
 
 
-def drafted_zones(*, author: Drafter, of: NamedDraft | None = None) -> list[Zone]:
+def drafted_zones(*, author: Drafter, of: named_drafts.NamedDraft | None = None) -> list[Zone]:
     """Return the zones that `preview` plans: zones with draft operations that the author can see."""
-    drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
+    drafted = draft.operations_of(author) if of is None else named_drafts.operations_seen(author, of.draft)
     return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
 
 
@@ -103,7 +96,7 @@ def publish(
     *,
     acting: Acting,
     zones: Sequence[Zone] | None = None,
-    of: NamedDraft | None = None,
+    of: named_drafts.NamedDraft | None = None,
     consent: Consent | Consenting = Consent(),
     passing: Passing | None = None,
 ) -> Publication:
@@ -130,10 +123,10 @@ def publish(
     assert author is not None, "every draft has an author"
     try:
         with transaction.atomic(durable=True):
-            current, drafted = _locked_draft(author) if of is None else locked_to_publish(author, of)
+            current, drafted = _locked_draft(author) if of is None else named_drafts.locked_to_publish(author, of)
             chosen = _in_zones(drafted, zones)
             if current is not None and passing is None:
-                refuse_requested(current)
+                named_drafts.refuse_requested(current)
             edits = draft.edits_of(chosen)
             alive = lock_zones(edits)
             plans = plan_zones(_with_edits(alive, edits), acting.now, author=author)
@@ -144,7 +137,7 @@ def publish(
             )
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
-                forget_if_empty(current)
+                named_drafts.forget_if_empty(current)
             publication = carry_out(plans, replace(acting, reason=agreed.reason), passage)
         if publication is None:
             raise NothingToPublish

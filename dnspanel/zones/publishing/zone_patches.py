@@ -20,7 +20,6 @@ from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan.merge import Changes, Edit
 from dnspanel.zones.plan.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.publishing import pieces, revision
-from dnspanel.zones.publishing.revision import Accepted
 from dnspanel.zones.rules.neighbourhood import with_ancestors
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.find_zones import lock_zones
@@ -107,7 +106,7 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
     *,
     patches: Sequence[Patch],
     acting: Acting,
-    accept_warnings: Accepted = True,
+    accept_warnings: revision.Accepted = True,
     confirmed: bool = True,
     in_transaction: InTransaction = nothing,
     in_pieces: bool = True,
@@ -147,7 +146,7 @@ def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     patches: Sequence[Patch],
     *,
     acting: Acting,
-    accept_warnings: Accepted,
+    accept_warnings: revision.Accepted,
     confirmed: bool,
     in_transaction: InTransaction,
     in_pieces: bool,

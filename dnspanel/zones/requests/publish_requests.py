@@ -23,10 +23,8 @@ from dnspanel.texts import gettext, shortened
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.draft import Drafter, person
-from dnspanel.zones.drafts.named_drafts import NamedDraft
 from dnspanel.zones.errors import DraftUnknown, PublishingOnHold, RequestRefused, ZoneError
 from dnspanel.zones.governance import publish_guards
-from dnspanel.zones.governance.publish_guards import Passage
 from dnspanel.zones.governance.ticket_patterns import ticket_in
 from dnspanel.zones.models import (
     Channel,
@@ -78,7 +76,7 @@ def ask(
     author: Drafter,
     now: datetime,
     name: str = "",
-    named: NamedDraft | None = None,
+    named: named_drafts.NamedDraft | None = None,
     zones: Collection[Zone] | None = None,
     terms: Terms = Terms(),
 ) -> PublishRequest:
@@ -216,11 +214,11 @@ def publish_request(
     elif by is not None:
         _refuse_publisher(request, by, now)
 
-    def passing(plans: Sequence[ZonePlan]) -> Passage:
+    def passing(plans: Sequence[ZonePlan]) -> publish_guards.Passage:
         found = _lock_request(request)
         _refuse_draft_in_use(draft)
         if past_rules:
-            return Passage(past_rules=True, request=found.pk)
+            return publish_guards.Passage(past_rules=True, request=found.pk)
         return _passage_by_approvals(found, draft, plans)
 
     if by is not None and person(by) != request.author:
@@ -228,7 +226,7 @@ def publish_request(
     try:
         return revision.publish(
             acting=Acting(author, channel, now),
-            of=NamedDraft(draft, is_own=True, may_edit=True),
+            of=named_drafts.NamedDraft(draft, is_own=True, may_edit=True),
             consent=revision.Consent(
                 reason=past_rules or request.reason,
                 accept_warnings=frozenset(request.accepted),
@@ -263,14 +261,14 @@ def _refuse_draft_in_use(draft: Draft) -> None:
         )
 
 
-def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
+def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> publish_guards.Passage:
     """Return a Passage with the approvers that count. Raise RequestRefused if the plans don't include all changes."""
     if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
         raise RequestRefused(
             gettext("The requester can no longer see all zones in the request, or some zones were deleted.")
         )
     approvals = approvals_of(request, digests_of(plans))
-    return Passage(frozenset(approvers_of(approvals, humans_involved(request))), request=request.pk)
+    return publish_guards.Passage(frozenset(approvers_of(approvals, humans_involved(request))), request=request.pk)
 
 
 def publish_due(*, now: datetime) -> int:

@@ -16,7 +16,6 @@ from dnspanel.zones.drafts.draft import Drafter, person
 from dnspanel.zones.errors import RequestUnknown
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.freeze_times import next_begin
-from dnspanel.zones.governance.publish_guards import Rules
 from dnspanel.zones.governance.ticket_patterns import ticket_in
 from dnspanel.zones.models import (
     Freeze,
@@ -211,7 +210,7 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
     return "", ""
 
 
-def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
+def calendar_of(zone: Zone, now: datetime, known: publish_guards.Rules | None = None) -> ZoneCalendar:
     """Return a zone's scheduled requests and freezes. Needs one query if the zone has neither, like most zones.
 
     `known` is the result of `rules_for` with this zone as `displayed`. No query is needed if it shows that the zone has
@@ -222,7 +221,7 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
     planned, frozen = planned_for(zone), Freeze.objects.filter(publish_guards.about([zone]))
     if not planned.values_list("pk").union(frozen.values_list("pk")):
         return ZoneCalendar()
-    rules = Rules(freezes=tuple(frozen.select_related("zone", "team").order_by("pk")))
+    rules = publish_guards.Rules(freezes=tuple(frozen.select_related("zone", "team").order_by("pk")))
     soon = ((freeze, next_begin(freeze, now)) for freeze in rules.freezes)
     return ZoneCalendar(
         planned=tuple(planned.select_related("author").order_by("publish_at")[:MOST_PLANNED]),
@@ -243,7 +242,7 @@ def attention_of(reader: Drafter, now: datetime) -> Attention:
     if not waiting.values_list("pk").union(returned.values_list("pk"), freezes.values_list("pk")):
         return Attention()
     own = list(waiting.filter(author=person(reader), publish_at__isnull=False).order_by("publish_at", "pk"))
-    rules = Rules(freezes=tuple(freezes.select_related("zone", "team").order_by("pk")))
+    rules = publish_guards.Rules(freezes=tuple(freezes.select_related("zone", "team").order_by("pk")))
     begins = ((freeze, next_begin(freeze, now)) for freeze in rules.freezes)
     return Attention(
         waiting=tuple(waiting_for(reader)),

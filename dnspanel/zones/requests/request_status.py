@@ -21,7 +21,6 @@ from dnspanel.zones.drafts.draft import Drafter, person
 from dnspanel.zones.errors import RequestUnknown
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.parts import types_changed
-from dnspanel.zones.governance.publish_guards import Rules
 from dnspanel.zones.models import ApprovalRule, Freeze, PublishRequest, RequestNote, RequestState, Verdict, Zone
 from dnspanel.zones.plan.plan import ZonePlan
 from dnspanel.zones.publishing import revision
@@ -151,7 +150,7 @@ def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZoneP
     return tuple(plan for plan in kept if plan.changes or plan.conflicts)
 
 
-def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
+def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> publish_guards.Rules:
     """Return the rules that require approval for the author's publication, and the freezes of the plans' zones.
 
     `Rules.is_planned` is True if the zone `displayed` has scheduled requests. Needs one query if there are no rules.
@@ -165,7 +164,7 @@ def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | N
         for rule in rules_concerned(plans, rules)
         if token is None or token.pk not in {each.pk for each in rule.tokens.all()}
     )
-    return Rules(tuple(concerned), rules.freezes, is_planned=rules.is_planned)
+    return publish_guards.Rules(tuple(concerned), rules.freezes, is_planned=rules.is_planned)
 
 
 def may_go_past(author: Drafter, plans: Sequence[ZonePlan]) -> bool:
@@ -179,7 +178,7 @@ def planned_for(zone: Zone) -> QuerySet[PublishRequest]:
     )
 
 
-def rules_concerned(plans: Sequence[ZonePlan], rules: Rules) -> tuple[ApprovalRule, ...]:
+def rules_concerned(plans: Sequence[ZonePlan], rules: publish_guards.Rules) -> tuple[ApprovalRule, ...]:
     found: dict[int, ApprovalRule] = {}
     for plan in plans if rules.approval else ():
         types = types_changed(plan.changes)

@@ -43,7 +43,6 @@ from dnspanel.zones.runs import run_turns
 from dnspanel.zones.runs.change_run_queries import RIGHTS_OF_ACTS, Outcome, may_be_undone
 from dnspanel.zones.signals import change_run_begun
 from dnspanel.zones.signing import policies
-from dnspanel.zones.signing.policies import Target
 
 BATCH = 500
 MOST_NAMED = 1_000
@@ -372,8 +371,8 @@ class _Batch:
                 changing.append(zone)
         return changing
 
-    def _attach(self, zone: Zone, policy: DnssecPolicy | None, now: datetime) -> Target:
-        target = Target(zone=zone)
+    def _attach(self, zone: Zone, policy: DnssecPolicy | None, now: datetime) -> policies.Target:
+        target = policies.Target(zone=zone)
         if policy is None:
             policies.detach(target=target, by=self._author, now=now)
             return target

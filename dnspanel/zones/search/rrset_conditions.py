@@ -11,19 +11,7 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 
 from dnspanel.zones.models import Operation, Zone
-from dnspanel.zones.search import warned_zones
-from dnspanel.zones.search.terms import (
-    Address,
-    Filter,
-    Meaning,
-    Network,
-    Search,
-    Span,
-    Term,
-    beginning_of,
-    escaped_bytes,
-    rdata_spellings,
-)
+from dnspanel.zones.search import terms, warned_zones
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 
@@ -34,7 +22,7 @@ _ADDRESSES = (rdtypes.A, rdtypes.AAAA)
 _INTERNATIONAL = "xn--"
 
 
-def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
+def fitting(rows: Rows, search: terms.Search, known: "QuerySet[Zone]") -> Rows:
     """Select the RRsets, or draft operations, that match every word and every RRset or tag filter.
 
     For an operation, the resulting RRset must match; for `has:warning`, the published one. Terms about zones only are
@@ -84,32 +72,32 @@ def with_texts(rows: Rows) -> Rows:
     return rows.alias(lines=lines, seconds=F("ttl"), said=remarks, own_tags=own_tags)
 
 
-def condition(term: Term) -> Q:
+def condition(term: terms.Term) -> Q:
     """Return the query condition for RRsets that match one term, ignoring its negation.
 
     The term must not be about zones only, and must not be `has:warning`.
     """
     match term.filter, term.meaning:
-        case Filter.WORD, meaning:
+        case terms.Filter.WORD, meaning:
             return _has_word(meaning)
-        case Filter.TYPE, frozenset() as types:
+        case terms.Filter.TYPE, frozenset() as types:
             return Q(type__in=sorted(types))
-        case Filter.TTL, Span() as span:
+        case terms.Filter.TTL, terms.Span() as span:
             return within(span, "seconds")
-        case Filter.NAME, text:
+        case terms.Filter.NAME, text:
             return in_name(str(text))
-        case Filter.VALUE, text:
+        case terms.Filter.VALUE, text:
             return in_values(str(text))
-        case Filter.COMMENT, text:
+        case terms.Filter.COMMENT, text:
             return in_comment(str(text))
-        case Filter.TAG, text:
+        case terms.Filter.TAG, text:
             return has_tag(str(text))
-        case Filter.HAS, text:
+        case terms.Filter.HAS, text:
             return has_value(str(text))
     raise AssertionError(term)
 
 
-def _has_word(meaning: Meaning) -> Q:
+def _has_word(meaning: terms.Meaning) -> Q:
     match meaning:
         case IPv4Address() | IPv6Address() as address:
             return holds_address(address) | Q(name=f"{address.reverse_pointer}.")
@@ -118,7 +106,7 @@ def _has_word(meaning: Meaning) -> Q:
     return in_name(str(meaning)) | in_values(str(meaning)) | in_comment(str(meaning))
 
 
-def within(span: Span, column: str) -> Q:
+def within(span: terms.Span, column: str) -> Q:
     """Return the query condition for rows whose number in `column` is within the span."""
     found = Q()
     if span.low is not None:
@@ -141,7 +129,7 @@ def in_name(text: str, column: str = "name") -> Q:
 
 def in_values(text: str) -> Q:
     """Return the condition for values that contain the text, ignoring case. Non-ASCII text is escaped first."""
-    return Q(lines__icontains=escaped_bytes(text))
+    return Q(lines__icontains=terms.escaped_bytes(text))
 
 
 def in_comment(text: str) -> Q:
@@ -158,24 +146,24 @@ def has_tag(text: str) -> Q:
 def has_value(text: str) -> Q:
     """Return the query condition for RRsets that have exactly this value, which can be written as a person types it."""
     found = Q()
-    for spelling in rdata_spellings(text):
+    for spelling in terms.rdata_spellings(text):
         # Names are compared without regard to case. No other value ends in a dot without quotes.
         look = "lines__icontains" if spelling.endswith(".") else "lines__contains"
         found |= Q(**{look: f"\n{spelling}\n"})
     return found
 
 
-def holds_address(address: Address) -> Q:
+def holds_address(address: terms.Address) -> Q:
     """Return the query condition for A or AAAA RRsets with this address."""
     return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{address}\n")
 
 
-def holds_address_in(network: Network) -> Q:
+def holds_address_in(network: terms.Network) -> Q:
     """Return the query condition for A or AAAA RRsets with an address in this network."""
     network_text = Cast(Value(str(network)), TextField())
     inside = Func(F("type"), F("lines"), network_text, function="rrset_within", output_field=BooleanField())
     # Few other rows have this prefix, and comparing it is cheaper.
-    return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{beginning_of(network)}") & Q(inside)
+    return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{terms.beginning_of(network)}") & Q(inside)
 
 
 def displayed_name_contains(text: str, column: str = "name") -> Q:

@@ -23,15 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from replication.agent.agent_config import (
-    CA_FILE,
-    CERTIFICATE_FILE,
-    IDENTITY_FILE,
-    KEY_FILE,
-    Identity,
-    format_identity,
-    parse_identity,
-)
+from replication.agent import agent_config
 from replication.agent.agent_identity import NEXT_FILE, NEXT_KEY_FILE, format_key, signing_request, write_atomically
 from replication.errors import BadBytes, Permanent, ReplicationError, Transient, UnknownSchema
 from replication.wire.enrolment import JoinSettings, decode_answer, request_fingerprint
@@ -77,7 +69,7 @@ def enroll(
     say: Callable[[str], None],
     check: Callable[[JoinSettings], None] = lambda settings: None,
     wait: Callable[[float], None] = time.sleep,
-) -> Identity:
+) -> agent_config.Identity:
     """Enroll this server: write its key, certificate and identity to `directory`, and return the identity.
 
     1. Create a key and a certificate signing request, unless an earlier attempt left them. The request identifies this
@@ -121,9 +113,9 @@ def enroll(
     identity = _identity(fields)
     if identity.settings is not None:
         check(identity.settings)
-    write_atomically(directory / CA_FILE, fields["ca"])
-    write_atomically(directory / CERTIFICATE_FILE, fields["certificate"])
-    write_atomically(directory / IDENTITY_FILE, format_identity(identity))
+    write_atomically(directory / agent_config.CA_FILE, fields["ca"])
+    write_atomically(directory / agent_config.CERTIFICATE_FILE, fields["certificate"])
+    write_atomically(directory / agent_config.IDENTITY_FILE, agent_config.format_identity(identity))
     (directory / REQUEST_FILE).unlink()
     say(f"This server is now node {identity.node}; its identity is in {directory}.")
     return identity
@@ -138,11 +130,11 @@ def ensure_enrolled(
     NotEnrolled if enrolling fails. If no code is stored with the old identity, keep that identity instead of raising.
     """
     beside, used = directory.with_name(f"{directory.name}.new"), directory / CODE_FILE
-    if (beside / IDENTITY_FILE).exists():  # an earlier run was interrupted before this step
+    if (beside / agent_config.IDENTITY_FILE).exists():  # an earlier run was interrupted before this step
         _replace_directory(directory, beside)
     digest = hashlib.sha256(code.encode()).hexdigest()
     is_known = used.exists()
-    if not (directory / IDENTITY_FILE).exists():
+    if not (directory / agent_config.IDENTITY_FILE).exists():
         enroll(panel, code, directory, say=say, check=check)
     elif not is_known or used.read_text() != digest:
         try:
@@ -201,9 +193,9 @@ def _parse_answer(status: int, answer: bytes) -> Waiting | Enrolled:
         raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
 
 
-def _identity(fields: Mapping[str, Any]) -> Identity:
+def _identity(fields: Mapping[str, Any]) -> agent_config.Identity:
     try:
-        return parse_identity(fields)
+        return agent_config.parse_identity(fields)
     except (ValueError, UnknownSchema) as exc:
         raise NotEnrolled(f"the panel's answer cannot be used: {exc}") from exc
 
@@ -224,7 +216,7 @@ def _signing_request(directory: Path) -> str:
     for left in (NEXT_FILE, NEXT_KEY_FILE):  # left by a rotation of the former identity
         (directory / left).unlink(missing_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
-    write_atomically(directory / KEY_FILE, format_key(key))
+    write_atomically(directory / agent_config.KEY_FILE, format_key(key))
     text = signing_request(key)
     write_atomically(kept, text)
     return text
@@ -250,7 +242,7 @@ def _check_answer(message: Mapping[str, Any], expected_ca: str, fingerprint: str
         raise NotEnrolled(f"the panel's answer cannot be believed: {exc}") from exc
     except Exception as exc:  # cryptography raises its own, ValueError and TypeError
         raise NotEnrolled(f"the certificate in the answer cannot be used: {exc}") from exc
-    key = serialization.load_pem_private_key((directory / KEY_FILE).read_bytes(), password=None)
+    key = serialization.load_pem_private_key((directory / agent_config.KEY_FILE).read_bytes(), password=None)
     if certificate.public_key() != key.public_key():
         raise NotEnrolled("the certificate in the answer is for another key")
     return fields

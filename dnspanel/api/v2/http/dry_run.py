@@ -20,7 +20,6 @@ from dnspanel.api.v2.http.parameters import flag_in
 from dnspanel.api.v2.http.problems import problem_of
 from dnspanel.api.v2.http.representation import change_json, plan_json
 from dnspanel.api.v2.http.visibility import filter_visible
-from dnspanel.rehearsal import Rehearsal
 from dnspanel.zones.errors import GuardHolds
 from dnspanel.zones.log.sequence_log import NewRevision
 from dnspanel.zones.models import RevisionKind
@@ -59,7 +58,7 @@ def rehearse_writes(do: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
     return rehearse
 
 
-def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
+def plans_answer(request: Request, rehearsed: rehearsal.Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
     """Return a response with the rehearsed write's plans and the reasons for requiring confirmation."""
     actor = actor_in(request)
     plans = rehearsed.notes_of(ZonePlan)
@@ -69,7 +68,7 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
     return answer({**body, **more})
 
 
-def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
+def reasons_in(rehearsed: rehearsal.Rehearsal | None) -> list[str]:
     """Return the distinct reasons why a rehearsed write needs confirmation, or [] if `rehearsed` is None."""
     return _reasons([] if rehearsed is None else rehearsed.notes_of(Exception))
 

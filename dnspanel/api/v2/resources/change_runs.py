@@ -43,13 +43,12 @@ from dnspanel.zones.errors import ChangeRunUnknown, PolicyUnknown
 from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import change_run_queries, change_runs
-from dnspanel.zones.runs.change_run_queries import Outcome
 from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.search.terms import LONGEST_SEARCH
 
 SET_POLICY = "set-policy"
 _MEMBERS = {**MEMBERS_OF_ZONES, SET_POLICY: ({"policy"}, set[str]()), RESTORE: (set[str](), set[str]())}
-_OUTCOMES = [str(outcome) for outcome in Outcome]
+_OUTCOMES = [str(outcome) for outcome in change_run_queries.Outcome]
 _OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  # other names are equal
 
 

@@ -27,7 +27,6 @@ from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, BulkSerializer
 from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.publishing.zone_patches import Patch
 from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
@@ -112,7 +111,7 @@ def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) 
         raise _problem_with_pointers(exc, requests) from exc
 
 
-def _patch(zone_request: ZoneRequest) -> Patch:
+def _patch(zone_request: ZoneRequest) -> zone_patches.Patch:
     steps = [(order.key, order.step) for order in zone_request.orders]
     return zone_patches.patch_of_steps(zone_request.zone, steps, at_revision=zone_request.at_revision)
 

@@ -46,8 +46,6 @@ from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import preview, sign
 from dnspanel.zones.signing.presigned import drop_signatures, signatures_end
-from dnspanel.zones.signing.preview import SigningPlan
-from dnspanel.zones.signing.sign import RequestedSigning
 from dnspanel.zones.signing.signalling import has_signalling, set_signalling
 from dnspanel.zones.store import find_zones
 from replication.dns import names
@@ -143,7 +141,7 @@ class BulkDnssec(V2View):
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
             detail = f"RSA keys take long to create. Send at most {MOST_WITH_RSA} zones at once."
             raise bad_value("/new_keys/algorithm", detail)
-        drops = requested == RequestedSigning(signed=False) and "signalling" not in body
+        drops = requested == sign.RequestedSigning(signed=False) and "signalling" not in body
         drops = drops and queries.presigned_zones([zone.pk for zone in zones]) == {zone.pk for zone in zones}
         if drops:
             plans = preview.plan_dropping(zones=zones, person=self.actor)
@@ -278,7 +276,7 @@ def _changed_json(zone: Zone, actor: Actor) -> dict[str, Any] | None:
     }
 
 
-def _plan_json(plan: SigningPlan) -> dict[str, Any]:
+def _plan_json(plan: preview.SigningPlan) -> dict[str, Any]:
     return {
         "zone": plan.zone.name,
         "changes": plan.changes,
@@ -289,7 +287,7 @@ def _plan_json(plan: SigningPlan) -> dict[str, Any]:
     }
 
 
-def _refuse(plans: Sequence[SigningPlan]) -> None:
+def _refuse(plans: Sequence[preview.SigningPlan]) -> None:
     """Raise the problem of the first rejected zone, if any, with a pointer to every rejected zone."""
     refused = [(index, plan.refusal) for index, plan in enumerate(plans) if plan.refusal is not None]
     if not refused:

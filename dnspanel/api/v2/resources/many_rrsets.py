@@ -18,24 +18,9 @@ from dnspanel.api.v2.http.representation import change_json, violation_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.http.visibility import filter_visible
 from dnspanel.api.v2.resources.publishing import Terms, publish
+from dnspanel.api.v2.schema import many_serializers
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read, unclear_in
-from dnspanel.api.v2.schema.many_serializers import (
-    ADD_TAGS,
-    ADD_VALUES,
-    DELETE,
-    ENABLE,
-    MEMBERS,
-    REMOVE_TAGS,
-    REMOVE_VALUES,
-    REPLACE_TEXT,
-    SET_COMMENT,
-    SET_TTL,
-    SET_VALUES,
-    ManyPreviewSerializer,
-    ManyRRsetsSerializer,
-    ManyWrittenSerializer,
-)
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, owner_of
 from dnspanel.api.v2.schema.query_parameters import CHANGING
@@ -62,12 +47,14 @@ class ManyRRsets(V2View):
     @api_operation(
         "actOnRRsets",
         {
-            202: ManyWrittenSerializer,
+            202: many_serializers.ManyWrittenSerializer,
             200: PolymorphicProxySerializer(
-                "ManyWrittenOrPreview", [ManyWrittenSerializer, ManyPreviewSerializer], None
+                "ManyWrittenOrPreview",
+                [many_serializers.ManyWrittenSerializer, many_serializers.ManyPreviewSerializer],
+                None,
             ),
         },
-        request=ManyRRsetsSerializer,
+        request=many_serializers.ManyRRsetsSerializer,
         parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
@@ -80,7 +67,7 @@ class ManyRRsets(V2View):
         `outcome`. With `dry_run` nothing is published. To publish exactly the changes of a dry run, send its `ETag` as
         `If-Match`.
         """
-        body = read(ManyRRsetsSerializer, request.data)
+        body = read(many_serializers.ManyRRsetsSerializer, request.data)
         selection, act = _selection(body), _act(body["act"])
         outcome = _outcome(selection, act, self.actor)
         counts = _outcome_json(outcome)
@@ -143,12 +130,12 @@ def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
 
 def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
     """Return the action in the body. Raise Problem for missing, unknown or invalid fields."""
-    refuse_members(body, MEMBERS)
+    refuse_members(body, many_serializers.MEMBERS)
     op = body["op"]
     try:
         return _build_act(op, body)
     except ValueError as exc:
-        member = "find" if op == REPLACE_TEXT else "tags" if op in _WITH_TAGS else "values"
+        member = "find" if op == many_serializers.REPLACE_TEXT else "tags" if op in _WITH_TAGS else "values"
         raise bad_value(f"/act/{member}", f"{exc}.") from exc
 
 
@@ -164,24 +151,24 @@ def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], s
 
 
 def _build_act(op: str, body: Mapping[str, Any]) -> many_rrsets.Act:
-    if op == SET_TTL:
+    if op == many_serializers.SET_TTL:
         return many_rrsets.set_ttl(body["ttl"])
-    if op == SET_COMMENT:
+    if op == many_serializers.SET_COMMENT:
         return many_rrsets.set_comment(body["comment"])
-    if op == REPLACE_TEXT:
+    if op == many_serializers.REPLACE_TEXT:
         return many_rrsets.replace_text(body["find"], body["replacement"], is_pattern=body.get("pattern", False))
     if op in _WITH_VALUES:
         return _WITH_VALUES[op](body["values"])
     if op in _WITH_TAGS:
         return _WITH_TAGS[op](body["tags"])
-    return many_rrsets.delete if op == DELETE else many_rrsets.switch(on=op == ENABLE)
+    return many_rrsets.delete if op == many_serializers.DELETE else many_rrsets.switch(on=op == many_serializers.ENABLE)
 
 
-_WITH_TAGS = {ADD_TAGS: many_rrsets.add_tags, REMOVE_TAGS: many_rrsets.remove_tags}
+_WITH_TAGS = {many_serializers.ADD_TAGS: many_rrsets.add_tags, many_serializers.REMOVE_TAGS: many_rrsets.remove_tags}
 _WITH_VALUES = {
-    SET_VALUES: many_rrsets.set_values,
-    ADD_VALUES: many_rrsets.add_values,
-    REMOVE_VALUES: many_rrsets.remove_values,
+    many_serializers.SET_VALUES: many_rrsets.set_values,
+    many_serializers.ADD_VALUES: many_rrsets.add_values,
+    many_serializers.REMOVE_VALUES: many_rrsets.remove_values,
 }
 
 

@@ -18,17 +18,9 @@ from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, MOST_NAMED, refuse_members, search_in
+from dnspanel.api.v2.schema import many_serializers
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.fields import read
-from dnspanel.api.v2.schema.many_serializers import (
-    ADD_TAGS,
-    DELETE,
-    MEMBERS_OF_ZONES,
-    REMOVE_TAGS,
-    ManyZonesPreviewSerializer,
-    ManyZonesSerializer,
-    ManyZonesWrittenSerializer,
-)
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
@@ -47,12 +39,14 @@ class ManyZones(V2View):
     @api_operation(
         "actOnZones",
         {
-            202: ManyZonesWrittenSerializer,
+            202: many_serializers.ManyZonesWrittenSerializer,
             200: PolymorphicProxySerializer(
-                "ManyZonesWrittenOrPreview", [ManyZonesWrittenSerializer, ManyZonesPreviewSerializer], None
+                "ManyZonesWrittenOrPreview",
+                [many_serializers.ManyZonesWrittenSerializer, many_serializers.ManyZonesPreviewSerializer],
+                None,
             ),
         },
-        request=ManyZonesSerializer,
+        request=many_serializers.ManyZonesSerializer,
         parameters=CHANGING,
     )
     def post(self, request: Request) -> HttpResponse:
@@ -66,9 +60,9 @@ class ManyZones(V2View):
         and are listed in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as
         `If-Match`.
         """
-        body = read(ManyZonesSerializer, request.data)
-        refuse_members(body["act"], MEMBERS_OF_ZONES)
-        deletes = body["act"]["op"] == DELETE
+        body = read(many_serializers.ManyZonesSerializer, request.data)
+        refuse_members(body["act"], many_serializers.MEMBERS_OF_ZONES)
+        deletes = body["act"]["op"] == many_serializers.DELETE
         marks = Marks() if deletes else marks_in(body["act"], self.actor)
         preview = _preview(selection_in(body), None if deletes else marks, self.actor)
         counts = _outcome_json(preview)
@@ -131,9 +125,9 @@ def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
 def marks_in(act: Mapping[str, Any], actor: Actor) -> Marks:
     """Return the tags or the team that the action sets. Raise Problem if they are invalid."""
     try:
-        if act["op"] == ADD_TAGS:
+        if act["op"] == many_serializers.ADD_TAGS:
             return marks_of(add=act["tags"])
-        if act["op"] == REMOVE_TAGS:
+        if act["op"] == many_serializers.REMOVE_TAGS:
             return marks_of(remove=act["tags"])
     except SettingsRefused as exc:
         raise bad_value("/act/tags", str(exc)) from exc

@@ -17,17 +17,8 @@ from dnspanel.api.v2.resources.templates import team_of_body
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer.zone_templates import access as template_access
-from dnspanel.transfer.zone_templates import edit_template
+from dnspanel.transfer.zone_templates import edit_template, server_set_text
 from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
-from dnspanel.transfer.zone_templates.server_set_text import (
-    LEAST_TTL,
-    MOST_ADDRESSES,
-    MOST_HOSTS,
-    MOST_TTL,
-    content_of,
-    read_host,
-    read_name,
-)
 from dnspanel.zones.errors import TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 from dnspanel.zones.rights import access
@@ -41,12 +32,15 @@ class NameServerSerializer(Shape):
 
     name = Text(max_length=1100)
     addresses = serializers.ListField(
-        child=Text(max_length=64), default=list, max_length=MOST_ADDRESSES, help_text="IP addresses for glue."
+        child=Text(max_length=64),
+        default=list,
+        max_length=server_set_text.MOST_ADDRESSES,
+        help_text="IP addresses for glue.",
     )
     nodes = serializers.ListField(
         child=Text(max_length=63),
         default=list,
-        max_length=MOST_ADDRESSES,
+        max_length=server_set_text.MOST_ADDRESSES,
         help_text="Names of nodes whose public addresses the name server has.",
     )
 
@@ -64,7 +58,7 @@ class NameServerSetSerializer(Shape):
     default = Flag(
         default=False, help_text="Use the set for new zones of the team, or, if panel-wide, of teams without a default."
     )
-    servers = NameServerSerializer(many=True, min_length=1, max_length=MOST_HOSTS)
+    servers = NameServerSerializer(many=True, min_length=1, max_length=server_set_text.MOST_HOSTS)
     primary = Text(
         default="",
         allow_blank=True,
@@ -77,7 +71,7 @@ class NameServerSetSerializer(Shape):
         max_length=1100,
         help_text="Mailbox in the SOA, as a name. Empty: the panel's in new zones; unchanged in existing ones.",
     )
-    ttl = Integer(default=DEFAULT_TTL, min_value=LEAST_TTL, max_value=MOST_TTL)
+    ttl = Integer(default=DEFAULT_TTL, min_value=server_set_text.LEAST_TTL, max_value=server_set_text.MOST_TTL)
     note = Text(
         default="",
         allow_blank=True,
@@ -254,20 +248,20 @@ def _content(values: Mapping[str, Any]) -> edit_template.Text:
     hosts, faults = [], {}
     for index, each in enumerate(values["servers"]):
         try:
-            hosts.append(read_host(each["name"], each.get("addresses", ()), each.get("nodes", ())))
+            hosts.append(server_set_text.read_host(each["name"], each.get("addresses", ()), each.get("nodes", ())))
         except ValueError as exc:
             faults[f"servers/{index}"] = [str(exc)]
     named = {}
     for member, text in (("primary", values["primary"]), ("hostmaster", mailbox_text(values["hostmaster"]))):
         try:
-            named[member] = read_name(text) if text else ""
+            named[member] = server_set_text.read_name(text) if text else ""
         except ValueError as exc:
             faults[member] = [str(exc)]
     if faults:
         raise TemplateRefused(faults)
     says = Servers(tuple(hosts), named["primary"], named["hostmaster"], values["ttl"])
     try:
-        return content_of(says, values.get("note", ""))
+        return server_set_text.content_of(says, values.get("note", ""))
     except TemplateRefused as exc:
         fields = {"servers" if name == "hosts" else name: found for name, found in exc.fields.items()}
         raise TemplateRefused(fields) from exc

@@ -30,7 +30,6 @@ from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.primaries import set_up_primaries
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.primary_tls import LONGEST_PEM, own_authority
-from dnspanel.primaries.set_up_primaries import Terms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access
@@ -176,7 +175,7 @@ class TransferredZones(V2View):
         name, team = values.pop("name"), chosen_team(self.actor, values.pop("team"))
         set_up_primaries.create_transferred_zone(
             name=name,
-            terms=Terms(**values),
+            terms=set_up_primaries.Terms(**values),
             acting=Acting(self.actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
             team=team,
         )
@@ -213,7 +212,7 @@ class ZonePrimaries(V2View):
         uses_ixfr = values.pop("uses_ixfr")
         reason, past_rules = values.pop("reason"), values.pop("past_rules")
         with _guard_write(request, zone):
-            terms = Terms(**values)
+            terms = set_up_primaries.Terms(**values)
             if not set_up_primaries.comes_by(zone, terms):
                 set_up_primaries.set_primaries(
                     zone=zone,

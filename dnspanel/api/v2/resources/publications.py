@@ -8,17 +8,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.api.v2.http.accepted import (
-    listed_publication_json,
-    may_know_reason,
-    publication_json,
-    published_zone_json,
-    requested_wait,
-    shadowed_json,
-    visible_revisions,
-    waits_for_secondaries,
-    zones_of_publications,
-)
+from dnspanel.api.v2.http import accepted
 from dnspanel.api.v2.http.answers import answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_number
@@ -80,7 +70,7 @@ class PublicationList(V2View):
         page = page_request(request, int)
         after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
         visible = publications_visible_to(self.actor).filter(sequence__gt=after)
-        seconds = requested_wait(request)
+        seconds = accepted.requested_wait(request)
         waited = wait_until(visible.exists, seconds) if seconds else False
         head = LogHead.objects.values("epoch", "sequence").first()  # read first: the page has all up to it
         if page.after:
@@ -88,9 +78,9 @@ class PublicationList(V2View):
             visible = visible.filter(**key)
         visible = visible.order_by("sequence" if is_ascending else "-sequence")
         rows, more = cut(list(visible[: page.limit + 1]), page.limit)
-        items = [listed_publication_json(publication, self.actor) for publication in rows]
+        items = [accepted.listed_publication_json(publication, self.actor) for publication in rows]
         if with_zones:
-            zones = zones_of_publications(rows, self.actor)
+            zones = accepted.zones_of_publications(rows, self.actor)
             items = [{**item, **zones[item["sequence"]]} for item in items]
         up_to = max((row.sequence for row in rows), default=after)
         if head and not (more and is_ascending):
@@ -113,13 +103,13 @@ class PublicationZones(V2View):
         revision and serial.
         """
         page = page_request(request, str, int)
-        revisions = visible_revisions(publication_for(self.actor, sequence), self.actor)
+        revisions = accepted.visible_revisions(publication_for(self.actor, sequence), self.actor)
         if page.after:
             name, zone_id = page.after
             revisions = revisions.filter(Q(zone__name__gt=name) | Q(zone__name=name, zone_id__gt=zone_id))
         columns = ("zone__name", "zone_id", "number", "serial", "kind")
         rows, more = cut(list(revisions.values_list(*columns)[: page.limit + 1]), page.limit)
-        items = [published_zone_json(zone, *row) for zone, _, *row in rows]
+        items = [accepted.published_zone_json(zone, *row) for zone, _, *row in rows]
         return page_answer(request, items, rows[-1][:2] if more else None)
 
 
@@ -136,11 +126,11 @@ class PublicationDetail(V2View):
         because another zone contains their names.
         """
         publication = publication_for(self.actor, sequence)
-        seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
+        seconds, with_secondaries = accepted.requested_wait(request), accepted.waits_for_secondaries(request)
         if seconds:
             _wait(publication, self.actor, seconds, with_secondaries=with_secondaries)
-        shadowed = shadowed_json(publication, self.actor)
-        found = publication_json(publication, self.actor, timezone.now(), with_secondaries=with_secondaries)
+        shadowed = accepted.shadowed_json(publication, self.actor)
+        found = accepted.publication_json(publication, self.actor, timezone.now(), with_secondaries=with_secondaries)
         return answer({**found, "shadowed": shadowed})
 
 
@@ -153,7 +143,7 @@ def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondar
     try:
         wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
     except TakenBack as exc:
-        raise exc if may_know_reason(publication, actor) else TakenBack(exc.sequence, "") from exc
+        raise exc if accepted.may_know_reason(publication, actor) else TakenBack(exc.sequence, "") from exc
 
 
 def publications_visible_to(actor: Actor) -> QuerySet[Publication]:

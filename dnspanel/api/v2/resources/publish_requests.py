@@ -30,11 +30,8 @@ from dnspanel.api.v2.schema.query_parameters import DRY_RUN, IDEMPOTENCY_KEY, IF
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSerializer
 from dnspanel.zones.drafts import named_drafts
-from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import Channel, PublishRequest, RequestNote
 from dnspanel.zones.requests import publish_requests, request_lists, request_status
-from dnspanel.zones.requests.publish_requests import LONGEST_TEXT
-from dnspanel.zones.requests.request_status import RequestStatus
 from dnspanel.zones.rights import access
 
 
@@ -45,7 +42,7 @@ class NewRequestSerializer(Shape):
         required=False,
         default="",
         allow_blank=True,
-        max_length=LONGEST_NAME,
+        max_length=named_drafts.LONGEST_NAME,
         help_text="Name for the waiting draft, if it has none.",
     )
     draft = serializers.UUIDField(required=False, help_text="Key of a saved draft, instead of the current draft.")
@@ -125,7 +122,7 @@ class RequestActSerializer(Shape):
         required=False,
         default="",
         allow_blank=True,
-        max_length=LONGEST_TEXT,
+        max_length=publish_requests.LONGEST_TEXT,
         help_text="Comment; for `decline` and `past-rules` the reason.",
     )
     publish_at = Moment(
@@ -307,7 +304,7 @@ def _json(actor: Actor, key: UUID) -> dict[str, Any]:
     return {**_summary_json(found), **_status(actor, status), "notes": notes}
 
 
-def _status(actor: Actor, status: RequestStatus | None) -> dict[str, Any]:
+def _status(actor: Actor, status: request_status.RequestStatus | None) -> dict[str, Any]:
     if status is None:
         return {"digest": None, "demands": [], "may_approve": False, "may_publish": False, "plans": []}
     visible = access.zones_visible_to(actor).in_bulk([plan.zone.pk for plan in status.plans])

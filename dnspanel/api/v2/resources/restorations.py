@@ -31,7 +31,6 @@ from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import restore_zones
 from dnspanel.zones.publishing.many_settings import MOST_ZONES, ZonesOutcome
-from dnspanel.zones.publishing.restore_zones import Restored, TrashSelection
 from dnspanel.zones.rights import access
 
 MOST_REFUSALS = 1_000
@@ -84,11 +83,11 @@ class Restorations(V2View):
         return answer_restored(request, done, unknown)
 
 
-def selection_in(body: Mapping[str, Any]) -> TrashSelection:
+def selection_in(body: Mapping[str, Any]) -> restore_zones.TrashSelection:
     """Return the zone selection in the body. Raise Problem if the selection is empty."""
     if not any(name in body for name in _SELECTING):
         raise bad_value("/q", f"Send at least one of {', '.join(_SELECTING)}.", "required")
-    return TrashSelection(
+    return restore_zones.TrashSelection(
         ids=tuple(body.get("ids", ())),
         names=tuple(body.get("zones", ())),
         search=search_in(body["q"]) if "q" in body else "",
@@ -97,7 +96,7 @@ def selection_in(body: Mapping[str, Any]) -> TrashSelection:
     )
 
 
-def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
+def select_zones(selection: restore_zones.TrashSelection, actor: Actor) -> list[Zone]:
     """Return the zones in the trash that match the selection. Raise Problem if there are too many."""
     try:
         with searching_for(selection.search):
@@ -107,7 +106,7 @@ def select_zones(selection: TrashSelection, actor: Actor) -> list[Zone]:
 
 
 def answer_restored(
-    request: Request, done: Restored, unknown: Refusals = (), before: Publication | None = None
+    request: Request, done: restore_zones.Restored, unknown: Refusals = (), before: Publication | None = None
 ) -> HttpResponse:
     """Return the response with the restored zones and the refused ones.
 

@@ -35,7 +35,6 @@ from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.plan.merge import Changes, Conflict, is_already_so
 from dnspanel.zones.publishing import pieces, restore_zones, revision
-from dnspanel.zones.publishing.restore_zones import TrashSelection
 from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Patch
 from dnspanel.zones.rights import access
 from dnspanel.zones.store.stored_changes import change_of
@@ -280,7 +279,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
     actor, body = actor_in(request), read(UndoSerializer, request.data)
     if body["into"] == "draft":
         raise CannotUndo("A draft cannot restore deleted zones. Undo the deletion without a draft.")
-    zones = select_zones(TrashSelection(publication=publication.sequence), actor)
+    zones = select_zones(restore_zones.TrashSelection(publication=publication.sequence), actor)
     unknown = zones_gone_for_good(publication, actor)
     if not zones and not changes and restore_zones.is_out_of_trash(publication, timezone.now()):
         raise CannotUndo(f"The zones of publication {publication.sequence} were permanently deleted.")

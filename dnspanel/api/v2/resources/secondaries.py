@@ -22,7 +22,6 @@ from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.secondaries import access, server_certificates, set_up_secondaries
 from dnspanel.secondaries.models import Kind, Member, Secondary, Transport, ZoneChoice
 from dnspanel.secondaries.secondary_catalog import catalog_name
-from dnspanel.secondaries.set_up_secondaries import Terms
 
 
 class SecondarySerializer(Shape):
@@ -163,7 +162,7 @@ class Secondaries(OneSecretView):
         receives NOTIFY. Needs the permission `nodes` and the right `read` for all zones.
         """
         actor = access.require_set_up(self.actor)
-        terms = Terms(**read(SecondarySerializer, request.data))
+        terms = set_up_secondaries.Terms(**read(SecondarySerializer, request.data))
         new = set_up_secondaries.create_secondary(
             terms=terms, by=actor, now=timezone.now(), form_id=form_id_of(request)
         )

@@ -16,7 +16,6 @@ from dnspanel.transfer.errors import PassphraseRefused
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.exported_rows import snapshot
 from dnspanel.transfer.exports.exported_zones import Selection
-from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.management.passphrase_file import passphrase_in
 from dnspanel.transfer.models import ExportFormat
@@ -134,10 +133,10 @@ def _output(name: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _bar(zones: int, *, is_quiet: bool) -> Iterator[Callable[[Tally], None]]:
+def _bar(zones: int, *, is_quiet: bool) -> Iterator[Callable[[export_file.Tally], None]]:
     with tqdm(total=zones, unit=" zones", file=sys.stderr, disable=is_quiet or None, mininterval=0.2) as bar:
 
-        def watch(tally: Tally) -> None:
+        def watch(tally: export_file.Tally) -> None:
             if bar.update(tally.zones - bar.n):
                 bar.set_postfix(records=f"{tally.records:,}", refresh=False)
 

@@ -43,7 +43,6 @@ from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.sources.source_connections import Connections, connect
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
 from replication.dns import names, rdtypes
-from replication.dns.rdtypes import type_to_text
 
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4
@@ -219,7 +218,7 @@ class Server:
     def _text(self, zone: str) -> ZoneText:
         text = ZoneText(zone)
         for name, type, ttl, wire in self._records(zone):
-            text.add(name, ttl, type_to_text(type), presentation(type, wire))
+            text.add(name, ttl, rdtypes.type_to_text(type), presentation(type, wire))
             if text.is_too_large:
                 raise NotGiven(
                     "too-large",

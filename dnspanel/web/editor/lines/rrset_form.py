@@ -18,7 +18,6 @@ from dnspanel.zones.values import soa
 from dnspanel.zones.values.rrset_notes import notes_in, notes_of
 from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.notes import NO_NOTES, Notes, format_notes
-from replication.dns.rrset import RRset
 from replication.errors import ReplicationError
 
 LONGEST_NOTES = 1_000_000
@@ -58,11 +57,11 @@ class RRsetForm(PanelForm):
         self.zone_name = zone_name
         self.default_ttl = default_ttl
         self.question: AmbiguousName | None = None
-        self.rrset: RRset | None = None
+        self.rrset: rrset.RRset | None = None
 
     @classmethod
     def initial_for(
-        cls, zone_name: str, display: RRset, *, base_revision: int, in_lines: bool = True
+        cls, zone_name: str, display: rrset.RRset, *, base_revision: int, in_lines: bool = True
     ) -> dict[str, object]:
         """Return the form's initial values for this RRset. `in_lines` puts comments on values after the values."""
         remarks = dict(display.notes.comments) if in_lines else {}
@@ -234,7 +233,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
     return "\n".join(lines), remarks
 
 
-def digest_of(display: RRset | None) -> str:
+def digest_of(display: rrset.RRset | None) -> str:
     """Return the RRset's digest, to detect an outdated row. It ignores the SOA serial, which changes automatically."""
     if display is not None and display.type == rdtypes.SOA:
         display = soa.with_serial(display, soa.NO_SERIAL)

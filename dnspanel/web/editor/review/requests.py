@@ -30,7 +30,6 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.models import Channel, PublishRequest, RequestState
 from dnspanel.zones.requests import publish_requests, request_lists, request_status
-from dnspanel.zones.requests.request_status import ApprovalState
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
 
@@ -39,9 +38,9 @@ REQUESTS_PER_PAGE = 50
 
 _BADGES = {
     "failed": ("bad", "error", gettext_lazy("scheduled publish failed")),
-    ApprovalState.READY: ("ok", "check", gettext_lazy("ready to publish")),
-    ApprovalState.PENDING: ("info", "clock", gettext_lazy("pending")),
-    ApprovalState.APPROVED: ("ok", "check", gettext_lazy("approved")),
+    request_status.ApprovalState.READY: ("ok", "check", gettext_lazy("ready to publish")),
+    request_status.ApprovalState.PENDING: ("info", "clock", gettext_lazy("pending")),
+    request_status.ApprovalState.APPROVED: ("ok", "check", gettext_lazy("approved")),
     RequestState.PUBLISHED: ("ok", "check", gettext_lazy("published")),
     RequestState.PAST_RULES: ("warn", "alert", gettext_lazy("rules bypassed")),
     RequestState.DECLINED: ("bad", "close", gettext_lazy("declined")),
@@ -54,7 +53,7 @@ class DisplayRequest:
     """A request with its state as a badge. `approval` is None if the request has ended."""
 
     request: PublishRequest
-    approval: ApprovalState | None
+    approval: request_status.ApprovalState | None
 
     @property
     def badge(self) -> tuple[str, str, str]:

@@ -27,23 +27,11 @@ from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.frame.layout import PanelRequest, is_in_drawer, open_page
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
+from dnspanel.zones import errors
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
 from dnspanel.zones.drafts.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
-from dnspanel.zones.errors import (
-    ApprovalNeeded,
-    CannotResolve,
-    Conflicts,
-    DraftRefused,
-    Frozen,
-    GuardHolds,
-    HookRefused,
-    NothingToPublish,
-    QuotaExceeded,
-    RequestRefused,
-    RuleViolations,
-)
 from dnspanel.zones.governance.publish_guards import freezes_now
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.plan import ZonePlan
@@ -107,20 +95,20 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
         )
     except _NotAsSeen as exc:
         return review_page(request, zone, of=of, form=exc.form, plans=exc.plans, status=422)
-    except NothingToPublish:
+    except errors.NothingToPublish:
         messages.info(request, gettext("No changes left to publish."))
         return review_page(request, zone, of=of)
-    except Conflicts:
+    except errors.Conflicts:
         return review_page(request, zone, of=of, form=PublishForm(request.POST, plans=()), status=409)
     except (
-        RuleViolations,
-        GuardHolds,
-        QuotaExceeded,
-        DraftRefused,
-        RequestRefused,
-        ApprovalNeeded,
-        Frozen,
-        HookRefused,
+        errors.RuleViolations,
+        errors.GuardHolds,
+        errors.QuotaExceeded,
+        errors.DraftRefused,
+        errors.RequestRefused,
+        errors.ApprovalNeeded,
+        errors.Frozen,
+        errors.HookRefused,
     ) as exc:
         form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones, of=of))
         form.refuse(None, str(exc))
@@ -316,7 +304,7 @@ def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
         form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=3600)
         if not form.is_valid() or form.rrset is None:
             return review_page(request, zone, resolving=form, resolving_id=operation_id, status=422)
-    with reporting(request, CannotResolve):
+    with reporting(request, errors.CannotResolve):
         draft.resolve(author=request.user, operation_id=operation_id, choice=_choice(choice), now=now)
     if form is not None and form.rrset is not None:
         draft.replace_rrset(author=request.user, zone=zone, rrset=form.rrset, now=now)
@@ -349,7 +337,7 @@ def draft_discard(request: PanelRequest) -> HttpResponse:
 def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
     """Restore discarded changes to the draft."""
     access.require(request.user, Permission.EDIT)
-    with reporting(request, DraftRefused, text=NOTHING_CHANGED):
+    with reporting(request, errors.DraftRefused, text=NOTHING_CHANGED):
         count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())
         say_done(
             request,

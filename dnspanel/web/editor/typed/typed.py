@@ -14,21 +14,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from dnspanel.texts import gettext, ngettext
+from dnspanel.web.editor import rrsets
 from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Occupied, add_entry
 from dnspanel.web.editor.lines.fields import Unreadable, word_at
 from dnspanel.web.editor.lines.quick_add import TXT_TYPES, AmbiguousName, Reading, read_line
 from dnspanel.web.editor.lines.rrset_form import RRsetForm, without_comments
 from dnspanel.web.editor.ptr import PtrTick, tell_of_left, tick_for, tick_of_row, with_offer
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
-from dnspanel.web.editor.rrsets import (
-    back_to_row,
-    drafted_message,
-    put_into_draft,
-    row_of,
-    rrset_of_request,
-    rrsets_before,
-    way_back,
-)
 from dnspanel.web.editor.table import LONGEST_LINE, default_ttl, table_rows, violations_of
 from dnspanel.web.editor.typed.typed_helpers import COMPUTING, Helper, compute, helper_of
 from dnspanel.web.editor.typed.typed_values import TypedValues, typed_values, values_of_lines
@@ -185,8 +177,8 @@ def _open_panel(request: PanelRequest, zone: Zone) -> Panel:
     """Return the panel for the RRset in the URL, for a quick-add line, or for a new RRset (MX by default)."""
     initial: dict[str, object] = {"base_revision": zone.revision}
     line = request.GET.get("line", "")[:LONGEST_LINE].strip()
-    key = rrset_of_request(request, zone)
-    row = row_of(request, zone, key) if key else None
+    key = rrsets.rrset_of_request(request, zone)
+    row = rrsets.row_of(request, zone, key) if key else None
     display = (row.change.after or row.change.before) if row else None
     if display is not None:
         initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision, in_lines=False)
@@ -205,7 +197,7 @@ def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, 
     """
     try:
         entry = read_line(line, zone.name)
-        current = row_of(request, zone, (entry.name, entry.type)).change.after
+        current = rrsets.row_of(request, zone, (entry.name, entry.type)).change.after
         addition = add_entry(entry, current, entry.ttl or FALLBACK_TTL)
     except (Unreadable, AmbiguousName, Occupied, ReplicationError):
         return _guess_of_line(line)
@@ -342,22 +334,22 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
         if panel.values is not None and not panel.values.is_valid:
             panel.form.full_clean()
             return _show(request, zone, panel, status=422)
-    before = rrsets_before(request, zone, panel.form)
-    if not put_into_draft(request, zone, panel.form):
+    before = rrsets.rrsets_before(request, zone, panel.form)
+    if not rrsets.put_into_draft(request, zone, panel.form):
         return _show(request, zone, panel, status=422)
     rrset, replaces = panel.form.rrset, panel.form.replaces
     assert rrset is not None
-    key, message = (rrset.name, rrset.type), drafted_message(request, zone, rrset, before)
+    key, message = (rrset.name, rrset.type), rrsets.drafted_message(request, zone, rrset, before)
     if not is_fragment(request):
         tell_of_left(request, zone, before)
         say_done(request, f"{message}.")
-        to = way_back(zone, request.POST.get("from", ""))
-        return redirect(to) if to else back_to_row(zone, key)
+        to = rrsets.way_back(zone, request.POST.get("from", ""))
+        return redirect(to) if to else rrsets.back_to_row(zone, key)
     response = HttpResponse('<div id="typed-panel"></div>')
     rows = [key]
     if replaces not in (None, key):
         assert replaces is not None
-        if row_of(request, zone, replaces).change.before is not None:
+        if rrsets.row_of(request, zone, replaces).change.before is not None:
             rows.append(replaces)
         else:  # only the draft had that RRset
             response.write(f'<table hx-swap-oob="delete:#{row_id(*replaces)}"></table>')
@@ -372,7 +364,7 @@ def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
 
 def _context(request: PanelRequest, zone: Zone, panel: Panel) -> dict[str, object]:
     came_from = (request.POST if request.method == "POST" else request.GET).get("from", "")
-    back = way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{panel.form.row_id}"
+    back = rrsets.way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{panel.form.row_id}"
     return {
         "panel": panel,
         "form": panel.form,
@@ -384,8 +376,8 @@ def _context(request: PanelRequest, zone: Zone, panel: Panel) -> dict[str, objec
 
 
 def _tick(request: PanelRequest, zone: Zone, panel: Panel) -> PtrTick | None:
-    key = rrset_of_request(request, zone)
-    current = row_of(request, zone, key).change.after if key and panel.type in ("A", "AAAA") else None
+    key = rrsets.rrset_of_request(request, zone)
+    current = rrsets.row_of(request, zone, key).change.after if key and panel.type in ("A", "AAAA") else None
     return tick_of_row(request, panel.type, current)
 
 
