@@ -22,128 +22,87 @@ class Section:
     settings: tuple[EnvironmentSetting, ...]
 
 
-_Setting = EnvironmentSetting
+def _setting(variable: str, text: str, attribute: str | None = None) -> EnvironmentSetting:
+    own = variable.removeprefix("PANEL_") if attribute is None else attribute
+    return EnvironmentSetting(variable, text, own)
+
+
 SECTIONS = (
     Section(
         gettext_lazy("Required"),
         (
-            _Setting("PANEL_SECRET_KEY", gettext_lazy("Django secret key"), is_secret=True),
-            _Setting("PANEL_MASTER_KEY", gettext_lazy("key that encrypts private keys at rest"), is_secret=True),
-            _Setting("PANEL_MASTER_KEY_OLD", gettext_lazy("former master keys"), is_secret=True),
-            _Setting("PANEL_DATABASE", "PostgreSQL", is_secret=True),
-            _Setting("PANEL_REDIS_URL", gettext_lazy("Redis"), is_secret=True),
+            EnvironmentSetting("PANEL_SECRET_KEY", gettext_lazy("Django secret key"), is_secret=True),
+            EnvironmentSetting(
+                "PANEL_MASTER_KEY", gettext_lazy("key that encrypts private keys at rest"), is_secret=True
+            ),
+            EnvironmentSetting("PANEL_MASTER_KEY_OLD", gettext_lazy("former master keys"), is_secret=True),
+            EnvironmentSetting("PANEL_DATABASE", "PostgreSQL", is_secret=True),
+            EnvironmentSetting("PANEL_REDIS_URL", gettext_lazy("Redis"), is_secret=True),
         ),
     ),
     Section(
         gettext_lazy("Addresses and proxies"),
         (
-            _Setting("PANEL_URL", gettext_lazy("public URL of the panel"), "PANEL_URL"),
-            _Setting("PANEL_PROXY_URL", gettext_lazy("URL for the proxy’s health checks"), "PROXY_URL"),
-            _Setting("PANEL_ALLOWED_HOSTS", gettext_lazy("allowed host names"), "ALLOWED_HOSTS"),
-            _Setting(
-                "PANEL_SESSION_IDLE_MINUTES", gettext_lazy("session idle timeout in minutes"), "SESSION_IDLE_MINUTES"
-            ),
-            _Setting("PANEL_TRUSTED_PROXIES", gettext_lazy("trusted reverse proxies"), "TRUSTED_PROXIES"),
-            _Setting("PANEL_GATEWAY_ADDRESSES", gettext_lazy("gateway addresses for secondaries"), "GATEWAY_ADDRESSES"),
-            _Setting(
-                "PANEL_UPDATE_HOST", gettext_lazy("gateway listen address for DNS UPDATE and AXFR"), "UPDATE_HOST"
-            ),
-            _Setting("PANEL_UPDATE_PORT", gettext_lazy("gateway listen port"), "UPDATE_PORT"),
-            _Setting("PANEL_UPDATE_TLS_PORT", gettext_lazy("gateway TLS port (0: disabled)"), "UPDATE_TLS_PORT"),
-            _Setting(
+            _setting("PANEL_URL", gettext_lazy("public URL of the panel"), "PANEL_URL"),
+            _setting("PANEL_PROXY_URL", gettext_lazy("URL for the proxy’s health checks")),
+            _setting("PANEL_ALLOWED_HOSTS", gettext_lazy("allowed host names")),
+            _setting("PANEL_SESSION_IDLE_MINUTES", gettext_lazy("session idle timeout in minutes")),
+            _setting("PANEL_TRUSTED_PROXIES", gettext_lazy("trusted reverse proxies")),
+            _setting("PANEL_GATEWAY_ADDRESSES", gettext_lazy("gateway addresses for secondaries")),
+            _setting("PANEL_UPDATE_HOST", gettext_lazy("gateway listen address for DNS UPDATE and AXFR")),
+            _setting("PANEL_UPDATE_PORT", gettext_lazy("gateway listen port")),
+            _setting("PANEL_UPDATE_TLS_PORT", gettext_lazy("gateway TLS port (0: disabled)")),
+            _setting(
                 "PANEL_UPDATE_TLS_CERTIFICATE",
                 gettext_lazy("file with the gateway’s TLS certificate (default: self-issued)"),
-                "UPDATE_TLS_CERTIFICATE",
             ),
-            _Setting(
-                "PANEL_UPDATE_TLS_KEY", gettext_lazy("file with the TLS certificate’s private key"), "UPDATE_TLS_KEY"
-            ),
-            _Setting(
-                "PANEL_GATEWAY_TLS_ADDRESSES",
-                gettext_lazy("gateway addresses for secondaries over TLS"),
-                "GATEWAY_TLS_ADDRESSES",
-            ),
+            _setting("PANEL_UPDATE_TLS_KEY", gettext_lazy("file with the TLS certificate’s private key")),
+            _setting("PANEL_GATEWAY_TLS_ADDRESSES", gettext_lazy("gateway addresses for secondaries over TLS")),
         ),
     ),
     Section(
         gettext_lazy("Zones"),
         (
-            _Setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("name servers for new zones"), "DEFAULT_NAMESERVERS"),
-            _Setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("SOA mailbox for new zones"), "DEFAULT_HOSTMASTER"),
-            _Setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("zone names that aren’t allowed"), "REFUSED_SUFFIXES"),
-            _Setting(
-                "PANEL_PUBLIC_SUFFIX_LIST",
-                gettext_lazy("file with more zone names that aren’t allowed"),
-                "PUBLIC_SUFFIX_LIST",
-            ),
-            _Setting(
-                "PANEL_ALLOW_LUA_RECORDS",
-                gettext_lazy("allow LUA records, which run code on nodes"),
-                "ALLOW_LUA_RECORDS",
-            ),
-            _Setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver for ALIAS records on nodes"), "ALIAS_RESOLVER"),
-            _Setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers for finding parent zones"), "DNS_RESOLVERS"),
-            _Setting("PANEL_TRUST_ANCHORS", gettext_lazy("root zone DS records"), "TRUST_ANCHORS"),
-            _Setting(
-                "PANEL_TOKENS_DELETE_MANY",
-                gettext_lazy("allow every token to delete any number of zones"),
-                "TOKENS_DELETE_MANY",
-            ),
+            _setting("PANEL_DEFAULT_NAMESERVERS", gettext_lazy("name servers for new zones")),
+            _setting("PANEL_DEFAULT_HOSTMASTER", gettext_lazy("SOA mailbox for new zones")),
+            _setting("PANEL_REFUSED_SUFFIXES", gettext_lazy("zone names that aren’t allowed")),
+            _setting("PANEL_PUBLIC_SUFFIX_LIST", gettext_lazy("file with more zone names that aren’t allowed")),
+            _setting("PANEL_ALLOW_LUA_RECORDS", gettext_lazy("allow LUA records, which run code on nodes")),
+            _setting("PANEL_ALIAS_RESOLVER", gettext_lazy("resolver for ALIAS records on nodes")),
+            _setting("PANEL_DNS_RESOLVERS", gettext_lazy("resolvers for finding parent zones")),
+            _setting("PANEL_TRUST_ANCHORS", gettext_lazy("root zone DS records")),
+            _setting("PANEL_TOKENS_DELETE_MANY", gettext_lazy("allow every token to delete any number of zones")),
         ),
     ),
     Section(
         gettext_lazy("Publishing and nodes"),
         (
-            _Setting("PANEL_SCHEMAS", gettext_lazy("PowerDNS LMDB schemas to write"), "SCHEMAS"),
-            _Setting("PANEL_LOG_DAYS", gettext_lazy("days before old segments are deleted"), "LOG_DAYS"),
-            _Setting("PANEL_RING0_REQUIRED", gettext_lazy("make nodes wait for an offline canary"), "RING0_REQUIRED"),
-            _Setting("PANEL_RING0_PATIENCE", gettext_lazy("seconds to wait for an offline canary"), "RING0_PATIENCE"),
-            _Setting(
-                "PANEL_REFUSAL_PATIENCE", gettext_lazy("seconds a node has to refuse a change"), "REFUSAL_PATIENCE"
-            ),
-            _Setting(
-                "PANEL_TRANSFER_PROCESSES", gettext_lazy("number of import and export workers"), "TRANSFER_PROCESSES"
-            ),
+            _setting("PANEL_SCHEMAS", gettext_lazy("PowerDNS LMDB schemas to write")),
+            _setting("PANEL_LOG_DAYS", gettext_lazy("days before old segments are deleted")),
+            _setting("PANEL_RING0_REQUIRED", gettext_lazy("make nodes wait for an offline canary")),
+            _setting("PANEL_RING0_PATIENCE", gettext_lazy("seconds to wait for an offline canary")),
+            _setting("PANEL_REFUSAL_PATIENCE", gettext_lazy("seconds a node has to refuse a change")),
+            _setting("PANEL_TRANSFER_PROCESSES", gettext_lazy("number of import and export workers")),
         ),
     ),
     Section(
         gettext_lazy("Quotas"),
         (
-            _Setting("PANEL_PERSON_QUOTAS", gettext_lazy("quotas per person"), "PERSON_QUOTAS"),
-            _Setting("PANEL_TEAM_QUOTAS", gettext_lazy("quotas per team"), "TEAM_QUOTAS"),
+            _setting("PANEL_PERSON_QUOTAS", gettext_lazy("quotas per person")),
+            _setting("PANEL_TEAM_QUOTAS", gettext_lazy("quotas per team")),
         ),
     ),
     Section(
         gettext_lazy("APIs, webhooks, metrics"),
         (
-            _Setting(
-                "PANEL_API_REQUESTS_PER_MINUTE",
-                gettext_lazy("requests per token per minute"),
-                "API_REQUESTS_PER_MINUTE",
-            ),
-            _Setting(
-                "PANEL_METRICS_NETWORKS",
-                gettext_lazy("networks that can read /metrics without a token"),
-                "METRICS_NETWORKS",
-            ),
-            _Setting(
-                "PANEL_OUTBOUND_NETWORKS", gettext_lazy("private networks allowed for webhooks"), "OUTBOUND_NETWORKS"
-            ),
-            _Setting("PANEL_OUTBOUND_HTTP", gettext_lazy("allow HTTP for webhooks and providers"), "OUTBOUND_HTTP"),
-            _Setting(
-                "PANEL_SECONDARY_NETWORKS",
-                gettext_lazy("private networks allowed for secondaries"),
-                "SECONDARY_NETWORKS",
-            ),
-            _Setting("PANEL_SOURCE_NETWORKS", gettext_lazy("private networks allowed for imports"), "SOURCE_NETWORKS"),
-            _Setting(
-                "PANEL_EVIDENCE_NETWORKS",
-                gettext_lazy("private networks allowed for audit log export"),
-                "EVIDENCE_NETWORKS",
-            ),
-            _Setting(
-                "PANEL_OIDC_NETWORKS", gettext_lazy("private networks allowed for sign-in providers"), "OIDC_NETWORKS"
-            ),
+            _setting("PANEL_API_REQUESTS_PER_MINUTE", gettext_lazy("requests per token per minute")),
+            _setting("PANEL_METRICS_NETWORKS", gettext_lazy("networks that can read /metrics without a token")),
+            _setting("PANEL_OUTBOUND_NETWORKS", gettext_lazy("private networks allowed for webhooks")),
+            _setting("PANEL_OUTBOUND_HTTP", gettext_lazy("allow HTTP for webhooks and providers")),
+            _setting("PANEL_SECONDARY_NETWORKS", gettext_lazy("private networks allowed for secondaries")),
+            _setting("PANEL_SOURCE_NETWORKS", gettext_lazy("private networks allowed for imports")),
+            _setting("PANEL_EVIDENCE_NETWORKS", gettext_lazy("private networks allowed for audit log export")),
+            _setting("PANEL_OIDC_NETWORKS", gettext_lazy("private networks allowed for sign-in providers")),
         ),
     ),
     Section(
@@ -165,20 +124,18 @@ SECTIONS = (
     Section(
         gettext_lazy("Storage"),
         (
-            _Setting("PANEL_VAR", gettext_lazy("the publisher’s LMDB and the segments"), "VAR_DIR"),
-            _Setting("PANEL_STATIC_ROOT", gettext_lazy("collected static files"), "STATIC_ROOT"),
-            _Setting("PANEL_TRANSFER_DIR", gettext_lazy("import and export files"), "TRANSFER_DIR"),
-            _Setting("PANEL_SEGMENTS_S3_BUCKET", gettext_lazy("bucket for segments and snapshots")),
-            _Setting("PANEL_SEGMENTS_S3_ENDPOINT", gettext_lazy("S3 endpoint")),
-            _Setting("PANEL_SEGMENTS_S3_REGION", gettext_lazy("S3 region")),
-            _Setting("PANEL_SEGMENTS_S3_PREFIX", gettext_lazy("S3 object name prefix")),
-            _Setting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("S3 credentials"), is_secret=True),
-            _Setting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("S3 credentials"), is_secret=True),
-            _Setting(
-                "PANEL_STATEMENT_SECONDS", gettext_lazy("time limit for PostgreSQL statements"), "STATEMENT_SECONDS"
-            ),
-            _Setting("PANEL_SILENCE_SECONDS", gettext_lazy("time limit for PostgreSQL to respond"), "SILENCE_SECONDS"),
-            _Setting("PANEL_DEBUG", gettext_lazy("Django’s debug pages (never enable in production)"), "DEBUG"),
+            _setting("PANEL_VAR", gettext_lazy("the publisher’s LMDB and the segments"), "VAR_DIR"),
+            _setting("PANEL_STATIC_ROOT", gettext_lazy("collected static files")),
+            _setting("PANEL_TRANSFER_DIR", gettext_lazy("import and export files")),
+            _setting("PANEL_SEGMENTS_S3_BUCKET", gettext_lazy("bucket for segments and snapshots"), ""),
+            _setting("PANEL_SEGMENTS_S3_ENDPOINT", gettext_lazy("S3 endpoint"), ""),
+            _setting("PANEL_SEGMENTS_S3_REGION", gettext_lazy("S3 region"), ""),
+            _setting("PANEL_SEGMENTS_S3_PREFIX", gettext_lazy("S3 object name prefix"), ""),
+            EnvironmentSetting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("S3 credentials"), is_secret=True),
+            EnvironmentSetting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("S3 credentials"), is_secret=True),
+            _setting("PANEL_STATEMENT_SECONDS", gettext_lazy("time limit for PostgreSQL statements")),
+            _setting("PANEL_SILENCE_SECONDS", gettext_lazy("time limit for PostgreSQL to respond")),
+            _setting("PANEL_DEBUG", gettext_lazy("Django’s debug pages (never enable in production)")),
         ),
     ),
 )
