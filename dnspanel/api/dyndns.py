@@ -45,7 +45,6 @@ from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.neighbourhood import ancestors_within
 from replication.dns import names, rdtypes
@@ -233,24 +232,24 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
     return lines
 
 
-def _patches(zones: Mapping[str, Zone], intents: Intents) -> list[Patch]:
+def _patches(zones: Mapping[str, Zone], intents: Intents) -> list[zone_patches.Patch]:
     owners: dict[Zone, set[str]] = {}
     for name, zone in zones.items():
         owners.setdefault(zone, set()).add(name)
     return [_patch(zone, frozenset(of_zone), intents) for zone, of_zone in owners.items()]
 
 
-def _patch(zone: Zone, owners: frozenset[str], intents: Intents) -> Patch:
-    def decide(current: CurrentRRsets) -> Changes:
+def _patch(zone: Zone, owners: frozenset[str], intents: Intents) -> zone_patches.Patch:
+    def decide(current: zone_patches.CurrentRRsets) -> Changes:
         keys = [(name, type_) for name in sorted(owners) for type_ in intents]
         results = {key: intents[key[1]].rrset_after(*key, current.get(key)) for key in keys}
         # A prefix changes nothing for a host without addresses. The line of a host without changes is `nohost`.
         return {key: rrset for key, rrset in results.items() if rrset or isinstance(intents[key[1]], Addresses)}
 
-    return Patch(zone, decide, owners)
+    return zone_patches.Patch(zone, decide, owners)
 
 
-def _line(name: str, outcome: Outcome, intents: Intents) -> str:
+def _line(name: str, outcome: zone_patches.Outcome, intents: Intents) -> str:
     if not intents:
         return "nochg"
     changed = [change for plan in outcome.plans for change in plan.changes if change.name == name]

@@ -22,27 +22,7 @@ from replication.agent.zones import zones_answer
 from replication.errors import NotServed, ReplicationError
 from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK
 from replication.store.store import Store
-from replication.wire.protocol import (
-    ACK_PATH,
-    CHECK_PATH,
-    COMPUTED_TYPES_PATH,
-    MOST_TOP_ZONES,
-    REPAIRS_PATH,
-    RESPOND_ASYNC,
-    RESTART_PATH,
-    SEALING_KEYS_PATH,
-    SEGMENTS_PATH,
-    SNAPSHOTS_PATH,
-    TOP_PATH,
-    TOP_ZONES_PATH,
-    UNPROVEN,
-    ZONES_PATH,
-    Status,
-    decode_message,
-    decode_unproven,
-    encode_message,
-    encode_refusal,
-)
+from replication.wire import protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +31,7 @@ class Parts:
 
     applier: Applier
     observer: Observer
-    status: Callable[[], Status]
+    status: Callable[[], protocol.Status]
     top_lists: TopLists
     scanner: IntegrityScanner
     store: Store
@@ -77,32 +57,32 @@ class _Handler(PanelHandler):
     server: AgentServer
 
     def _get(self, target: urllib.parse.SplitResult) -> None:
-        if target.path.startswith(ZONES_PATH):
+        if target.path.startswith(protocol.ZONES_PATH):
             self._show_zones(target.path, urllib.parse.parse_qs(target.query))
-        elif target.path == ACK_PATH:
+        elif target.path == protocol.ACK_PATH:
             self._answer_with(lambda: self.server.parts.applier.ack().to_json())
-        elif target.path == TOP_PATH:
+        elif target.path == protocol.TOP_PATH:
             self._answer_with(lambda: self.server.parts.top_lists.read().to_json())
-        elif target.path == TOP_ZONES_PATH:
+        elif target.path == protocol.TOP_ZONES_PATH:
             self._show_top_of_zones(urllib.parse.parse_qs(target.query).get("zone", []))
         else:
             super()._get(target)
 
     def _show_top_of_zones(self, zones: Sequence[str]) -> None:
-        if len(zones) > MOST_TOP_ZONES:
-            self._answer(400, bad_request(f"at most {MOST_TOP_ZONES} zones are counted at once"))
+        if len(zones) > protocol.MOST_TOP_ZONES:
+            self._answer(400, bad_request(f"at most {protocol.MOST_TOP_ZONES} zones are counted at once"))
             return
         lists = self.server.parts.top_lists
         self._answer_with(lambda: {zone: top.to_json() for zone, top in lists.of_zones(zones).items()})
 
     def _post(self) -> None:
-        if self.path == CHECK_PATH:
+        if self.path == protocol.CHECK_PATH:
             self.server.parts.scanner.check_now()
-            self._answer(200, encode_message({}))
-        elif self.path == RESTART_PATH:
+            self._answer(200, protocol.encode_message({}))
+        elif self.path == protocol.RESTART_PATH:
             self._answer_with(self._restart)
         elif found := _INSTALL.fullmatch(self.path):
-            unproven = decode_unproven(self.headers.get(UNPROVEN, ""))
+            unproven = protocol.decode_unproven(self.headers.get(protocol.UNPROVEN, ""))
             self._answer_with(lambda: self.server.parts.snapshots.install(found[1], unproven=unproven).to_json())
         else:
             super()._post()
@@ -155,9 +135,9 @@ class _Handler(PanelHandler):
         except ValueError:
             self._answer(400, bad_request("after has to be the id of a zone"))
         except ReplicationError as exc:
-            self._answer(*encode_refusal(exc, self._position()))
+            self._answer(*protocol.encode_refusal(exc, self._position()))
         else:
-            self._answer(404 if message is None else 200, encode_message(message))
+            self._answer(404 if message is None else 200, protocol.encode_message(message))
 
 
 def _take_sealing_keys(server: AgentServer, body: bytes) -> None:
@@ -165,31 +145,36 @@ def _take_sealing_keys(server: AgentServer, body: bytes) -> None:
 
 
 def _choose_computed_types(server: AgentServer, body: bytes) -> None:
-    server.parts.computed_types.choose(decode_message(body))
+    server.parts.computed_types.choose(protocol.decode_message(body))
 
 
 def _apply(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Mapping[str, Any]:
-    may_defer, unproven = headers.get("Prefer") == RESPOND_ASYNC, decode_unproven(headers.get(UNPROVEN, ""))
+    may_defer, unproven = (
+        headers.get("Prefer") == protocol.RESPOND_ASYNC,
+        protocol.decode_unproven(headers.get(protocol.UNPROVEN, "")),
+    )
     return server.parts.applier.apply(body, may_defer=may_defer, unproven=unproven).to_json()
 
 
 def _repair(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Mapping[str, Any]:
-    ack, repaired = server.parts.applier.repair(body, unproven=decode_unproven(headers.get(UNPROVEN, "")))
+    ack, repaired = server.parts.applier.repair(
+        body, unproven=protocol.decode_unproven(headers.get(protocol.UNPROVEN, ""))
+    )
     server.parts.scanner.recheck([repaired.mark.zone_id])
     return ack.to_json() | {"words": repaired.differences, "rows": repaired.rows}
 
 
-_SNAPSHOT = re.compile(re.escape(SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
+_SNAPSHOT = re.compile(re.escape(protocol.SNAPSHOTS_PATH) + r"/([0-9a-f]{32})")
 _SNAPSHOT_CHUNK = re.compile(_SNAPSHOT.pattern + r"/chunks/([0-9]{1,6})")
 _INSTALL = re.compile(_SNAPSHOT.pattern + r"/install")
 # Bodies of any size, read from memory or from disk.
 _PUSHES: Mapping[str, Callable[[AgentServer, bytes | BinaryIO, Message], Mapping[str, Any]]] = {
-    SEGMENTS_PATH: _apply,
-    REPAIRS_PATH: _repair,
+    protocol.SEGMENTS_PATH: _apply,
+    protocol.REPAIRS_PATH: _repair,
 }
 # Bodies that are read at once. All other PUTs are pushes.
 _SMALL_PUTS: Mapping[str, Callable[[Any, bytes], None]] = {
     **IDENTITY_PUTS,
-    SEALING_KEYS_PATH: _take_sealing_keys,
-    COMPUTED_TYPES_PATH: _choose_computed_types,
+    protocol.SEALING_KEYS_PATH: _take_sealing_keys,
+    protocol.COMPUTED_TYPES_PATH: _choose_computed_types,
 }

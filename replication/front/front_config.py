@@ -46,17 +46,7 @@ from typing import Any
 
 from replication.agent.agent_config import CA_FILE, CERTIFICATE_FILE, KEY_FILE, BadConfig, Identity, read_identity
 from replication.errors import BadBytes
-from replication.wire.front_messages import (
-    MOST_BACKENDS,
-    MOST_WEIGHT,
-    RANGES,
-    Backend,
-    Endpoint,
-    FrontSettings,
-    is_backend_name,
-    is_weight,
-    parse_endpoint,
-)
+from replication.wire import front_messages
 
 MOST_LISTENERS = 64
 MOST_CORES = 256
@@ -73,8 +63,8 @@ class FrontConfig:
     """The configuration of one front. Paths are absolute."""
 
     state_dir: Path
-    listen: tuple[Endpoint, ...]
-    backends: tuple[Backend, ...]
+    listen: tuple[front_messages.Endpoint, ...]
+    backends: tuple[front_messages.Backend, ...]
     cores: int = 1
     minimum: int = 1
     most_behind: int = 0
@@ -165,9 +155,9 @@ def read_config(path: Path) -> FrontConfig:
     return config if config.enrolled is None else _as_kept(config)
 
 
-def with_settings(config: FrontConfig, settings: FrontSettings) -> FrontConfig:
+def with_settings(config: FrontConfig, settings: front_messages.FrontSettings) -> FrontConfig:
     """Return the configuration with the panel's settings applied."""
-    numbers = {name: getattr(settings, name) for name in RANGES}
+    numbers = {name: getattr(settings, name) for name in front_messages.RANGES}
     return replace(config, backends=settings.backends, settings_digest=settings.digest, **numbers)
 
 
@@ -175,7 +165,11 @@ def _as_kept(config: FrontConfig) -> FrontConfig:
     """Apply the panel's last settings, if any, to the configuration. Raise BadConfig if they are invalid."""
     path = config.state_dir / SETTINGS_FILE
     try:
-        return with_settings(config, FrontSettings.from_json(json.loads(path.read_text()))) if path.exists() else config
+        return (
+            with_settings(config, front_messages.FrontSettings.from_json(json.loads(path.read_text())))
+            if path.exists()
+            else config
+        )
     except (OSError, ValueError, BadBytes) as exc:
         raise BadConfig([f"{path}: {exc}"]) from exc
 
@@ -202,16 +196,16 @@ def _simple(values: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
     return taken
 
 
-def _listen(value: Any, faults: list[str]) -> tuple[Endpoint, ...]:
+def _listen(value: Any, faults: list[str]) -> tuple[front_messages.Endpoint, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_LISTENERS:
         faults.append(f"listen has to be a list of 1 to {MOST_LISTENERS} addresses")
         return ()
     return tuple(found for text in value if (found := _endpoint("listen", text, faults)))
 
 
-def _backends(value: Any, faults: list[str]) -> tuple[Backend, ...]:
-    if not isinstance(value, list) or not 1 <= len(value) <= MOST_BACKENDS:
-        faults.append(f"backends have to be 1 to {MOST_BACKENDS} tables")
+def _backends(value: Any, faults: list[str]) -> tuple[front_messages.Backend, ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= front_messages.MOST_BACKENDS:
+        faults.append(f"backends have to be 1 to {front_messages.MOST_BACKENDS} tables")
         return ()
     found = []
     for table in value:
@@ -219,23 +213,23 @@ def _backends(value: Any, faults: list[str]) -> tuple[Backend, ...]:
             faults.append("a backend has a name, an address and a weight")
             continue
         name, weight = table.get("name"), table.get("weight", 1)
-        if not is_backend_name(name):
+        if not front_messages.is_backend_name(name):
             faults.append(f"a backend's name has small letters, digits and hyphens, not {str(name)[:80]!r}")
             continue
-        if not is_weight(weight):
-            faults.append(f"the weight of {name} has to be between 1 and {MOST_WEIGHT}")
+        if not front_messages.is_weight(weight):
+            faults.append(f"the weight of {name} has to be between 1 and {front_messages.MOST_WEIGHT}")
             continue
         endpoint = _endpoint(f"the address of {name}", table.get("address"), faults)
         if endpoint is not None:
-            found.append(Backend(name, endpoint, weight))
+            found.append(front_messages.Backend(name, endpoint, weight))
     if len({backend.name for backend in found}) < len(found):
         faults.append("two backends have one name")
     return tuple(found)
 
 
-def _endpoint(what: str, text: Any, faults: list[str]) -> Endpoint | None:
+def _endpoint(what: str, text: Any, faults: list[str]) -> front_messages.Endpoint | None:
     try:
-        return parse_endpoint(text)
+        return front_messages.parse_endpoint(text)
     except ValueError:
         faults.append(f"{what} has to be like 192.0.2.1:53 or [2001:db8::1]:53, not {str(text)[:80]!r}")
         return None
@@ -263,7 +257,7 @@ def _out_of_range(taken: Mapping[str, Any]) -> Iterator[str]:
         least = 0 if name in _MAY_BE_ZERO else 1
         if not least <= taken.get(name, 1) <= 65535:
             yield f"{name} has to be between {least} and 65535"
-    for name, (lowest, highest) in {"cores": (1.0, float(MOST_CORES)), **RANGES}.items():
+    for name, (lowest, highest) in {"cores": (1.0, float(MOST_CORES)), **front_messages.RANGES}.items():
         if name in taken and not lowest <= taken[name] <= highest:
             yield f"{name} has to be between {lowest} and {highest}"
 

@@ -15,19 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.agent.agent_config import read_identity
+from replication.agent.joining import install_agent
 from replication.agent.joining.ask_to_enroll import ensure_enrolled
-from replication.agent.joining.install_agent import (
-    CannotJoin,
-    Say,
-    describe_differences,
-    give,
-    make_directories,
-    refuse_contradictions,
-    refuse_unfit,
-    start,
-    write_config,
-    write_unit_files,
-)
 from replication.front.front_config import FrontConfig, read_config
 from replication.wire.enrolment import JoinSettings, Role
 from replication.wire.front_messages import Endpoint, parse_endpoint, serves
@@ -69,7 +58,7 @@ class Joining:
         return self.directory / "identity"
 
 
-def join(joining: Joining, *, say: Say) -> FrontConfig:
+def join(joining: Joining, *, say: install_agent.Say) -> FrontConfig:
     """Turn the server into a front: enroll it, write its configuration and units, and return the configuration.
 
     1. Check that everything needed is present, before anything is written.
@@ -80,21 +69,23 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
     Raise CannotJoin or NotEnrolled if a step fails, BadConfig if front.toml is invalid, and OSError if writing fails.
     """
-    refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
+    install_agent.refuse_unfit(user=joining.user, program=joining.dnsdist, packages="dnsdist")
     _refuse_bad_addresses(joining)
-    make_directories(joining.directory, ("identity", "state"), config=joining.config, user=joining.user)
+    install_agent.make_directories(joining.directory, ("identity", "state"), config=joining.config, user=joining.user)
 
     def check(settings: JoinSettings) -> None:
-        refuse_contradictions(settings, program="dnspanel-front", given=_given_settings(joining, settings))
+        install_agent.refuse_contradictions(
+            settings, program="dnspanel-front", given=_given_settings(joining, settings)
+        )
 
     ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
     settings = _settings(joining)
-    write_config(joining.user, joining.config, _values(joining, settings))
-    give(joining.directory, joining.user)
+    install_agent.write_config(joining.user, joining.config, _values(joining, settings))
+    install_agent.give(joining.directory, joining.user)
     config = read_config(joining.config)
     listens = _listen_texts(tuple(map(str, config.listen)), settings)
     panel_port = (config.panel_port, settings.agent_port)
-    describe_differences(joining.config, {"listen": listens, "panel_port": panel_port}, say)
+    install_agent.describe_differences(joining.config, {"listen": listens, "panel_port": panel_port}, say)
     write_units(joining, config)
     say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
     return config
@@ -110,12 +101,14 @@ def write_units(joining: Joining, config: FrontConfig) -> None:
     }
     values["xdp"] = _XDP_LINES.format(**values) if config.xdp_interface else ""
     drop_in = joining.units / f"{DNSDIST_UNIT}.d" / "dnspanel.conf"
-    write_unit_files("replication.front", {joining.units / FRONT_UNIT: FRONT_UNIT, drop_in: "dnsdist.conf"}, values)
+    install_agent.write_unit_files(
+        "replication.front", {joining.units / FRONT_UNIT: FRONT_UNIT, drop_in: "dnsdist.conf"}, values
+    )
 
 
-def start_units(say: Say) -> None:
+def start_units(say: install_agent.Say) -> None:
     """Start dnsdist and the front's agent, now and after each boot (see `start`). Raise CannotJoin on failure."""
-    start(
+    install_agent.start(
         (DNSDIST_UNIT, FRONT_UNIT),
         say,
         running="The front is running; dnsdist starts once nodes are chosen for it in the panel.",
@@ -132,7 +125,7 @@ def _refuse_bad_addresses(joining: Joining) -> None:
         except ValueError:
             faults.append(f"{text} is not like 192.0.2.1:53 or [2001:db8::1]:53.")
     if faults:
-        raise CannotJoin(faults=faults)
+        raise install_agent.CannotJoin(faults=faults)
 
 
 def _given_settings(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, object]]:
@@ -160,7 +153,7 @@ def _settings(joining: Joining) -> JoinSettings:
     if not joining.listen and identity is not None:
         faults.append("This panel does not send addresses: say --listen.")
     if faults:
-        raise CannotJoin(faults=faults)
+        raise install_agent.CannotJoin(faults=faults)
     first = parse_endpoint(joining.listen[0])
     return JoinSettings(Role.FRONT, first.address, first.port, joining.panel_port or OLD_PANEL_PORT)
 

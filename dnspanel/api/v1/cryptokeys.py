@@ -14,7 +14,6 @@ from dnspanel.api.v1.kept_metadata import act_on_kept
 from dnspanel.api.v1.waiting import requested_wait, wait_for_all
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import BadKey, KeyUnknown
@@ -22,7 +21,7 @@ from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
 
-_FLAGS = {"ksk": KSK_FLAGS, "csk": KSK_FLAGS, "zsk": ZSK_FLAGS}
+_FLAGS = {"ksk": key_material.KSK_FLAGS, "csk": key_material.KSK_FLAGS, "zsk": key_material.ZSK_FLAGS}
 # PowerDNS's names of algorithms, in lowercase. Clients can use any case.
 _ALGORITHMS: Mapping[str, int] = {
     "rsamd5": 1,
@@ -226,7 +225,7 @@ def _object(key: KeyView, state: SigningState) -> dict[str, Any]:
         "type": "Cryptokey",
     }
     if key.role is not KeyRole.ZSK:
-        found["ds"] = [key.ds_of(digest) for digest in EVERY_DIGEST]
-        if cds := [key.ds_of(digest) for digest in EVERY_DIGEST if str(digest) in state.cds.split(",")]:
+        found["ds"] = [key.ds_of(digest) for digest in key_material.EVERY_DIGEST]
+        if cds := [key.ds_of(digest) for digest in key_material.EVERY_DIGEST if str(digest) in state.cds.split(",")]:
             found["cds"] = cds
     return found

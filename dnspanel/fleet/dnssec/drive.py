@@ -28,7 +28,6 @@ from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, Rollover
 from dnspanel.zones.signing import parent_zone, rollovers
 from dnspanel.zones.signing.first_ds import waits_long
-from dnspanel.zones.signing.rollovers import Look
 
 LOOK_EVERY = timedelta(seconds=30)
 # Thousands of zones can wait for parents elsewhere, because registries read CDS records only about once a day.
@@ -103,7 +102,7 @@ def _look_at_each(batch: Sequence[Rollover], now: datetime) -> int:
     return moved
 
 
-def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> bool:
+def _advance(row: Rollover, state: SigningState, look: rollovers.Look, now: datetime) -> bool:
     outcome: rollover.Outcome = rollover.advance(rollovers.with_look(rollovers.inputs_of(row, state), look))
     if not rollovers.record_look(rolled=row, look=look, outcome=outcome):
         return False
@@ -140,7 +139,7 @@ def _look_of(  # noqa: PLR0913  # what a look collects
     answer: ParentAnswer | None,
     ttls: ServedTtls,
     now: datetime,
-) -> Look:
+) -> rollovers.Look:
     clock = rollover.steady(row.clock, row.looked_at, now)
     is_same_log = row.epoch == fleet.epoch
     is_known = bool(fleet.acked) and not late and is_same_log
@@ -152,7 +151,7 @@ def _look_of(  # noqa: PLR0913  # what a look collects
             met = rollover.goals_met(answer.sets, row.old_ds, row.new_ds)
             goals = rollover.goals_since(goals, met, clock, parent_at)
             parent_at, ds_ttl = clock, max(answer.ttl, ds_ttl or 0)
-    return Look(
+    return rollovers.Look(
         clock=clock,
         looked_at=now,
         epoch=fleet.epoch,
@@ -169,7 +168,7 @@ def _look_of(  # noqa: PLR0913  # what a look collects
     )
 
 
-def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
+def _with_signers(row: Rollover, look: rollovers.Look, found: SignersLook | None) -> rollovers.Look:
     """Return a copy of `look` with the result of `ask_signers`. If `found` is None, use the row's stored result."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("The zone’s name servers haven’t been checked yet.")

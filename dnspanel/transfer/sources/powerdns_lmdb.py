@@ -21,7 +21,6 @@ from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.lmdb_pages import LmdbFile, Table
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text, wire_text
 from replication.codec import comments, dnssec, domains, header, keys, values
-from replication.codec.domains import Primary, ZoneKind, ZoneObject
 from replication.codec.schema import SETTINGS_DBI, Dbi, Schema, schema_for
 from replication.dns.rdtypes import type_to_text
 from replication.errors import BadBytes, BadName, UnknownSchema
@@ -131,7 +130,7 @@ class _Database:
                 gettext("a server changed the LMDB during the import: copy it with mdb_copy and import the copy")
             )
 
-    def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
+    def items_of(self, zone_id: int, zone: domains.ZoneObject) -> Iterator[Item]:
         """Yield all items of one zone: notes, its document or a fault, and data to keep."""
         note = powerdns.secondary_note(zone.name, zone.kind.name)
         if note is not None:
@@ -190,7 +189,7 @@ class _Database:
             )
         return schema, count
 
-    def _zones(self) -> list[tuple[int, ZoneObject]]:
+    def _zones(self) -> list[tuple[int, domains.ZoneObject]]:
         zones = []
         for zone_id, zone in self._objects(Dbi.DOMAINS, domains.decode_domain):
             if zone.variant:
@@ -300,7 +299,7 @@ class _Database:
         }
 
 
-def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
+def _kept_fields(zone: domains.ZoneObject) -> Iterator[Kept]:
     """Yield the zone's PowerDNS fields that zones in the panel don't have, and the kind of a catalog zone."""
     fields = {
         "account": zone.account,
@@ -311,11 +310,11 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
     for name, value in fields.items():
         if value:
             yield powerdns.kept_metadata(zone.name, name, value)
-    if zone.kind in (ZoneKind.PRODUCER, ZoneKind.CONSUMER):
+    if zone.kind in (domains.ZoneKind.PRODUCER, domains.ZoneKind.CONSUMER):
         yield powerdns.kept_metadata(zone.name, "kind", zone.kind.name.lower())
 
 
-def _address(primary: Primary) -> str:
+def _address(primary: domains.Primary) -> str:
     """Format a primary's address as PowerDNS's other interfaces do."""
     if primary.port == 53:
         return primary.address

@@ -23,20 +23,8 @@ from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.outcomes import say_done
-from dnspanel.zones.audit import audit_links
+from dnspanel.zones.audit import audit_links, audit_trail
 from dnspanel.zones.audit.audit_chain import PUBLICATION
-from dnspanel.zones.audit.audit_trail import (
-    COLUMNS,
-    Act,
-    Filters,
-    Place,
-    act_of,
-    acts_page,
-    all_acts,
-    document_of,
-    row_of,
-    rrset_changes,
-)
 from dnspanel.zones.models import AuditChain, AuditLink
 from dnspanel.zones.search.terms import split_search, unknown_filters
 from replication.dns import names
@@ -66,7 +54,7 @@ CHIPS = (
 class DisplayAct:
     """An action in the audit log, with its details as (name, text) pairs for display."""
 
-    act: Act
+    act: audit_trail.Act
     details: tuple[tuple[str, str], ...]
 
 
@@ -75,7 +63,9 @@ def audit_log(request: PanelRequest) -> HttpResponse:
     """List the audit log's matching actions, newest first, or only the user's own without the permission `audit`."""
     actor, search = _reader(request), _search(request)
     with searching_for(search):
-        acts, next_place = acts_page(actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES)
+        acts, next_place = audit_trail.acts_page(
+            actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES
+        )
     context = {
         "acts": [DisplayAct(act, _details(act)) for act in acts],
         "next_after": _cursor(next_place) if next_place else "",
@@ -102,10 +92,10 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
     """Show one action in the audit log: its author, time, origin and changes, and its link in the hash chain."""
     actor = _reader(request)
-    act = act_of(actor, kind=kind, id=id)
+    act = audit_trail.act_of(actor, kind=kind, id=id)
     if act is None:
         raise Http404
-    changes = rrset_changes(actor, act.id, MOST_CHANGES + 1) if act.kind == PUBLICATION else []
+    changes = audit_trail.rrset_changes(actor, act.id, MOST_CHANGES + 1) if act.kind == PUBLICATION else []
     context = {
         "act": act,
         "details": _details(replace(act, details=act.other_details)),
@@ -125,7 +115,7 @@ def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
     if file_format not in _WRITERS:
         raise Http404
     write, content_type = _WRITERS[file_format]
-    acts = all_acts(_reader(request), filters=filters_of(_search(request)), most=MOST_EXPORTED)
+    acts = audit_trail.all_acts(_reader(request), filters=filters_of(_search(request)), most=MOST_EXPORTED)
     spooled = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115  (the answer closes it)
     text = TextIOWrapper(cast(BinaryIO, spooled), "utf-8", "surrogateescape", newline="", write_through=True)
     write(text, acts)
@@ -153,7 +143,7 @@ def _search(request: PanelRequest) -> str:
     return request.GET.get("q", "").strip()[:LONGEST_SEARCH]
 
 
-def filters_of(search: str) -> Filters:
+def filters_of(search: str) -> audit_trail.Filters:
     """Parse a search into filters, such as `who:`. Other words match the action, target, author, reason or details."""
     named: dict[str, str] = {}
     texts = []
@@ -164,20 +154,22 @@ def filters_of(search: str) -> Filters:
         else:
             texts.append(word.strip('"'))
     action = named.get("action", "").lower()
-    return Filters(action=action, user=named.get("who", ""), texts=tuple(texts), address=named.get("from", ""))
+    return audit_trail.Filters(
+        action=action, user=named.get("who", ""), texts=tuple(texts), address=named.get("from", "")
+    )
 
 
-def _place(request: PanelRequest) -> Place:
+def _place(request: PanelRequest) -> audit_trail.Place:
     """Return the cursor from the request. An invalid cursor means the first page."""
     entry, _, publication = request.GET.get("after", "").partition("-")
-    return Place(id_in(entry), id_in(publication))
+    return audit_trail.Place(id_in(entry), id_in(publication))
 
 
-def _cursor(place: Place) -> str:
+def _cursor(place: audit_trail.Place) -> str:
     return f"{'' if place.entry is None else place.entry}-{'' if place.publication is None else place.publication}"
 
 
-def _details(act: Act) -> tuple[tuple[str, str], ...]:
+def _details(act: audit_trail.Act) -> tuple[tuple[str, str], ...]:
     """Return an action's details as (name, text) pairs, without empty details."""
     pairs = ((name.replace("_", " "), _text(value)) for name, value in act.details.items())
     return tuple((name, text) for name, text in pairs if text)
@@ -191,26 +183,26 @@ def _text(value: object) -> str:
     return "" if value is None or value is False else gettext("yes") if value is True else str(value)
 
 
-def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
+def _write_csv(file: TextIOWrapper, acts: Iterable[audit_trail.Act]) -> None:
     table = csv.writer(file)
-    table.writerow(COLUMNS)
+    table.writerow(audit_trail.COLUMNS)
     for act in acts:
         # Details are JSON in the table too.
-        row = row_of(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
+        row = audit_trail.row_of(act) | {"details": json.dumps(act.details, ensure_ascii=False, sort_keys=True)}
         # Targets and reasons can contain text from other people.
         table.writerow(map(harmless_cell, row.values()))
 
 
-def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
+def _write_json(file: TextIOWrapper, acts: Iterable[audit_trail.Act]) -> None:
     """Write the actions as one JSON array, one action at a time."""
     separator = "[\n"
     for act in acts:
-        file.write(separator + json.dumps(document_of(act), ensure_ascii=False, sort_keys=True))
+        file.write(separator + json.dumps(audit_trail.document_of(act), ensure_ascii=False, sort_keys=True))
         separator = ",\n"
     file.write("\n]\n" if separator == ",\n" else "[]\n")
 
 
-_WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[Act]], None], str]] = {
+_WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[audit_trail.Act]], None], str]] = {
     "csv": (_write_csv, "text/csv; charset=utf-8"),
     "json": (_write_json, "application/json"),
 }

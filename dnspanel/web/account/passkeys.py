@@ -21,7 +21,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.accounts.errors import PasskeyRefused
 from dnspanel.accounts.sign_in import passkeys as verbs
-from dnspanel.accounts.sign_in.passkeys import LONGEST_CREDENTIAL, LONGEST_NAME, are_possible, begin_adding, begin_using
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.account.recovery_codes import page_with_codes
 from dnspanel.web.frame.confirm import Question, ask
@@ -33,7 +32,7 @@ from dnspanel.web.frame.outcomes import say_done
 class CredentialForm(PanelForm):
     """A form with a hidden field for the browser's WebAuthn response, as JSON."""
 
-    credential = forms.CharField(max_length=LONGEST_CREDENTIAL, widget=forms.HiddenInput)
+    credential = forms.CharField(max_length=verbs.LONGEST_CREDENTIAL, widget=forms.HiddenInput)
 
     def clean_credential(self) -> Any:
         try:
@@ -47,7 +46,7 @@ class NewPasskeyForm(CredentialForm):
 
     name = forms.CharField(
         label=gettext_lazy("Passkey name"),
-        max_length=LONGEST_NAME,
+        max_length=verbs.LONGEST_NAME,
         initial=gettext_lazy("Passkey"),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
@@ -67,7 +66,7 @@ def options_json(options: dict[str, Any]) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_passkey(request: PanelRequest) -> HttpResponse:
     """Ask for the password, then show the page that adds a passkey. A POST with the browser's response adds it."""
-    if not are_possible():
+    if not verbs.are_possible():
         raise Http404
     ask(request, _BEFORE_PASSKEY)
     form = NewPasskeyForm(request.POST if "credential" in request.POST else None)
@@ -78,7 +77,7 @@ def add_passkey(request: PanelRequest) -> HttpResponse:
             return page_with_codes(request, codes) if codes else redirect("account-signing-in")
     elif request.method == "POST" and not form.is_bound:  # the password was correct
         return redirect("account-passkey")
-    context = {"form": form, "options": options_json(begin_adding(request.user))}
+    context = {"form": form, "options": options_json(verbs.begin_adding(request.user))}
     return render(request, "account/passkey_add.html", context, status=422 if form.is_bound else 200)
 
 
@@ -98,12 +97,12 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
     The sign-in dialog on an open page sends that page's username as `login`, and receives JSON.
     """
-    if not are_possible():
+    if not verbs.are_possible():
         raise Http404
     if request.user.is_authenticated:
         return lead_on(request, reverse("home"))
     if request.method != "POST":
-        return JsonResponse({"request_options": begin_using(None)}, encoder=DjangoJSONEncoder)
+        return JsonResponse({"request_options": verbs.begin_using(None)}, encoder=DjangoJSONEncoder)
     limit = ratelimit.consume_or_429(request, app="allauth.mfa", action="webauthn_login")
     if limit is not None:
         assert isinstance(limit, HttpResponse)

@@ -22,7 +22,6 @@ from dnspanel.accounts.sessions.session_store import MUST_SET_UP
 from dnspanel.accounts.sessions.sessions import end_other_sessions, end_session, sessions_of
 from dnspanel.accounts.sign_in import second_factor as verbs
 from dnspanel.accounts.sign_in.passkeys import are_possible, begin_using, check_passkey
-from dnspanel.accounts.sign_in.second_factor import SecondFactors, second_factors_of
 from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
 from dnspanel.accounts.sign_in.sign_in_stage import SecondFactorStage, stage_of
 from dnspanel.texts import gettext, gettext_lazy
@@ -51,7 +50,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     For the sign-in dialog on an open page, return JSON like allauth's, with the next location or the form's errors.
     """
     stage = stage_of(request)
-    has = SecondFactors() if stage is None else second_factors_of(stage.user)
+    has = verbs.SecondFactors() if stage is None else verbs.second_factors_of(stage.user)
     if stage is None or "leave" in request.POST or not has:
         if not request.user.is_authenticated:
             clear_login(request)
@@ -103,7 +102,7 @@ def _signed_in(request: HttpRequest, stage: SecondFactorStage) -> HttpResponse:
 def signing_in(request: PanelRequest) -> HttpResponse:
     """Show the user's sign-in methods, the methods that can still be set up, and the user's sessions."""
     context = {
-        "second_factors": second_factors_of(request.user),
+        "second_factors": verbs.second_factors_of(request.user),
         "passkeys_are_possible": are_possible(),
         "sessions": sessions_of(request.user, timezone.now()),
         "key": request.session.session_key,
@@ -131,7 +130,7 @@ def end_sessions(request: PanelRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def set_up_app(request: PanelRequest) -> HttpResponse:
     """Ask for the password and show a new secret. A POST with a code activates the app and shows any new codes."""
-    if second_factors_of(request.user).app:
+    if verbs.second_factors_of(request.user).app:
         return redirect("account-signing-in")
     ask(request, _BEFORE_APP)
     form = CodeForm(request.POST if "code" in request.POST else None)
@@ -164,7 +163,7 @@ def _set_up_context(user: User, secret: str) -> dict[str, Any]:
 @require_POST
 def make_codes(request: PanelRequest) -> HttpResponse:
     """Create new recovery codes after a confirmation with the password, and show them once."""
-    if not second_factors_of(request.user):
+    if not verbs.second_factors_of(request.user):
         messages.error(request, gettext("Set up an authenticator app or a passkey first."))
         return redirect("account-signing-in")
     ask(request, _BEFORE_CODES)

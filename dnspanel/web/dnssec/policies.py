@@ -24,7 +24,6 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.runs import policy_runs
 from dnspanel.zones.signing import policies as verbs
 from dnspanel.zones.signing import policy_apply
-from dnspanel.zones.signing.policies import Target
 from replication.dns.names import before_full_stop
 
 # The largest number of zones to list that have the policy attached directly.
@@ -134,7 +133,7 @@ def policy_attach(request: PanelRequest, policy_id: int) -> HttpResponse:
     form = AttachForm(request.POST)
     if form.is_valid():
         chosen = form.cleaned_data
-        target = Target(team=chosen["team"]) if chosen["team"] else Target(tag=chosen["tag"])
+        target = verbs.Target(team=chosen["team"]) if chosen["team"] else verbs.Target(tag=chosen["tag"])
         with form.catching(PolicyRefused, at="tag"):
             target = verbs.attach(policy=policy, to=target, by=request.user, now=timezone.now())
             say_done(
@@ -154,7 +153,7 @@ def policy_detach(request: PanelRequest, policy_id: int) -> HttpResponse:
     policy = policy_queries.policy_by_id(policy_id)
     team = request.POST.get("team", "")
     found = Team.objects.filter(pk=team).first() if team.isdecimal() and len(team) < 10 else None
-    target = Target(tag=request.POST.get("tag", "")) if found is None else Target(team=found)
+    target = verbs.Target(tag=request.POST.get("tag", "")) if found is None else verbs.Target(team=found)
     with reporting(request, PolicyRefused, text=NOTHING_CHANGED):
         verbs.detach(target=target, by=request.user, now=timezone.now())
         say_done(request, gettext("Policy removed from {target}. Zones haven’t changed."), target=target)
@@ -191,10 +190,10 @@ def zone_policy(request: PanelRequest, zone_name: str) -> HttpResponse:
         return page(request, zone, form=form, status=422)
     policy, now = form.cleaned_data["policy"], timezone.now()
     if policy is None:
-        verbs.detach(target=Target(zone=zone), by=request.user, now=now)
+        verbs.detach(target=verbs.Target(zone=zone), by=request.user, now=now)
         say_done(request, gettext("{name} no longer has its own policy."), name=zone.name)
     else:
-        verbs.attach(policy=policy, to=Target(zone=zone), by=request.user, now=now)
+        verbs.attach(policy=policy, to=verbs.Target(zone=zone), by=request.user, now=now)
         say_done(
             request,
             gettext("{name} now uses the policy {name2}. The zone itself hasn’t changed yet."),

@@ -22,7 +22,6 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import job_rights, models
 from dnspanel.transfer.cutover import delegation_checklist
 from dnspanel.transfer.cutover import server_comparison as cutover_check
-from dnspanel.transfer.cutover.delegation_checklist import Point, Verdict
 from dnspanel.transfer.errors import ServerRefused, WrongState
 from dnspanel.transfer.exports.csv_export import safe_comment
 from dnspanel.transfer.exports.exported_zones import Selection
@@ -82,9 +81,9 @@ def _address(text: str) -> str:
 
 # Tone and icon of a checklist item.
 _VERDICT_MARKS = {
-    Verdict.FINE: ("ok", "check"),
-    Verdict.TO_DO: ("warn", "alert"),
-    Verdict.UNKNOWN: ("quiet", "minus"),
+    delegation_checklist.Verdict.FINE: ("ok", "check"),
+    delegation_checklist.Verdict.TO_DO: ("warn", "alert"),
+    delegation_checklist.Verdict.UNKNOWN: ("quiet", "minus"),
 }
 
 
@@ -109,7 +108,7 @@ class DisplayCheck:
 class DisplayPoint:
     """An item in the delegation checklist."""
 
-    verdict: Verdict
+    verdict: delegation_checklist.Verdict
     message: str
     lines: tuple[str, ...]
 
@@ -276,7 +275,7 @@ def cutover_zone(request: PanelRequest, check_id: int, zone_name: str) -> HttpRe
     zone = first_or(
         models.CutoverZone.objects.filter(check_run=check, name=zone_name), lambda: access.Unknown(zone_name)
     )
-    points = [Point.from_json(stored) for stored in zone.checklist]
+    points = [delegation_checklist.Point.from_json(stored) for stored in zone.checklist]
     found = models.CutoverDifference.objects.filter(check_run=check, zone=zone.name).order_by("pk")[:ROWS_PER_PAGE]
     context = {
         "display": _display(check),

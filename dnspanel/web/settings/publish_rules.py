@@ -38,14 +38,6 @@ from dnspanel.web.settings.freeze_times_form import (
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
-from dnspanel.zones.governance.publish_rules import (
-    LONGEST_LINK,
-    LONGEST_REASON,
-    MOST_APPROVERS,
-    MOST_CHANGES,
-    ApprovalTerms,
-    Scope,
-)
 from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
 from dnspanel.zones.rights import access
 from replication.dns import rdtypes
@@ -106,7 +98,9 @@ class ScopeForm(AllOrSomeForm):
         help_text=gettext_lazy("Enter a zone, a tag or a team."),
     )
     reason = forms.CharField(
-        label=gettext_lazy("Why"), max_length=LONGEST_REASON, help_text=gettext_lazy("Shown to people who are blocked.")
+        label=gettext_lazy("Why"),
+        max_length=publish_rules.LONGEST_REASON,
+        help_text=gettext_lazy("Shown to people who are blocked."),
     )
 
     def __init__(self, *args: Any, reader: Actor, **kwargs: Any) -> None:
@@ -125,9 +119,9 @@ class ScopeForm(AllOrSomeForm):
         return _team(self.reader, self.cleaned_data["team"])
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> publish_rules.Scope:
         given = self.cleaned_data
-        return Scope(given["zone"], given["tag"], given["team"])
+        return publish_rules.Scope(given["zone"], given["tag"], given["team"])
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
         """Call `place` to add or change a rule, and return its result. The form must be valid.
@@ -161,7 +155,7 @@ class ApprovalRuleForm(ScopeForm):
     needed = forms.IntegerField(
         label=gettext_lazy("Required approvals"),
         min_value=0,
-        max_value=MOST_APPROVERS,
+        max_value=publish_rules.MOST_APPROVERS,
         initial=1,
         help_text=gettext_lazy("Enter 0 to require only a ticket."),
     )
@@ -184,7 +178,10 @@ class ApprovalRuleForm(ScopeForm):
         widget=forms.TextInput(attrs={**MONO, "placeholder": "NS MX"}),
     )
     min_changes = forms.IntegerField(
-        label=gettext_lazy("Minimum changed RRsets per zone"), min_value=1, max_value=MOST_CHANGES, initial=1
+        label=gettext_lazy("Minimum changed RRsets per zone"),
+        min_value=1,
+        max_value=publish_rules.MOST_CHANGES,
+        initial=1,
     )
     tokens = forms.CharField(
         label=gettext_lazy("Exempt tokens"),
@@ -203,7 +200,7 @@ class ApprovalRuleForm(ScopeForm):
     ticket_link = forms.CharField(
         label=gettext_lazy("Ticket URL"),
         required=False,
-        max_length=LONGEST_LINK,
+        max_length=publish_rules.LONGEST_LINK,
         widget=forms.TextInput(attrs={**MONO, "placeholder": "https://tracker.example/{ticket}"}),
     )
 
@@ -226,9 +223,9 @@ class ApprovalRuleForm(ScopeForm):
         return found
 
     @property
-    def terms(self) -> ApprovalTerms:
+    def terms(self) -> publish_rules.ApprovalTerms:
         given = self.cleaned_data
-        return ApprovalTerms(
+        return publish_rules.ApprovalTerms(
             needed=given["needed"],
             types=given["types"],
             min_changes=given["min_changes"],

@@ -15,7 +15,6 @@ from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import zone_queries
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.zone_queries import Estimate, MinuteOfZone, NodeSample
 from dnspanel.secondaries.access import members_of_zone
 from dnspanel.secondaries.queries import state_of
 from dnspanel.texts import gettext
@@ -48,7 +47,7 @@ class DisplayNode:
     """A node's query statistics for the zone. `sample` is None if the node hasn't reported any."""
 
     name: str
-    sample: NodeSample | None
+    sample: zone_queries.NodeSample | None
     estimate: DisplayEstimate | None
 
 
@@ -125,11 +124,11 @@ def _serving() -> "QuerySet[Node]":
     ).order_by("name")
 
 
-def _of_node(name: str, sample: NodeSample | None) -> DisplayNode:
+def _of_node(name: str, sample: zone_queries.NodeSample | None) -> DisplayNode:
     return DisplayNode(name, sample, None if sample is None else _display_estimate(sample.estimate))
 
 
-def _display_estimate(estimate: Estimate) -> DisplayEstimate:
+def _display_estimate(estimate: zone_queries.Estimate) -> DisplayEstimate:
     if not estimate.qps:
         return DisplayEstimate(small_rate(estimate.error), "", is_bound=True)
     return DisplayEstimate(small_rate(estimate.qps), small_rate(estimate.error), is_bound=False)
@@ -142,7 +141,7 @@ def small_rate(per_second: float) -> str:
     return rate(per_second)
 
 
-def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
+def _hour(minutes: Sequence[zone_queries.MinuteOfZone]) -> DisplayHour | None:
     """Return the graph of the last hour, or None if no node has reported any minute."""
     if not any(minute.nodes for minute in minutes):
         return None
@@ -157,7 +156,7 @@ def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
     )
 
 
-def _lists(samples: Sequence[NodeSample]) -> tuple[DisplayList, ...]:
+def _lists(samples: Sequence[zone_queries.NodeSample]) -> tuple[DisplayList, ...]:
     """Return the top lists for all nodes combined: names and types by query rate, and the most frequent failures."""
     types: dict[str, float] = {}
     for sample in samples:

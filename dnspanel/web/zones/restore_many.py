@@ -24,7 +24,6 @@ from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Zone, ZoneAct
 from dnspanel.zones.publishing import restore_zones
 from dnspanel.zones.publishing.many_settings import ZonesOutcome
-from dnspanel.zones.publishing.restore_zones import TrashSelection
 from dnspanel.zones.runs import change_runs
 
 MOST_AT_ONCE = restore_zones.PIECE_ZONES  # a worker restores larger numbers in pieces
@@ -70,7 +69,7 @@ def zone_restore_many(request: PanelRequest) -> HttpResponse:
     return _restore(request, form, found)
 
 
-def _as_job(request: PanelRequest, selection: TrashSelection) -> HttpResponse:
+def _as_job(request: PanelRequest, selection: restore_zones.TrashSelection) -> HttpResponse:
     """Start a dry run for restoring all matching zones. Redirect to the dry run, or back with an error message."""
     given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" or selection.publication is not None or selection.ids:
@@ -125,7 +124,7 @@ def _show(
     request: PanelRequest,
     form: RestoreZonesForm,
     outcome: ZonesOutcome,
-    selection: TrashSelection,
+    selection: restore_zones.TrashSelection,
     *,
     status: int = 200,
 ) -> HttpResponse:
@@ -146,16 +145,16 @@ def _show(
     return render(request, "zones/restore.html", context, status=status)
 
 
-def _selection(given: QueryDict) -> TrashSelection | None:
+def _selection(given: QueryDict) -> restore_zones.TrashSelection | None:
     """Return the selection from the request, or None if it is invalid or empty."""
     sequence = given.get("publication", "")
     if sequence.isascii() and sequence.isdecimal() and 0 < int(sequence) < _LARGEST_SEQUENCE:
-        return TrashSelection(publication=int(sequence))
+        return restore_zones.TrashSelection(publication=int(sequence))
     if given.get("all"):
-        return TrashSelection(search=given.get("q", "")[:LONGEST_SEARCH].strip())
+        return restore_zones.TrashSelection(search=given.get("q", "")[:LONGEST_SEARCH].strip())
     ids = [int(text) for text in given.getlist("zone") if text.isascii() and text.isdecimal() and len(text) < 11]
     ids = [id for id in ids if id < _LARGEST_ID]
-    return TrashSelection(ids=tuple(ids)) if ids else None
+    return restore_zones.TrashSelection(ids=tuple(ids)) if ids else None
 
 
 def _back(given: QueryDict) -> str:

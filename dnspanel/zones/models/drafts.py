@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
-from django.db.models import Q
 
 from dnspanel.zones.models.zone import Zone
 
@@ -32,11 +31,11 @@ class Draft(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["owner", "name"], condition=~Q(name=""), name="draft_name_unique"),
+            models.UniqueConstraint(fields=["owner", "name"], condition=~models.Q(name=""), name="draft_name_unique"),
             models.CheckConstraint(
-                condition=Q(author__isnull=False, name="", owner=None, discarded_at=None)
-                | (Q(owner__isnull=False, discarded_at=None) & ~Q(name=""))
-                | Q(author=None, name="", owner__isnull=False, discarded_at__isnull=False),
+                condition=models.Q(author__isnull=False, name="", owner=None, discarded_at=None)
+                | (models.Q(owner__isnull=False, discarded_at=None) & ~models.Q(name=""))
+                | models.Q(author=None, name="", owner__isnull=False, discarded_at__isnull=False),
                 name="draft_named_or_in_hand",
             ),
         ]
@@ -55,7 +54,7 @@ class DraftShare(models.Model):
             models.UniqueConstraint(fields=["draft", "user"], name="draftshare_user_unique"),
             models.UniqueConstraint(fields=["draft", "team"], name="draftshare_team_unique"),
             models.CheckConstraint(
-                condition=Q(user__isnull=False, team=None) | Q(user=None, team__isnull=False),
+                condition=models.Q(user__isnull=False, team=None) | models.Q(user=None, team__isnull=False),
                 name="draftshare_one_receiver",
             ),
         ]

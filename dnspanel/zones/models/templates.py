@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
 from django.db.models.functions import Lower
 
 from dnspanel.text_fields import MessageField, MessagesField
@@ -36,13 +35,13 @@ class ZoneTemplate(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(Lower("name"), condition=Q(team=None), name="zone_template_name_of_panel"),
-            models.UniqueConstraint(Lower("name"), F("team"), name="zone_template_name_of_team"),
+            models.UniqueConstraint(Lower("name"), condition=models.Q(team=None), name="zone_template_name_of_panel"),
+            models.UniqueConstraint(Lower("name"), models.F("team"), name="zone_template_name_of_team"),
             models.UniqueConstraint(
-                fields=["team"], condition=Q(is_default=True), nulls_distinct=False, name="zone_template_default"
+                fields=["team"], condition=models.Q(is_default=True), nulls_distinct=False, name="zone_template_default"
             ),
             models.CheckConstraint(
-                condition=Q(is_default=False) | Q(kind="servers"), name="zone_template_default_kind"
+                condition=models.Q(is_default=False) | models.Q(kind="servers"), name="zone_template_default_kind"
             ),
         ]
 

@@ -11,20 +11,10 @@ from django.utils import timezone
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.texts import gettext
+from dnspanel.zones import errors
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.accepted_breaks import accept_break
 from dnspanel.zones.drafts import draft, named_drafts
-from dnspanel.zones.drafts.draft import Drafter, person
-from dnspanel.zones.errors import (
-    CannotUndo,
-    Conflicts,
-    DraftUnknown,
-    GuardedZone,
-    GuardHolds,
-    NothingToPublish,
-    PublishRefused,
-    RuleViolations,
-)
 from dnspanel.zones.governance.publish_guards import NO_PASSAGE, Passage
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.history import revision_changes
@@ -68,7 +58,7 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises an error to refuse t
 
 
 def preview(
-    *, author: Drafter, zones: Sequence[Zone] | None = None, of: named_drafts.NamedDraft | None = None
+    *, author: draft.Drafter, zones: Sequence[Zone] | None = None, of: named_drafts.NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
     """Return the plans that `publish` would carry out now for the author's draft, or for its changes to `zones`."""
     drafted = draft.operations_of(author) if of is None else named_drafts.operations_seen(author, of.draft)
@@ -78,7 +68,7 @@ def preview(
     return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
 
 
-def drafted_zones(*, author: Drafter, of: named_drafts.NamedDraft | None = None) -> list[Zone]:
+def drafted_zones(*, author: draft.Drafter, of: named_drafts.NamedDraft | None = None) -> list[Zone]:
     """Return the zones that `preview` plans: zones with draft operations that the author can see."""
     drafted = draft.operations_of(author) if of is None else named_drafts.operations_seen(author, of.draft)
     return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
@@ -140,9 +130,9 @@ def publish(
                 named_drafts.forget_if_empty(current)
             publication = carry_out(plans, replace(acting, reason=agreed.reason), passage)
         if publication is None:
-            raise NothingToPublish
+            raise errors.NothingToPublish
         return publication
-    except (PublishRefused, DraftUnknown, IntegrityError) as refusal:
+    except (errors.PublishRefused, errors.DraftUnknown, IntegrityError) as refusal:
         return publication_of_form(acting.form_id, otherwise=refusal)
 
 
@@ -159,7 +149,7 @@ def _inverse_of(revision: Revision) -> draft.ZoneChanges:
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
     if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
-        raise CannotUndo(
+        raise errors.CannotUndo(
             gettext(
                 "Revision {number} changed how the zone is signed. Change the zone’s DNSSEC settings instead."
             ).format(number=revision.number)
@@ -168,14 +158,16 @@ def _inverse_of(revision: Revision) -> draft.ZoneChanges:
     return draft.ZoneChanges(revision.zone, inverse, revision.number)
 
 
-def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
+def restore_to(*, zone: Zone, number: int, author: draft.Drafter, now: datetime) -> Draft:
     """Draft the changes that revert the zone to a revision. Return the draft.
 
     Raise CannotUndo if the zone has no such revision. Also raise the errors of `draft.draft_changes`.
     """
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
-        raise CannotUndo(gettext("{name} doesn’t have a revision {number}.").format(name=zone.name, number=number))
+        raise errors.CannotUndo(
+            gettext("{name} doesn’t have a revision {number}.").format(name=zone.name, number=number)
+        )
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     then = {(change.name, change.type): rrset_before(change) for change in first}
@@ -186,9 +178,9 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
     return draft.draft_changes(author=author, zones=[draft.ZoneChanges(zone, changes, zone.revision)], now=now)
 
 
-def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
+def _locked_draft(author: draft.Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
     """Lock the author's draft. Return it and its operations, or None and no operations if the author has no draft."""
-    found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
+    found = Draft.objects.select_for_update(no_key=True).filter(author=draft.person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
 
@@ -214,20 +206,22 @@ def refuse(
     zone_quotas.refuse_growth(author, plans)
     conflicts = [conflict for plan in plans for conflict in plan.conflicts]
     if conflicts:
-        raise Conflicts(conflicts)
+        raise errors.Conflicts(conflicts)
     blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
     if blocking:
-        raise RuleViolations(blocking)
+        raise errors.RuleViolations(blocking)
     waiting = guarded_zones(plans)
     if waiting and not confirmed:
-        rehearsal.hold(GuardHolds(waiting))
+        rehearsal.hold(errors.GuardHolds(waiting))
     rehearsal.note(*plans)
 
 
-def guarded_zones(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
+def guarded_zones(plans: Iterable[ZonePlan]) -> list[errors.GuardedZone]:
     """Return the zones that a person must confirm, because they lose many RRsets, apex NS records or a DS."""
     return [
-        GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
+        errors.GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count)
+        for plan in plans
+        if plan.guard
     ]
 
 
@@ -282,14 +276,14 @@ def _new_revision(plan: ZonePlan) -> NewRevision:
     )
 
 
-def _not_by_draft(revision: Revision) -> CannotUndo:
+def _not_by_draft(revision: Revision) -> errors.CannotUndo:
     if revision.kind != RevisionKind.DELETE:
-        return CannotUndo(
+        return errors.CannotUndo(
             gettext("Revision {number} created the zone. To undo this, delete the zone.").format(
                 number=revision.number
             ),
             instead="delete",
         )
     if revision.zone.deleted_at is not None:
-        return CannotUndo(gettext("The zone is in the trash. Restore it instead."), instead="restore")
-    return CannotUndo(gettext("The zone has already been restored."))
+        return errors.CannotUndo(gettext("The zone is in the trash. Restore it instead."), instead="restore")
+    return errors.CannotUndo(gettext("The zone has already been restored."))

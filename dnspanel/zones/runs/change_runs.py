@@ -37,7 +37,6 @@ from dnspanel.zones.models import (
 )
 from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
 from dnspanel.zones.publishing import bulk, many_settings, restore_zones
-from dnspanel.zones.publishing.many_settings import Marks, ZonesOutcome
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import run_turns
 from dnspanel.zones.runs.change_run_queries import RIGHTS_OF_ACTS, Outcome, may_be_undone
@@ -66,11 +65,11 @@ class Alike:
     reason: str = ""
 
     @property
-    def marks(self) -> Marks:
+    def marks(self) -> many_settings.Marks:
         """The tags and the team to set, for actions on tags or teams."""
         add = self.tags if self.act == ZoneAct.ADD_TAGS else ()
         remove = self.tags if self.act == ZoneAct.REMOVE_TAGS else ()
-        return Marks(add, remove, self.act == ZoneAct.TEAM, self.team)
+        return many_settings.Marks(add, remove, self.act == ZoneAct.TEAM, self.team)
 
 
 @dataclass(slots=True)
@@ -87,7 +86,7 @@ class _Found:
     def change(self, zone: Zone, before: Mapping[str, Any]) -> None:
         self.outcomes[zone.pk], self.before[zone.pk] = Outcome.CHANGE, dict(before)
 
-    def take(self, outcome: ZonesOutcome) -> None:
+    def take(self, outcome: many_settings.ZonesOutcome) -> None:
         """Record the changed and the rejected zones. Other zones count as unchanged."""
         for zone in outcome.changed:
             self.change(zone, {"tags": zone.tags, "team": zone.team_id})
@@ -316,7 +315,7 @@ class _Batch:
             removed = tuple(sorted(set(marks.remove) & tags))
             alike.setdefault((removed, added, moves, team_id if team_id in teams else None), []).append(zone)
         for (add, remove, moves, team_id), some in alike.items():
-            marks = Marks(add, remove, moves, teams.get(team_id) if team_id else None)
+            marks = many_settings.Marks(add, remove, moves, teams.get(team_id) if team_id else None)
             try:
                 found.take(many_settings.change_marks(zones=some, marks=marks, author=self._author, now=now))
             except SettingsRefused as exc:  # the author cannot give zones to this team
@@ -433,7 +432,7 @@ class _Batch:
         )
 
 
-def _found_in(outcome: ZonesOutcome) -> _Found:
+def _found_in(outcome: many_settings.ZonesOutcome) -> _Found:
     found = _Found()
     found.take(outcome)
     return found

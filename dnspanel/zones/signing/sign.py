@@ -15,7 +15,6 @@ from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_files, key_material, queries
-from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.dnssec.wildcard_cuts import refuse_to_sign
 from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
@@ -43,7 +42,7 @@ class NewKeys:
     @property
     def flags(self) -> tuple[int, ...]:
         """The DNSKEY flags of each new key."""
-        return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
+        return (key_material.KSK_FLAGS, key_material.ZSK_FLAGS) if self.split else (key_material.KSK_FLAGS,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def sign(
         if state.is_signed:
             return state
         signed = state.with_denial(nsec3)
-        for flags in (KSK_FLAGS, ZSK_FLAGS) if split else (KSK_FLAGS,):
+        for flags in (key_material.KSK_FLAGS, key_material.ZSK_FLAGS) if split else (key_material.KSK_FLAGS,):
             signed = _with_new_key(zone, signed, acting, flags, algorithm, bits)
         return signed
 
@@ -244,7 +243,7 @@ def add_key(  # noqa: PLR0913  # the fields of a key
     *,
     zone: Zone,
     acting: Acting,
-    flags: int = KSK_FLAGS,
+    flags: int = key_material.KSK_FLAGS,
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
     texts: KeyTexts = KeyTexts(),
@@ -371,7 +370,7 @@ def _with_new_key(
     zone: Zone,
     state: SigningState,
     acting: Acting,
-    flags: int = KSK_FLAGS,
+    flags: int = key_material.KSK_FLAGS,
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
 ) -> SigningState:
@@ -395,7 +394,7 @@ def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
     ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
 
 
-def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:
+def _store(zone: Zone, flags: int, pair: key_material.KeyPair, acting: Acting) -> ZoneKey:
     row = key_row(zone_id=zone.pk, flags=flags, pair=pair, author=acting.author, now=acting.now)
     row.save(force_insert=True)
     return row

@@ -22,20 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.agent.agent_config import AgentConfig, read_config, read_identity
+from replication.agent.joining import install_agent
 from replication.agent.joining.ask_to_enroll import ensure_enrolled
-from replication.agent.joining.install_agent import (
-    CannotJoin,
-    Say,
-    describe_differences,
-    give,
-    make_directories,
-    refuse_contradictions,
-    refuse_unfit,
-    start,
-    write_config,
-    write_for,
-    write_unit_files,
-)
 from replication.wire.enrolment import JoinSettings, Role
 
 CONFIG = Path("/etc/dnspanel-agent/agent.toml")
@@ -74,7 +62,7 @@ class Joining:
         return self.directory / "pdns" / "pdns.conf"
 
 
-def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: Say) -> AgentConfig:
+def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], say: install_agent.Say) -> AgentConfig:
     """Make the server a node: enroll it, write its configuration and units, and return the configuration.
 
     1. Check that everything needed is present, before anything is written.
@@ -86,21 +74,23 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
     Raise CannotJoin or NotEnrolled if a step fails, also if agent.toml is invalid, and OSError if writing fails.
     """
-    refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
+    install_agent.refuse_unfit(user=joining.user, program=joining.pdns_server, packages="pdns-server pdns-backend-lmdb")
     directories = ("identity", "state", "lmdb", "pdns")
-    make_directories(joining.directory, directories, config=joining.config, user=joining.user)
+    install_agent.make_directories(joining.directory, directories, config=joining.config, user=joining.user)
 
     def check(settings: JoinSettings) -> None:
-        refuse_contradictions(settings, program="dnspanel-agent", given=_given_settings(joining, settings))
+        install_agent.refuse_contradictions(
+            settings, program="dnspanel-agent", given=_given_settings(joining, settings)
+        )
 
     ensure_enrolled(joining.panel, joining.code, joining.identity, say=say, check=check)
     settings = _settings(joining)
-    write_config(joining.user, joining.config, _values(joining, settings))
-    give(joining.directory, joining.user)
+    install_agent.write_config(joining.user, joining.config, _values(joining, settings))
+    install_agent.give(joining.directory, joining.user)
     _run_as_user(joining, "prepare")
     config = read_config(joining.config)
-    describe_differences(joining.config, _written_settings(config, settings), say)
-    write_for(joining.user, joining.pdns_conf, render_pdns_conf(config))
+    install_agent.describe_differences(joining.config, _written_settings(config, settings), say)
+    install_agent.write_for(joining.user, joining.pdns_conf, render_pdns_conf(config))
     write_units(joining)
     say(f"{config.identity.node} is set up: configuration in {joining.config}, everything else in {joining.directory}.")
     return config
@@ -116,12 +106,14 @@ def write_units(joining: Joining) -> None:
         "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
     }
     drop_in = joining.units / "pdns.service.d" / "dnspanel.conf"
-    write_unit_files("replication.agent", {joining.units / AGENT_UNIT: AGENT_UNIT, drop_in: "pdns.conf"}, values)
+    install_agent.write_unit_files(
+        "replication.agent", {joining.units / AGENT_UNIT: AGENT_UNIT, drop_in: "pdns.conf"}, values
+    )
 
 
-def start_units(say: Say) -> None:
+def start_units(say: install_agent.Say) -> None:
     """Start PowerDNS and the agent, now and after each boot (see `start`). Raise CannotJoin if systemctl fails."""
-    start(
+    install_agent.start(
         ("pdns.service", AGENT_UNIT),
         say,
         running="PowerDNS and the agent are running; the panel brings the zones.",
@@ -154,7 +146,7 @@ def _settings(joining: Joining) -> JoinSettings:
     if not joining.dns_address and identity is not None:
         faults.append("This panel does not send addresses: say --dns-address, and --dns-port where it is not 53.")
     if faults:
-        raise CannotJoin(faults=faults)
+        raise install_agent.CannotJoin(faults=faults)
     dns_port, listen_port = joining.dns_port or OLD_DNS_PORT, joining.listen_port or OLD_LISTEN_PORT
     return JoinSettings(Role.NODE, joining.dns_address, dns_port, listen_port)
 
@@ -190,4 +182,4 @@ def _run_as_user(joining: Joining, command: str) -> None:
         text=True,
     )
     if done.returncode:
-        raise CannotJoin(faults=[done.stderr.strip() or f"{command} failed"])
+        raise install_agent.CannotJoin(faults=[done.stderr.strip() or f"{command} failed"])

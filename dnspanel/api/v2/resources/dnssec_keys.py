@@ -17,13 +17,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.dnssec import acting, answer_publications, condition_on, key_json, key_tag
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
-from dnspanel.api.v2.schema.dnssec_serializers import (
-    ExportedKeySerializer,
-    KeyPatchSerializer,
-    KeySerializer,
-    KeyWrittenSerializer,
-    NewKeySerializer,
-)
+from dnspanel.api.v2.schema import dnssec_serializers
 from dnspanel.api.v2.schema.fields import page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
@@ -45,7 +39,7 @@ class DnssecKeys(V2View):
 
     unconditional = True
 
-    @api_operation("listDnssecKeys", page_of(KeySerializer))
+    @api_operation("listDnssecKeys", page_of(dnssec_serializers.KeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List DNSSEC keys.
 
@@ -57,8 +51,8 @@ class DnssecKeys(V2View):
 
     @api_operation(
         "createDnssecKey",
-        {202: KeyWrittenSerializer, 201: KeyWrittenSerializer},
-        request=NewKeySerializer,
+        {202: dnssec_serializers.KeyWrittenSerializer, 201: dnssec_serializers.KeyWrittenSerializer},
+        request=dnssec_serializers.NewKeySerializer,
         parameters=[*WRITING, _REASON],
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
@@ -68,7 +62,7 @@ class DnssecKeys(V2View):
         zone. Needs the `dnssec` right. The panel rejects a key that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
-        body = read(NewKeySerializer, request.data)
+        body = read(dnssec_serializers.NewKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
         if by.form_id is None:  # needed to find the publication
             by = Acting(by.author, by.channel, by.now, by.reason, uuid4())
@@ -84,7 +78,7 @@ class DnssecKeys(V2View):
 class DnssecKey(V2View):
     """View that reads, changes or deletes one of a zone's DNSSEC keys."""
 
-    @api_operation("getDnssecKey", {200: KeySerializer}, parameters=[IF_CHANGED])
+    @api_operation("getDnssecKey", {200: dnssec_serializers.KeySerializer}, parameters=[IF_CHANGED])
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Read a DNSSEC key.
 
@@ -95,8 +89,8 @@ class DnssecKey(V2View):
 
     @api_operation(
         "changeDnssecKey",
-        {202: KeyWrittenSerializer, 200: KeyWrittenSerializer},
-        request=KeyPatchSerializer,
+        {202: dnssec_serializers.KeyWrittenSerializer, 200: dnssec_serializers.KeyWrittenSerializer},
+        request=dnssec_serializers.KeyPatchSerializer,
         parameters=[*CHANGING, _REASON],
     )
     def patch(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
@@ -106,7 +100,7 @@ class DnssecKey(V2View):
         zone. Needs the `dnssec` right. The panel rejects a change that would make validating resolvers reject the zone.
         """
         zone = access.zone_for(self.actor, zone_name, Right.DNSSEC)
-        body = read(KeyPatchSerializer, request.data)
+        body = read(dnssec_serializers.KeyPatchSerializer, request.data)
         publications = sign.set_key(
             zone=zone,
             key_id=_key(zone, key_id).id,
@@ -141,7 +135,7 @@ class DnssecKeyExport(OneSecretView):
 
     unconditional = True  # it changes nothing
 
-    @api_operation("exportDnssecKey", {200: ExportedKeySerializer}, request=None)
+    @api_operation("exportDnssecKey", {200: dnssec_serializers.ExportedKeySerializer}, request=None)
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
         """Export a DNSSEC key.
 

@@ -21,7 +21,6 @@ from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.audit.forward import destinations as verbs
 from dnspanel.audit.forward.destination_address import LONGEST_HEADERS
 from dnspanel.audit.forward.destination_tls import LONGEST_PEM
-from dnspanel.audit.forward.destinations import LONGEST_NAME, DestinationRow, Terms
 from dnspanel.audit.forward.errors import NotSent
 from dnspanel.audit.forward.models import Destination, Kind
 from dnspanel.webhooks.address_guard import LONGEST_URL
@@ -51,7 +50,7 @@ class EvidenceDestinationSerializer(Shape):
     """
 
     id = serializers.IntegerField(read_only=True)
-    name = Text(max_length=LONGEST_NAME)
+    name = Text(max_length=verbs.LONGEST_NAME)
     kind = Choice(choices=Kind.choices)
     address = Text(max_length=LONGEST_URL, help_text="`logs.example:6514` for syslog, a URL for OpenTelemetry.")
     ca = Text(
@@ -118,7 +117,7 @@ class EvidenceDestinations(V2View):
         now = timezone.now()
         verbs.require_operator(self.actor)
         values = read(EvidenceDestinationSerializer, request.data)
-        terms = Terms(
+        terms = verbs.Terms(
             **{name: values[name] for name in _PLAIN},
             key=values["key"],
             headers=values["headers"],
@@ -156,7 +155,7 @@ class OneEvidenceDestination(V2View):
         with _guard_write(request, destination_id):
             destination = verbs.destination_row(destination_id).destination
             if given:
-                terms = Terms(
+                terms = verbs.Terms(
                     **{name: given.get(name, getattr(destination, name)) for name in _PLAIN},
                     key=given.get("key", ""),
                     headers=given.get("headers", ""),
@@ -214,13 +213,13 @@ def _told_apart(destination: Destination) -> dict[str, Any]:
     return {**_settings_of(destination), "version": destination.version}
 
 
-def _json(row: DestinationRow) -> dict[str, Any]:
+def _json(row: verbs.DestinationRow) -> dict[str, Any]:
     destination = row.destination
     progress = row_json(EvidenceProgressSerializer, destination, state=row.word, behind=row.behind)
     return {**_settings_of(destination), "progress": progress}
 
 
-def _answer_row(row: DestinationRow, status: int = 200, **headers: str) -> HttpResponse:
+def _answer_row(row: verbs.DestinationRow, status: int = 200, **headers: str) -> HttpResponse:
     return answer(_json(row), status, headers={"ETag": tag_of(_told_apart(row.destination)), **headers})
 
 
@@ -232,7 +231,7 @@ def _guard_write(request: Request, destination_id: int) -> AbstractContextManage
     )
 
 
-def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, DestinationRow]:
+def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, verbs.DestinationRow]:
     """Return the caller and the destination. Raise DestinationUnknown for an unknown id.
 
     Raise Forbidden or AllRightsNeeded if the caller isn't allowed to manage destinations.

@@ -32,7 +32,6 @@ from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones.drafts import named_drafts
-from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft
 from dnspanel.zones.errors import DraftUnknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import revision
@@ -58,7 +57,7 @@ class NamedDraftSerializer(Shape):
 class NewNamedDraftSerializer(Shape):
     """The name for the saved draft, and the zones whose changes to save."""
 
-    name = Text(max_length=LONGEST_NAME)
+    name = Text(max_length=named_drafts.LONGEST_NAME)
     zones = serializers.ListField(
         child=Text(), required=False, min_length=1, max_length=1000, help_text="Zones to save; omitted: all."
     )
@@ -74,7 +73,7 @@ class TakeUpSerializer(Shape):
         required=False,
         default="",
         allow_blank=True,
-        max_length=LONGEST_NAME,
+        max_length=named_drafts.LONGEST_NAME,
         help_text="Name under which to save the unnamed changes.",
     )
     merge = Flag(required=False, default=False, help_text="Move the unnamed changes into the resumed draft.")
@@ -210,7 +209,7 @@ class NamedDraftPutBack(V2View):
         return answer_with_tag(_json(_visible_draft(self.actor, key)))
 
 
-def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
+def _visible_draft(actor: Actor, key: UUID) -> named_drafts.NamedDraft:
     """Return the saved draft. Raise DraftUnknown if the token can't see any change in the draft."""
     access.require(actor, Permission.READ)
     named = named_drafts.named_draft(actor, key)
@@ -219,7 +218,7 @@ def _visible_draft(actor: Actor, key: UUID) -> NamedDraft:
     return named
 
 
-def _to_change(actor: Actor, key: UUID) -> NamedDraft:
+def _to_change(actor: Actor, key: UUID) -> named_drafts.NamedDraft:
     """Return the saved draft. Raise Forbidden if the actor lacks `edit`, and DraftUnknown if the draft is hidden."""
     named = _visible_draft(actor, key)
     access.require(actor, Permission.EDIT)
@@ -234,7 +233,7 @@ def _write(request: Request, actor: Actor, key: UUID) -> Any:
     return conditional_write(request, f"draft/{key}", lambda: _json(_visible_draft(actor, key)))
 
 
-def _json(named: NamedDraft) -> dict[str, Any]:
+def _json(named: named_drafts.NamedDraft) -> dict[str, Any]:
     draft = named.draft
     return {
         "key": str(draft.key),

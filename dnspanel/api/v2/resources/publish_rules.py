@@ -42,17 +42,6 @@ from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_guards import approvers_text
-from dnspanel.zones.governance.publish_rules import (
-    LONGEST_LINK,
-    LONGEST_REASON,
-    MOST_APPROVERS,
-    MOST_CHANGES,
-    MOST_TOKENS,
-    AnyRule,
-    ApprovalTerms,
-    FreezeTimes,
-    Scope,
-)
 from dnspanel.zones.governance.ticket_patterns import LONGEST as LONGEST_TICKET
 from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
 from dnspanel.zones.rights import access
@@ -70,13 +59,15 @@ class ScopedSerializer(Shape):
     )
     tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Tag of the zones; empty: none.")
     team = Id(required=False, allow_null=True, default=None, help_text="Id of the zones' team; null: none.")
-    reason = Text(max_length=LONGEST_REASON, help_text="Reason, shown to people whose change is held.")
+    reason = Text(max_length=publish_rules.LONGEST_REASON, help_text="Reason, shown to people whose change is held.")
 
 
 class NewApprovalRuleSerializer(ScopedSerializer):
     """An approval rule to create: the changes that need approval, and the approvers."""
 
-    needed = Integer(required=False, default=1, min_value=0, max_value=MOST_APPROVERS, help_text="Number of approvals.")
+    needed = Integer(
+        required=False, default=1, min_value=0, max_value=publish_rules.MOST_APPROVERS, help_text="Number of approvals."
+    )
     types = serializers.ListField(
         child=RecordType(), required=False, default=list, max_length=100, help_text="Record types; empty: any change."
     )
@@ -84,7 +75,7 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         required=False,
         default=1,
         min_value=1,
-        max_value=MOST_CHANGES,
+        max_value=publish_rules.MOST_CHANGES,
         help_text="Least number of changed RRsets in a zone that needs approval.",
     )
     approver_team = Id(
@@ -97,7 +88,7 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         child=Id(),
         required=False,
         default=list,
-        max_length=MOST_TOKENS,
+        max_length=publish_rules.MOST_TOKENS,
         help_text="Ids of tokens that need no approval.",
     )
     ticket = Text(
@@ -107,7 +98,7 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         required=False,
         default="",
         allow_blank=True,
-        max_length=LONGEST_LINK,
+        max_length=publish_rules.LONGEST_LINK,
         help_text="URL of a ticket; `{ticket}` stands for the ticket.",
     )
 
@@ -174,7 +165,7 @@ class ApprovalRules(V2View):
         rule = publish_rules.add_approval_rule(
             scope=scope_in(self.actor, values),
             terms=copy_fields(
-                ApprovalTerms,
+                publish_rules.ApprovalTerms,
                 values,
                 team=_team(self.actor, values["approver_team"], "approver_team"),
                 role=values["approver_role"],
@@ -233,7 +224,9 @@ class Freezes(V2View):
         values = read(NewFreezeSerializer, request.data)
         freeze = publish_rules.add_freeze(
             scope=scope_in(self.actor, values),
-            times=FreezeTimes(values["starts_at"], values["ends_at"], values["repeats"], values["time_zone"]),
+            times=publish_rules.FreezeTimes(
+                values["starts_at"], values["ends_at"], values["repeats"], values["time_zone"]
+            ),
             reason=values["reason"],
             author=self.actor,
             now=timezone.now(),
@@ -273,7 +266,7 @@ def _freeze_of(actor: Actor, freeze_id: int) -> Freeze:
 
 
 def page_of_rules(
-    request: Request, rules: Iterable[AnyRule], json: Callable[[AnyRule], dict[str, Any]]
+    request: Request, rules: Iterable[publish_rules.AnyRule], json: Callable[[publish_rules.AnyRule], dict[str, Any]]
 ) -> HttpResponse:
     """Return the response with a page of these rules, newest first. The rules must already be in memory."""
     page = page_request(request, int)
@@ -281,13 +274,13 @@ def page_of_rules(
     return page_answer(request, [json(rule) for rule in rows], (rows[-1].pk,) if more else None)
 
 
-def scope_in(actor: Actor, values: Mapping[str, Any]) -> Scope:
+def scope_in(actor: Actor, values: Mapping[str, Any]) -> publish_rules.Scope:
     """Return the zones that the rule in the body applies to.
 
     Raise Unknown for an unknown zone, and Problem for a team that the actor can't see.
     """
     zone = None if values["zone"] is None else access.zone_for_reading(actor, values["zone"])
-    return Scope(zone, values["tag"].strip().lower(), _team(actor, values["team"], "team"))
+    return publish_rules.Scope(zone, values["tag"].strip().lower(), _team(actor, values["team"], "team"))
 
 
 def _team(actor: Actor, team_id: int | None, field: str) -> Team | None:

@@ -14,7 +14,6 @@ from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.publishing.zone_patches import Step
 from dnspanel.zones.values.absolute_values import RELATIVE, has_relative_name, parse_absolute
 from dnspanel.zones.values.rrset_notes import notes_of, rrset_tags
 from dnspanel.zones.values.soa import DEFAULT_TTL
@@ -34,7 +33,7 @@ class Order:
     """A change to one RRset, with a pointer to its position in the body."""
 
     key: Key
-    step: Step
+    step: zone_patches.Step
     pointer: str
 
 
@@ -111,7 +110,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
     return _make(key, content, zone_name, pointer, faults)
 
 
-def read_patch(value: Any, key: Key, zone_name: str) -> Step:
+def read_patch(value: Any, key: Key, zone_name: str) -> zone_patches.Step:
     """Return the step for a PATCH, which raises Problem if the RRset is missing. Raise Problem for an invalid body."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
@@ -191,7 +190,7 @@ def _refuse_op(op: Any, pointer: str, faults: Faults) -> None:
 
 def _read_step(
     value: Mapping[str, Any], key: Key, zone_name: str, pointer: str, faults: Faults, ttl: int
-) -> Step | None:
+) -> zone_patches.Step | None:
     op = value["op"]
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
@@ -367,7 +366,7 @@ def _would_be_cut(type_: int, text: str) -> bool:
     return not is_one_text and has_zone_file_syntax(text)
 
 
-def _pointing(step: Step, pointer: str) -> Step:
+def _pointing(step: zone_patches.Step, pointer: str) -> zone_patches.Step:
     """Wrap a step so that errors about the current RRset become a Problem with this pointer."""
 
     def pointing(now: RRset | None) -> RRset | None:
