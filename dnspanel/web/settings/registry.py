@@ -108,13 +108,13 @@ SECTIONS = (
     Section(
         gettext_lazy("Mail"),
         (
-            _Setting("PANEL_MAIL_HOST", gettext_lazy("mail server host name"), "EMAIL_HOST"),
-            _Setting("PANEL_MAIL_PORT", gettext_lazy("mail server port"), "EMAIL_PORT"),
-            _Setting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
-            _Setting("PANEL_MAIL_PASSWORD", gettext_lazy("mail server password"), is_secret=True),
-            _Setting("PANEL_MAIL_TLS", gettext_lazy("mail server encryption"), "MAIL_TLS"),
-            _Setting("PANEL_MAIL_FROM", gettext_lazy("sender address for alerts"), "DEFAULT_FROM_EMAIL"),
-            _Setting(
+            _setting("PANEL_MAIL_HOST", gettext_lazy("mail server host name"), "EMAIL_HOST"),
+            _setting("PANEL_MAIL_PORT", gettext_lazy("mail server port"), "EMAIL_PORT"),
+            _setting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
+            EnvironmentSetting("PANEL_MAIL_PASSWORD", gettext_lazy("mail server password"), is_secret=True),
+            _setting("PANEL_MAIL_TLS", gettext_lazy("mail server encryption")),
+            _setting("PANEL_MAIL_FROM", gettext_lazy("sender address for alerts"), "DEFAULT_FROM_EMAIL"),
+            _setting(
                 "PANEL_LANGUAGE",
                 gettext_lazy("language for alert emails, and default for other emails"),
                 "DEFAULT_LANGUAGE",

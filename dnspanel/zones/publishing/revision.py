@@ -136,7 +136,7 @@ def publish(
         return publication_of_form(acting.form_id, otherwise=refusal)
 
 
-def undo_revisions(*, revisions: Iterable[Revision], author: Drafter, now: datetime) -> Draft:
+def undo_revisions(*, revisions: Iterable[Revision], author: draft.Drafter, now: datetime) -> Draft:
     """Draft the inverse of all these revisions or of none. Return the draft.
 
     Later changes of the RRsets will show as conflicts. Raise CannotUndo for a revision that created, deleted or
