@@ -129,7 +129,10 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
 
 
 def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Record]:
-    """Yield the records of a presigned zone, each with the TTL from its signature."""
+    """Yield the records of a presigned zone with the TTLs that its signer set.
+
+    PowerDNS can serve RRSIG, NSEC, NSEC3 and NSEC3PARAM records with other TTLs. Theirs are read from the signatures.
+    """
     ttls = SignedTtls(_signatures_of(zone))
     for record in records:
         yield record._replace(ttl=ttls.ttl_of(*record))

@@ -48,10 +48,12 @@ def messages(  # noqa: PLR0913  # the parts of a question from a server
     address: str,
     now: datetime,
 ) -> Iterator[bytes]:
-    """Yield the messages of the transfer, without TSIG. Raise MessageRefused if the secondary can't get the zone now.
+    """Yield the messages of the transfer, without TSIG. Raise MessageRefused if the transfer isn't possible now.
 
-    Over UDP, the reply to an IXFR is only the SOA, and the client repeats the request over TCP (RFC 1995 section 2).
-    Refusals are recorded, and so is a complete transfer, after the transaction in which the zone was read.
+    Over UDP, an AXFR is refused, and the reply to an IXFR is only the SOA, so that the client repeats the request over
+    TCP (RFC 1995, section 2). If the secondary isn't allowed to transfer the zone, the refusal is recorded. If the zone
+    can't be sent now, another NOTIFY is queued. A finished transfer over TCP, full or incremental, is recorded after
+    the end of the transaction in which the zone was read.
     """
     since = serial_known(message)
     try:

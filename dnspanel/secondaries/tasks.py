@@ -65,7 +65,7 @@ def follow_members() -> None:
 
 @shared_task(ignore_result=True)
 def notify_secondary(secondary_id: int) -> None:
-    """Send due NOTIFY to one secondary. Late, missing or repeated runs are harmless."""
+    """Send the due NOTIFY messages to one secondary. Late, missing or repeated runs are harmless."""
 
     def send() -> bool:
         return _is_full(notices.send_due(secondary_id=secondary_id, clock=timezone.now), notices.AT_ONCE)

@@ -70,7 +70,7 @@ class Export(PowerdnsView):
 
 
 def _changeable(request: Request, zone_id: str) -> Zone:
-    """Return the zone. Raise Refusal (403) if the actor isn't allowed to change at least one of its records."""
+    """Return the zone. Raise Refusal (403) if the actor isn't allowed to change any of its records."""
     zone = zone_by_id(request, zone_id)
     if not access.may_edit_zone(actor_in(request), zone):
         raise Refusal(403, f"You may not change {zone.name}.")

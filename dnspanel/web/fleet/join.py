@@ -115,7 +115,11 @@ def _with_code(request: PanelRequest, node: Node) -> HttpResponse:
 
 
 def steps_of(node: Node, *, requested: bool) -> Steps:
-    """Return the enrollment steps since the node was created or its certificate was revoked."""
+    """Return the steps of the node's enrollment. `requested` is True if a certificate request awaits approval.
+
+    While the node awaits approval, even after its certificate was revoked, no step after `requested` is done. Contact
+    and acks from before a revocation count again as soon as the new request is approved.
+    """
     approved = node.state != NodeState.AWAITING_APPROVAL
     return Steps(
         requested=requested or approved,

@@ -74,9 +74,10 @@ class Complaint(models.Model):
 
 
 class ComplaintProgress(models.Model):
-    """A single row with the last publication that complaints include, and the position of the walk through all RRsets.
+    """A single row: the last publication that complaints cover, and the position of the walk through all RRsets.
 
-    The walk finds complaints that change without a publication of the zone. The first walk runs after an upgrade.
+    The walk finds complaints that appear or disappear without a publication of the zone. The first walk runs after an
+    upgrade.
     """
 
     id = models.SmallIntegerField(primary_key=True, default=1)

@@ -82,11 +82,12 @@ class PolicyRuns(V2View):
         """Start a run of DNSSEC policies.
 
         Starts a dry run over the zones of a policy or of a search, or the real run after a dry run (`dry_run_of`). The
-        run signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the `dnssec` right
-        for each zone.
+        run signs zones and sets the policy's NSEC or NSEC3 and CDS, in several publications. Needs the permission
+        `read`, and the `dnssec` right for at least one zone.
 
-        If a signed zone needs other keys, the run starts a rollover if the policy is `automatic`. Otherwise, it only
-        lists the zone. Zones that the run refuses are listed with the reason. Read the run until its state is `done`.
+        If a signed zone needs other keys, the run starts a rollover only if the policy is `automatic`; otherwise, it
+        only lists the zone. Zones that the run refuses, such as zones for which you don't have the `dnssec` right, are
+        listed with the reason. Read the run until its state is `done`.
         """
         now, form_id = timezone.now(), form_id_of(request)
         access.require(self.actor, Permission.READ)

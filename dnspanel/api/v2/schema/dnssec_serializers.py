@@ -235,7 +235,7 @@ class KeyPatchSerializer(Shape):
 
 
 class KeyWrittenSerializer(WrittenSerializer):
-    """The publication of a change to a key."""
+    """The result of adding or changing a key, with the key's current state."""
 
     key = KeySerializer(required=False, help_text=f"Current state. {LOST}")
 
