@@ -43,13 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
             enroll(options.panel, options.code, options.dir, say=_say)
             return 0
         if options.command == "join":
-            join(
-                Joining(**{field: getattr(options, field) for field in Joining.__dataclass_fields__}),
-                render_pdns_conf=_pdns_conf,
-                say=_say,
-            )
+            joining = Joining(**{field: getattr(options, field) for field in Joining.__dataclass_fields__})
+            join(joining, render_pdns_conf=_pdns_conf, say=_say)
             if not options.no_start:
-                start_units(_say)
+                start_units(_say, (joining.pdns_unit, joining.agent_unit))
             return 0
         config = read_config(options.config)
         if options.command == "prepare":
@@ -125,6 +122,8 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
         "directory": "where everything else is kept",
         "socket_directory": "where PowerDNS makes its control socket",
         "units": "where systemd's units are written",
+        "agent_unit": "name of the agent's unit",
+        "pdns_unit": "name of PowerDNS's unit, for a second PowerDNS such as pdns@canary.service",
         "pdns_server": "the program",
     }
     add_options(parser, Joining.__dataclass_fields__, texts)

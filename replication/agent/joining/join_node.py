@@ -50,6 +50,8 @@ class Joining:
     directory: Path = DIRECTORY
     socket_directory: Path = SOCKET_DIRECTORY
     units: Path = UNITS
+    agent_unit: str = AGENT_UNIT
+    pdns_unit: str = "pdns.service"
     pdns_server: str = "pdns_server"
     caches: bool = True
 
@@ -97,24 +99,24 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
 
 def write_units(joining: Joining) -> None:
-    """Write the agent's systemd unit, and the drop-in file that makes pdns.service use the agent's pdns.conf."""
+    """Write the agent's systemd unit, and the drop-in file that makes PowerDNS's unit use the agent's pdns.conf."""
     values = {
         "python": sys.executable,
         "config": str(joining.config),
         "directory": str(joining.directory),
         "user": joining.user,
         "pdns_server": shutil.which(joining.pdns_server) or joining.pdns_server,
+        "pdns_unit": joining.pdns_unit,
     }
-    drop_in = joining.units / "pdns.service.d" / "dnspanel.conf"
-    install_agent.write_unit_files(
-        "replication.agent", {joining.units / AGENT_UNIT: AGENT_UNIT, drop_in: "pdns.conf"}, values
-    )
+    drop_in = joining.units / f"{joining.pdns_unit}.d" / "dnspanel.conf"
+    files = {joining.units / joining.agent_unit: AGENT_UNIT, drop_in: "pdns.conf"}
+    write_unit_files("replication.agent", files, values)
 
 
-def start_units(say: install_agent.Say) -> None:
+def start_units(say: Say, units: tuple[str, str] = ("pdns.service", AGENT_UNIT)) -> None:
     """Start PowerDNS and the agent, now and after each boot (see `start`). Raise CannotJoin if systemctl fails."""
-    install_agent.start(
-        ("pdns.service", AGENT_UNIT),
+    start(
+        units,
         say,
         running="PowerDNS and the agent are running; the panel brings the zones.",
         otherwise="Start PowerDNS and the agent with the commands in their units.",

@@ -136,6 +136,13 @@ def test_the_units_name_the_places_and_nothing_is_left_open(tmp_path: Path) -> N
     assert "{" not in agent + server
 
 
+def test_a_second_powerdns_on_a_server_has_units_of_its_own(tmp_path: Path) -> None:
+    write_units(joining(tmp_path, user="pdns", agent_unit="dnspanel-canary.service", pdns_unit="pdns@canary.service"))
+    assert "After=network-online.target pdns@canary.service" in (tmp_path / "units/dnspanel-canary.service").read_text()
+    written = sorted(str(path.relative_to(tmp_path / "units")) for path in (tmp_path / "units").rglob("*.*"))
+    assert written == ["dnspanel-canary.service", "pdns@canary.service.d", "pdns@canary.service.d/dnspanel.conf"]
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_understands_the_agents_unit_and_finds_it_well_protected(tmp_path: Path) -> None:
     write_units(joining(tmp_path, user="root"))
