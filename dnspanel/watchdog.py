@@ -8,6 +8,9 @@ kills the process with SIGKILL if the file is KILL_AFTER seconds old, if the pro
 or if it wrote no heartbeat within START_SECONDS. The watcher also kills the children, because they would keep the
 sockets. supervisord, a container with a restart policy, and systemd (`Restart=always`) start the process again.
 
+The units of the Debian package start the command without this watcher. Each heartbeat then goes to systemd
+(`NOTIFY_SOCKET`), which kills the process if the heartbeats stop.
+
     python -m dnspanel.watchdog --check push
 
 exits with status 0 if a process with that name has written a recent heartbeat. Container health checks use this.
@@ -17,6 +20,7 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,10 +42,20 @@ Child = tuple[int, str]  # process id and start time, because an id can be reuse
 
 
 def write_life_sign() -> None:
-    """Write a heartbeat for this process's watcher, if there is one. Ignore file errors."""
+    """Write a heartbeat for this process's watcher and for systemd, if there is one. Ignore file errors."""
     path = os.environ.get(_FILE)
     if path:
         _touch(Path(path))
+    notified = os.environ.get("NOTIFY_SOCKET")
+    if notified:
+        _notify_systemd(notified)
+
+
+def _notify_systemd(address: str) -> None:
+    """Report that this process is ready and works, as in sd_notify(3). Ignore errors, as after a restart of systemd."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.connect(f"\0{address[1:]}" if address.startswith("@") else address)
+        sender.send(b"READY=1\nWATCHDOG=1")
 
 
 def signs_of(name: str) -> list[float]:
