@@ -1,0 +1,97 @@
+"""The questions of `dnspanel setup`, and their answers from a terminal, a file, or the installation itself."""
+
+import socket
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+LOCAL_REDIS = "redis://127.0.0.1:6379/0"
+
+
+class BadAnswer(Exception):
+    """An error: an answer is not valid. The text says which one and what to enter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers. An empty one means: none of this, or what the question says."""
+
+    host: str
+    database: str = ""
+    redis: str = LOCAL_REDIS
+    certificate: str = ""
+    key: str = ""
+    node: str = ""
+    node_name: str = "ns1"
+    canary: str = "yes"
+
+
+QUESTIONS = {
+    "host": "Host name or address at which browsers open the panel",
+    "database": "URL of an existing PostgreSQL database; empty: create one on this machine",
+    "certificate": "PEM file of the TLS certificate with its chain; empty: a self-signed one",
+    "key": "PEM file of the certificate's key",
+    "node": "Address of a name server on this machine, for example 192.0.2.1; empty: no name server here",
+    "node_name": "Short, permanent name of this name server",
+}
+
+
+def default_answers(environment: Mapping[str, str]) -> Answers:
+    """Return the answers of the installed panel, or else safe defaults."""
+    known = urlsplit(environment.get("PANEL_URL", "")).hostname
+    return Answers(
+        known or socket.getfqdn(),
+        database=environment.get("PANEL_DATABASE", ""),
+        redis=environment.get("PANEL_REDIS_URL", LOCAL_REDIS),
+    )
+
+
+def read_answers(path: Path, defaults: Answers) -> Answers:
+    """Return the defaults, with the answers of a TOML file. Raise BadAnswer for an unknown or wrong one."""
+    try:
+        given = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise BadAnswer(f"{path} cannot be read: {exc}") from exc
+    names = [field.name for field in fields(Answers)]
+    for name, value in given.items():
+        if name not in names or not isinstance(value, str):
+            raise BadAnswer(f"{path}: {name} is not one of these names with a text: {', '.join(names)}")
+    return replace(defaults, **given)
+
+
+def ask_answers(defaults: Answers, *, is_new: bool, ask: Callable[[str], str] = input) -> Answers:
+    """Ask the questions on the terminal. On an installed panel, ask only about the name server."""
+    answers = defaults
+    for name, question in QUESTIONS.items():
+        present = getattr(answers, name)
+        is_about_another = (name == "key" and not answers.certificate) or (name == "node_name" and not answers.node)
+        if is_about_another or (not is_new and not name.startswith("node")):
+            continue
+        answers = replace(answers, **{name: ask(f"{question} [{present}]: ").strip() or present})
+    return answers
+
+
+def check_answers(answers: Answers) -> None:
+    """Raise BadAnswer if an answer is not valid."""
+    if not answers.host or set(answers.host) & set(" /;{}'\"") or answers.host.startswith("-"):
+        raise BadAnswer(f"host: {answers.host!r} is not a host name. Enter one such as dns.example.net.")
+    if bool(answers.certificate) != bool(answers.key):
+        raise BadAnswer("certificate and key: enter both files, or neither.")
+    for path in filter(None, (answers.certificate, answers.key)):
+        if not Path(path).is_file():
+            raise BadAnswer(f"certificate and key: {path} is not a file.")
+    if answers.node and not _is_address(answers.node):
+        raise BadAnswer(f"node: {answers.node!r} is not an IP address.")
+    if answers.canary not in ("yes", "no"):
+        raise BadAnswer(f"canary: {answers.canary!r} is neither yes nor no.")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
