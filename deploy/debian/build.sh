@@ -71,6 +71,9 @@ build_release() {
     rm -rf "$stage" "$out"
     mkdir -p "$stage" "$out"
     run_stage "$suite" "$CACHE/source" "$stage"
+    # Longer pauses between restarts, from 2 s to a minute. systemd 252 of Debian 12 does not know these lines.
+    [ "$number" = 12 ] ||
+        sed -i 's/^RestartSec=2$/&\nRestartSteps=5\nRestartMaxDelaySec=60/' "$stage/files/units/dnspanel@.service"
     for recipe in "$CACHE"/source/deploy/debian/packages/*.yaml; do
         package=$(basename "$recipe" .yaml)
         arch=$(sed -n 's/^arch: //p' "$recipe")
