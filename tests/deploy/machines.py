@@ -112,21 +112,26 @@ class Machine:
         (self.root / "etc/hosts").write_text(hosts)
         network = f"[Match]\nName=host0\n[Network]\nAddress={self.address}/24\nLinkLocalAddressing=no\n"
         (self.root / "etc/systemd/network/10-host0.network").write_text(network)
+        self._start()
+
+    def reboot(self) -> None:
+        """Reboot, and wait until systemd has started everything.
+
+        If /run of this computer is on a disk, systemd-nspawn ends at a reboot. So it is started again in each case.
+        """
+        self.run("systemctl", "poweroff", may_fail=True)
+        self._nspawn.wait(BOOT_SECONDS)
+        self._start()
+
+    def _start(self) -> None:
         options = [f"--network-bridge={BRIDGE}", "--resolv-conf=off", "--timezone=off", "--register=no", "--keep-unit"]
-        with (self.directory / "console.log").open("w") as console:
+        with (self.directory / "console.log").open("a") as console:
             self._nspawn = subprocess.Popen(
                 ["systemd-nspawn", "-q", "-D", str(self.root), "-M", self.name, *options, "-b"],
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
             )
-        self.wait_for_boot()
-
-    def reboot(self) -> None:
-        """Reboot, and wait until systemd has started everything."""
-        before = self._leader()
-        self.run("systemctl", "reboot", may_fail=True)
-        until(lambda: self._leader() not in {"", before}, seconds=BOOT_SECONDS, what="the machine's next start")
         self.wait_for_boot()
 
     def wait_for_boot(self) -> None:

@@ -136,7 +136,7 @@ def set_up(panel: Machine) -> str:
     assert is_ready(panel)
     (link,) = re.findall(r"https://\S+/welcome/\S+/", said)
     assert link.startswith(f"https://{HOST}/")
-    return link
+    return str(link)
 
 
 def trust(panel: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -124,6 +124,21 @@ def test_maintainer_scripts_are_valid_for_sh(path: Path) -> None:
     subprocess.run(["sh", "-n", str(path)], check=True)
 
 
+@pytest.mark.parametrize("path", sorted((DEBIAN / "packages").glob("*.yaml")), ids=lambda path: path.stem)
+def test_recipes_of_packages_name_files_that_exist(path: Path) -> None:
+    recipe = yaml.safe_load(path.read_text().replace("@", ""))
+    assert recipe["name"] == path.stem
+    files = [content["src"] for content in recipe["contents"]] + list(recipe.get("scripts", {}).values())
+    ours = [file.removeprefix("files/") for file in files if file.startswith("files/") and file != "files/copyright"]
+    # The template's name contains the character that marks a value of the build.
+    names = [name.replace("units/dnspanel.service", "units/dnspanel@.service") for name in ours]
+    assert [name for name in names if not (DEBIAN / name).exists()] == []
+    assert {content["dst"] for content in recipe["contents"]} >= {
+        f"/usr/share/doc/{path.stem}/copyright",
+        f"/usr/share/doc/{path.stem}/changelog.gz",
+    }
+
+
 def test_the_watchdog_of_systemd_has_the_limits_of_ours() -> None:
     template = (UNITS / "dnspanel@.service").read_text()
     assert float(value_of(template, "WatchdogSec")) == watchdog.KILL_AFTER
