@@ -94,11 +94,13 @@ def test_from_a_bare_debian_to_the_first_answer_and_back(
     check_second_run(panel)
     check_hardening(panel)
     check_late_stores(panel)
-    for machine in (panel, node):
-        machine.reboot()
-    with timed("ready after the reboot"):
+    node.reboot()
+    with timed("the panel's machine stops, boots, and is ready"):
+        panel.reboot()
         until(lambda: is_ready(panel), seconds=READY_SECONDS, what="the panel after a reboot", pause=0.5)
     assert client.edit(token, ZONE, f"www.{ZONE}", "second", wait=60).ok
+    assert answer(panel, node.address, "www") == '"second"'
+    check_upgrade(panel)
     assert answer(panel, node.address, "www") == '"second"'
     check_reinstallation(panel, packages)
     check_purge(panel)
@@ -212,6 +214,30 @@ def check_late_stores(panel: Machine) -> None:
     panel.run("systemctl", "start", "postgresql", "redis-server")
     with timed("ready after late stores"):
         until(lambda: is_ready(panel), seconds=READY_SECONDS, what="the panel after late stores", pause=0.5)
+
+
+def check_upgrade(panel: Machine) -> None:
+    """Check that a package over a running panel restarts each process, and that a failed migration restarts none."""
+    before = main_processes(panel)
+    (package,) = (panel.root / "root").glob("dnspanel_*.deb")
+    upgrade = ("apt-get", "-qy", "install", "--reinstall", f"/root/{package.name}")
+    panel.run(
+        "runuser", "-u", "postgres", "--", "psql", "-c", "ALTER TABLE django_migrations RENAME TO away", "dnspanel"
+    )
+    assert "dnspanel" in panel.run(*upgrade, may_fail=True)
+    assert main_processes(panel) == before
+    panel.run("runuser", "-u", "postgres", "--", "psql", "-c", "DROP TABLE IF EXISTS django_migrations", "dnspanel")
+    panel.run(
+        "runuser", "-u", "postgres", "--", "psql", "-c", "ALTER TABLE away RENAME TO django_migrations", "dnspanel"
+    )
+    panel.run(*upgrade)
+    until(lambda: is_ready(panel), seconds=READY_SECONDS, what="the panel after an upgrade", pause=0.5)
+    assert before.isdisjoint(main_processes(panel))
+
+
+def main_processes(panel: Machine) -> set[str]:
+    """Return the ids of the main processes of all units of the panel."""
+    return set(panel.run("systemctl", "show", "--property=MainPID", "--value", "dnspanel@*").split())
 
 
 def check_reinstallation(panel: Machine, packages: Path) -> None:
