@@ -110,12 +110,12 @@ def write_units(joining: Joining) -> None:
     }
     drop_in = joining.units / f"{joining.pdns_unit}.d" / "dnspanel.conf"
     files = {joining.units / joining.agent_unit: AGENT_UNIT, drop_in: "pdns.conf"}
-    write_unit_files("replication.agent", files, values)
+    install_agent.write_unit_files("replication.agent", files, values)
 
 
-def start_units(say: Say, units: tuple[str, str] = ("pdns.service", AGENT_UNIT)) -> None:
+def start_units(say: install_agent.Say, units: tuple[str, str] = ("pdns.service", AGENT_UNIT)) -> None:
     """Start PowerDNS and the agent, now and after each boot (see `start`). Raise CannotJoin if systemctl fails."""
-    start(
+    install_agent.start(
         units,
         say,
         running="PowerDNS and the agent are running; the panel brings the zones.",
