@@ -14,6 +14,11 @@ FILES = (
     "dnspanel/demo/container/node.sh",
     "dnspanel/demo/container/supervisord.conf",
     "replication/agent/units/dnspanel-agent.service",
+    "deploy/debian/programs/dnspanel",
+    "deploy/debian/programs/dnspanel-manage",
+    "deploy/debian/programs/dnspanel-setup",
+    "deploy/debian/programs/run-agent",
+    "deploy/debian/programs/run-front",
     "dev",
 )
 
