@@ -86,7 +86,7 @@ class PolicyRuns(V2View):
         `read`, and the `dnssec` right for at least one zone.
 
         If a signed zone needs other keys, the run starts a rollover only if the policy is `automatic`; otherwise, it
-        only lists the zone. Zones that the run refuses, such as zones for which you don't have the `dnssec` right, are
+        only lists the zone. Zones that the run refuses, such as those in which you lack the `dnssec` right, are
         listed with the reason. Read the run until its state is `done`.
         """
         now, form_id = timezone.now(), form_id_of(request)
