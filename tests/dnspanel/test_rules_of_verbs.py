@@ -231,11 +231,11 @@ ACTS: dict[str, Act] = {
     "delete many zones": Act(_delete_many, NO_QUOTA),
     "restore a zone": Act(_restore, (*BACK, "quota"), _delete),
     "restore many zones": Act(_restore_many, (*BACK, "quota"), _delete),
-    "create a zone below": Act(_create, ALL),
-    "clone a zone below": Act(_clone, ALL),
-    "import a zone below": Act(_import, ALL),
-    "transfer a new zone below": Act(_from_elsewhere, ALL),
-    "add a catalog member below": Act(_name_in_catalog, NO_QUOTA),
+    "create a zone below another": Act(_create, ALL),
+    "clone a zone below another": Act(_clone, ALL),
+    "import a zone below another": Act(_import, ALL),
+    "transfer a new zone below another": Act(_from_elsewhere, ALL),
+    "add a catalog member below a zone": Act(_name_in_catalog, NO_QUOTA),
     "remove a zone that left a catalog": Act(_leave_catalog, NO_QUOTA),
     "set primaries": Act(_set_primaries, NO_QUOTA),
     "change primaries": Act(
@@ -266,10 +266,14 @@ VERBS: dict[str, tuple[str, ...]] = {
         "apply content from a primary",
     ),
     "zones/publishing/bulk.delete_zones": ("delete many zones", "remove a zone that left a catalog"),
-    "zones/publishing/ready_zones.create_ready_zones": ("import a zone below",),
+    "zones/publishing/ready_zones.create_ready_zones": ("import a zone below another",),
     "zones/publishing/edit.delete_zones": ("delete a zone",),
     "zones/publishing/edit.restore_zone": ("restore a zone",),
-    "zones/publishing/edit._create": ("create a zone below", "clone a zone below", "transfer a new zone below"),
+    "zones/publishing/edit._create": (
+        "create a zone below another",
+        "clone a zone below another",
+        "transfer a new zone below another",
+    ),
     "zones/publishing/restore_zones._restore_piece": ("restore many zones",),
     "zones/publishing/transferred.stop_serving": ("remove an expired zone",),
     "zones/publishing/transferred.serve_within": ("take a zone over",),
@@ -374,7 +378,7 @@ def test_the_document_has_the_table() -> None:
 
 
 def _answer(act: Act, rule: str) -> str:
-    return "asked" if rule in act.rules else "–"
+    return "yes" if rule in act.rules else "no"
 
 
 def _calls(function: ast.FunctionDef) -> set[str]:
