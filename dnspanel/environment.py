@@ -72,7 +72,7 @@ def _kind_and_seconds(name: str, item: str) -> tuple[str, float]:
 
 
 def envsecret(name: str, default: str | None = None) -> str:
-    """Return a secret from the variable `name`, or from the file whose path is in the variable `name`_FILE."""
+    """Return the secret in the file that the variable `name`_FILE names, if set, or else in the variable `name`."""
     path = os.environ.get(f"{name}_FILE")
     if path is None:
         return envstr(name, default)

@@ -1,7 +1,4 @@
-"""Responses to exceptions that no view handled.
-
-Such exceptions come from middleware: sessions, request limits of tokens, and authentication.
-"""
+"""Responses to exceptions that no view handled, such as those of middleware for sessions and authentication."""
 
 import sys
 from collections.abc import Callable

@@ -88,7 +88,7 @@ class _Exchange:
         self._length = 0  # of the answer with its header, once known
 
     def proceed(self) -> Ack | ReplicationError | None:
-        """Send and receive as much as possible without waiting. Return the answer, or None while it is incomplete."""
+        """Send and receive without waiting. Return the answer or an error, or None while the answer is incomplete."""
         try:
             self._send()
             while piece := self.connection.recv(_PIECE):

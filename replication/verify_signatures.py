@@ -114,7 +114,7 @@ class _Change:
 
 
 def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> dict[str, _Change]:
-    """Return the existing and the deleted RRset to query, by zone name."""
+    """Return the existing and the deleted RRset to query, keyed by zone name."""
     zones = {store.zone_id(mark.name): mark for mark in marks}
     found = {mark.name: _Change() for mark in zones.values()}
     for key in record_keys:

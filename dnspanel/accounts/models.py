@@ -276,10 +276,7 @@ class TokenKind(models.TextChoices):
 
 
 class Token(models.Model):
-    """A program's credential. It gives a subset of its owner's rights.
-
-    Revoked and expired tokens aren't deleted, because history entries refer to them.
-    """
+    """A program's credential, with a subset of its owner's rights. It isn't deleted, because history refers to it."""
 
     kind = models.CharField(max_length=4, choices=TokenKind)
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")

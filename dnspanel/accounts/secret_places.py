@@ -49,7 +49,7 @@ class SecretPlace:
         return f"{self.model}.{self.column}"
 
     def batches(self, cursor: Any) -> Iterator[list[tuple[Any, Any]]]:
-        """Yield pairs of primary key and value, in key order, in batches of at most BATCH_ROWS. Skip empty values."""
+        """Yield pairs of primary key and value, in key order, in batches of at most BATCH_ROWS. Skip empty tokens."""
         rows = self._batch(cursor, None)
         while rows:
             yield rows

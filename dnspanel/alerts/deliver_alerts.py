@@ -76,7 +76,7 @@ def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = p
 def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
     """Record the outcome for these messages: accepted, waiting for another attempt, or given up.
 
-    Don't change messages that another worker has already sent or given up.
+    A test message has one attempt. Messages that another worker has already sent or given up stay unchanged.
     """
     attempts = max(message.attempts for message in group) + 1
     given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))

@@ -211,7 +211,10 @@ def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetim
 
 
 def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
-    """Publish the changes, except those of rejected names. Return each owner name's response line."""
+    """Publish the changes, except those of rejected names. Return each owner name's response line.
+
+    If something is published, wait for the canary. If the canary can't serve it, return an error for these names.
+    """
     zones = _zones_of(actor, owners)
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:

@@ -43,8 +43,9 @@ def wait_for_nodes(
     """Wait for at most `seconds`. Return True once every active node serves the publication, or else False.
 
     With `with_secondaries`, each secondary that has the publication's zones must serve the publication too. If too many
-    requests are already waiting, don't wait, and return None instead of False. Return False immediately if no node is
-    active. Raise TakenBack as soon as the publication is reverted, or if it was reverted before.
+    requests are already waiting, don't wait, and return None instead of False. If no node is active, return False, as
+    soon as no secondary has to be awaited. Raise TakenBack as soon as the publication is reverted, or if it was
+    reverted before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -73,9 +74,9 @@ def wait_until(
 
 
 def is_everywhere(publication: Publication) -> bool | None:
-    """Return True if every active node has confirmed the publication, or None if no node is active.
+    """Return True if every active node has confirmed the publication, or None if no node is active. Needs one query.
 
-    This needs one query. Raise TakenBack if the publication was reverted, because no node receives it then.
+    Raise TakenBack if the publication, or an earlier part of the same write, was reverted.
     """
     failed, proofs = _state_and_proofs(publication)
     if failed:

@@ -31,10 +31,7 @@ def read_backups(now: datetime, reading: Reading) -> BackupInputs:
 
 
 def backup_conditions(inputs: BackupInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield a condition if the last backup is older than BACKUP_AGE.
-
-    If there is no backup yet, use the time when the panel was set up.
-    """
+    """Yield a condition if the last backup (or the panel's setup, if no backup exists) is older than BACKUP_AGE."""
     safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:
         message = (

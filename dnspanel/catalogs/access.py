@@ -16,7 +16,7 @@ NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)
 
 
 def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
-    """Return all consumer catalogs. Raise Forbidden if the person is not allowed to see nodes."""
+    """Return the consumer catalogs that aren't in the trash. Raise Forbidden if the person can't see nodes."""
     require(person, Permission.FLEET)
     return Catalog.objects.filter(zone__deleted_at=None).select_related("zone", "zone__transferred")
 
@@ -41,7 +41,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
-    """Select the listed zones of a catalog that the person can see, or all listings if the person can read any zone."""
+    """Select a catalog's listings of zones that the person can see, or all of them if the person can read all zones."""
     listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred")
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):

@@ -60,7 +60,7 @@ def plan_members(
 
 
 def most_leaving(members: int, most_lost: int) -> int:
-    """Return the number of members that can leave at once without a confirmation. `most_lost` is a percentage."""
+    """Return the number of members that can leave without a confirmation: `most_lost` percent, but at least FEW."""
     return members if most_lost == 100 else max(FEW, members * most_lost // 100)
 
 

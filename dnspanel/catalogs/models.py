@@ -98,7 +98,7 @@ class Producer(models.Model):
 class Produced(models.Model):
     """A member of a producer catalog, with the label of its record in the catalog. `producer` writes this table.
 
-    A trigger (migration 0003) marks a zone as changed if its tags change, or if it is deleted or restored. The trigger
+    A trigger (migration 0001) marks a zone as changed if its tags change, or if it is deleted or restored. The trigger
     also changes the label of a deleted zone, so that consumers start from scratch if the zone is restored.
     """
 
@@ -124,7 +124,7 @@ class LeaveStep(models.IntegerChoices):
 class Leaving(models.Model):
     """A zone that moves from one producer catalog to another, and its progress. `ownership_change` writes this table.
 
-    A trigger (migration 0005) makes the catalog drop a zone that is moved to the trash.
+    A trigger (migration 0001) makes the old catalog drop a zone that is moved to the trash.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -181,10 +181,7 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
 
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
-    """Move the zones to the producer catalog, and out of any other catalog. Return the number of zones that moved.
-
-    Raise the errors of `put_into`.
-    """
+    """Move the zones to the producer catalog. Return the number of zones that moved. Raise the errors of `put_into`."""
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
 
 
@@ -200,8 +197,8 @@ def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
     """Remove the zones with these names from the producer catalog, and return their number.
 
-    Raise RightMissing as `put_into` does. Raise CatalogRefused if a name is not in the catalog, or if the author is not
-    allowed to change the zone's settings.
+    Raise RightMissing as `put_into` does. Raise CatalogRefused if a name is invalid or not in the catalog, or if the
+    author is not allowed to change the zone's settings.
     """
     faults: dict[str, list[str]] = {}
     named = _canonical(zones, faults)

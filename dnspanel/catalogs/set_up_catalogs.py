@@ -158,7 +158,8 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
 def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
     """Replace the rules of a catalog. The first rule that matches one of a member's groups applies to the member.
 
-    If a rule has no secret, it keeps the secret of the group's old rule. Raise the errors of `change_catalog`.
+    A rule without a secret keeps the secret of the group's old rule if both name the same TSIG key. Raise the errors of
+    `change_catalog`.
     """
     actor = require_set_up(author)
     with transaction.atomic():

@@ -50,10 +50,10 @@ def show_run(
     carried_out: bool,
     to_carry_out: str = "With --apply",
 ) -> None:
-    """Show a run's result for each zone, and the totals.
+    """Show a run: as JSON, or as a table of each zone's result, followed by the totals.
 
-    Exit with 1 if the run failed, if it refused a zone, or if a publication of the run was taken back. After a dry run,
-    print how to apply the result, in a sentence that begins with `to_carry_out`.
+    Exit with 1 if the run didn't finish, refused a zone, or had a publication taken back. If `carried_out` is False,
+    say how to apply the result, in a sentence that begins with `to_carry_out`.
     """
     if session.is_json:
         output.show_json(run)

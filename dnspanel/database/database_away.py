@@ -189,7 +189,7 @@ outage = Outage()
 
 @contextmanager
 def outlasting() -> Iterator[None]:
-    """Suppress errors in the block if PostgreSQL is unavailable. Log when the outage begins and ends."""
+    """Suppress errors in the block if PostgreSQL is unavailable, except for a canceled statement. Log each outage."""
     try:
         yield
     except Exception as exc:

@@ -35,7 +35,7 @@ class ServerHangs(psycopg.OperationalError):
 
 
 class NotSent(ServerHangs):
-    """A statement was not sent, because the server is known to hang. Nothing was changed."""
+    """No statement was sent, or no connection opened, because the server is known to hang. Nothing was changed."""
 
 
 class StatementLost(psycopg.OperationalError):
@@ -66,7 +66,7 @@ class Server:
     def suspect(self, *, hangs: bool = False) -> None:
         """Probe the server in a thread, unless a probe is running or has just ended. Return immediately.
 
-        `hangs` is True if a wait already took the whole patience, which proves that the server hangs.
+        `hangs` is True if a wait already took the whole patience. The server then counts as hanging at once.
         """
         with self._lock:
             if hangs and not self.hangs:
@@ -130,7 +130,7 @@ def server() -> Server | None:
 
 
 def limits_of_tcp(patience: float) -> dict[str, int]:
-    """Return libpq parameters that limit the time for connecting and for unacknowledged bytes. They only affect TCP."""
+    """Return libpq's limits for connecting and for unacknowledged bytes over TCP, or {} if `patience` is 0."""
     if not patience:
         return {}
     third = max(1, round(patience / 3))

@@ -82,8 +82,9 @@ class StackShape:
 class Stack:
     """A stack in `directory`. It is a context manager that starts and stops the stack.
 
-    The start fails if the requested web port is in use. Other `requested_ports` are used if they are free; all other
-    ports come from `free_ports`. `environment` is added to the environment of every process.
+    Later starts use the stored ports, except for a requested web port. At first, other `requested_ports` are used if
+    they are free, or else `free_ports`. The start fails if the web port, or a stored DNS or agent port, is in use.
+    `environment` is added to the environment of every process.
     """
 
     def __init__(
@@ -250,7 +251,7 @@ class Stack:
         self.start_others()
 
     def start_pages(self) -> None:
-        """Start the stores and the web processes, so that people can open the panel. Raise the errors of `start`."""
+        """Start the stores and, unless `stores_only`, the web processes. Raise the errors of `start`."""
         with self._stopped_by_errors():
             self._prepare()
             self._start_stores()

@@ -109,7 +109,7 @@ class Supervisor:
         return ask(self._command_socket, words)
 
     def close(self) -> None:
-        """Stop every process, the stores last, and then supervisord."""
+        """Stop every process, the stores last, and then supervisord. After 30 seconds, kill supervisord."""
         if self._process is None:
             return
         if self._process.poll() is None:

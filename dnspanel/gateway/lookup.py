@@ -97,7 +97,8 @@ def wildcard_below(name: str) -> str:
 def look_up(name: str, type: int, read: Read, addresses: Addresses) -> Found | None:
     """Answer a query for a name and type. Return None if the name isn't in a zone that is served here.
 
-    Raise Computed if only PowerDNS can compute the answer.
+    If there are more than MAX_STEPS aliases, the rcode is SERVFAIL. Raise Computed if only PowerDNS can compute the
+    answer.
     """
     answer: list[RRset] = []
     at, seen = name, 0

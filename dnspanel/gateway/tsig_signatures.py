@@ -102,7 +102,10 @@ Signature = Signed | SignedBySecondary | SignedByPrimary
 
 
 def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
-    """Return a message's verified signature, or None if it is unsigned. Raise TsigRefused for an invalid signature."""
+    """Return a message's verified signature, or None if it is unsigned.
+
+    Raise TsigRefused for an unknown key or an invalid signature, and ValueError for a request with a TSIG error.
+    """
     if message.tsig is None:
         return None
     tsig = message.tsig[0]

@@ -58,7 +58,7 @@ def exposition(now: datetime) -> bytes:
 
 
 class _Fleet(Collector):
-    """A collector of all metrics, from a single read of the database."""
+    """A collector of all metrics: those in one `Reading`, and those that need their own queries or Redis."""
 
     def __init__(self, reading: Reading, now: datetime) -> None:
         self._reading, self._now = reading, now

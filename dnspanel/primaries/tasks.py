@@ -34,7 +34,7 @@ def drive_transfers_in() -> None:
 
 @shared_task(ignore_result=True)
 def transfer_due() -> None:
-    """Transfer the due zones, one by one. It is harmless if the task runs twice, late or never."""
+    """Transfer due zones, one by one, for TURN_SECONDS. It is harmless if the task runs twice, late or never."""
     _transfer_due()
 
 

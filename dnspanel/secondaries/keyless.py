@@ -115,10 +115,7 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
-    """Queue NOTIFY for the zone to all of its active secondaries and addresses. Return their number.
-
-    The caller must check the author's right.
-    """
+    """Queue NOTIFY to all of the zone's active secondaries and addresses. Return their number. Doesn't check rights."""
     with transaction.atomic():
         of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)
         count = of_zone.update(notify_at=now, attempts=0, question_at=now)

@@ -221,10 +221,7 @@ class NoticeMark(models.Model):
 
 
 class ServerCertificate(models.Model):
-    """The gateway's TLS certificate from the panel's authority, for operators who don't provide a certificate.
-
-    Its private key is encrypted.
-    """
+    """The gateway's TLS certificate from the panel's authority, if operators provide none. Its key is encrypted."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     pem = models.TextField()

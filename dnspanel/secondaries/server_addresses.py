@@ -10,10 +10,7 @@ TLS_PORT = 853  # RFC 9103, section 6
 
 
 def canonical_address(text: str) -> str | None:
-    """Return the IP address, with or without a port, in its stored form, or None if the string isn't an address.
-
-    The stored form leaves out port 53.
-    """
+    """Return the address in its stored form, without the port if it is 53, or None if the string isn't an address."""
     text = text.strip()
     if not is_resolver(text):
         return None

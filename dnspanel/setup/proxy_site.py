@@ -17,11 +17,11 @@ _DAYS = 3650
 
 
 class NoProxy(Exception):
-    """An error: nginx refuses the configuration. The text is the reason from nginx."""
+    """An error: nginx refused its configuration or wasn't started. The text is the failed command and its output."""
 
 
 def write_site(answers: Answers, *, nginx: Path = NGINX, templates: Path = TEMPLATES, tls: Path = TLS) -> list[str]:
-    """Write the site if it is missing, and enable it. Return what was done. An operator can change the site."""
+    """Write a missing site, if needed with a self-signed certificate, and enable the site. Return what was done."""
     done = []
     site, link = nginx / "sites-available/dnspanel", nginx / "sites-enabled/dnspanel"
     if not site.exists():
@@ -51,7 +51,7 @@ def render_site(example: str, host: str, certificate: Path, key: Path, templates
 
 
 def reload_nginx() -> None:
-    """Let nginx check and load its configuration, and start at boot. Raise NoProxy if nginx refuses it."""
+    """Let nginx check and load its configuration, and start at boot. Raise NoProxy if a command for this fails."""
     for command in (
         ["nginx", "-t"],
         ["systemctl", "enable", "-q", "nginx"],

@@ -12,12 +12,12 @@ LOCAL_REDIS = "redis://127.0.0.1:6379/0"
 
 
 class BadAnswer(Exception):
-    """An error: an answer is not valid. The text says which one and what to enter."""
+    """An error: an answer isn't valid, or the file with answers can't be read. The text names the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers. An empty one means: none of this, or what the question says."""
+    """The answers to QUESTIONS, Redis's URL, and `canary` ("yes" or "no"). QUESTIONS explain empty answers."""
 
     host: str
     database: str = ""
@@ -40,7 +40,7 @@ QUESTIONS = {
 
 
 def default_answers(environment: Mapping[str, str]) -> Answers:
-    """Return the answers of the installed panel, or else safe defaults."""
+    """Return the installed panel's host, database and Redis as answers, with defaults for the other questions."""
     known = urlsplit(environment.get("PANEL_URL", "")).hostname
     return Answers(
         known or socket.getfqdn(),
@@ -50,7 +50,7 @@ def default_answers(environment: Mapping[str, str]) -> Answers:
 
 
 def read_answers(path: Path, defaults: Answers) -> Answers:
-    """Return the defaults, with the answers of a TOML file. Raise BadAnswer for an unknown or wrong one."""
+    """Return the defaults with a TOML file's answers. Raise BadAnswer for an unreadable file or an invalid entry."""
     try:
         given = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
@@ -63,7 +63,7 @@ def read_answers(path: Path, defaults: Answers) -> Answers:
 
 
 def ask_answers(defaults: Answers, *, is_new: bool, ask: Callable[[str], str] = input) -> Answers:
-    """Ask the questions on the terminal. On an installed panel, ask only about the name server."""
+    """Ask the questions on the terminal (empty: the default). On an installed panel, ask only about the name server."""
     answers = defaults
     for name, question in QUESTIONS.items():
         present = getattr(answers, name)

@@ -66,8 +66,7 @@ def bytes_left(author: Author, *, now: datetime) -> int | None:
 def bytes_of(holder: Holder, now: datetime) -> int:
     """Return the number of bytes on the panel's disk for imports of a person or a team's members.
 
-    The sizes of uploads, spool files and stage files are stored in the database. Imports that ended long ago don't have
-    files.
+    The database has the sizes of uploads, spool files and stage files. Imports that ended long ago don't have files.
     """
     jobs = _jobs_of(holder).filter(Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS)))
     uploads = jobs.aggregate(total=Coalesce(Sum("upload_bytes"), 0))["total"]

@@ -1,4 +1,4 @@
-"""Create, change, test and delete webhooks, rotate their secrets, and replay deliveries. Verbs."""
+"""Create, change, test, switch off and delete webhooks, rotate their secrets, and replay deliveries. Verbs."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -235,7 +235,7 @@ def webhook_of_stop_key(key: str) -> Webhook:
 
 
 def stop_mails(*, webhook: Webhook, now: datetime) -> None:
-    """Switch an email webhook off, as requested with its unsubscribe link. The owner can switch it on again."""
+    """Switch an email webhook off, as its unsubscribe link requests, and give up its waiting emails."""
     with transaction.atomic():
         locked = _lock_webhook(webhook)
         if locked.active:

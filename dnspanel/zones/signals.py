@@ -1,4 +1,4 @@
-"""Signals about zones: notices of publications and policy runs, and requests to apps that manage the nodes."""
+"""Signals about zones: notices of publications and runs, and requests to other apps about nodes and publish hooks."""
 
 from django.dispatch import Signal
 

@@ -231,10 +231,7 @@ def _is_network(text: str) -> bool:
 
 
 def _has_type(value: Any, expected: type) -> bool:
-    """Return True if the value has exactly this type, and not a subclass.
-
-    In Python, a bool is an int, but a bool instead of a number in a configuration is a mistake.
-    """
+    """Return True if the value has exactly this type. In Python, a bool is an int, but here it would be a mistake."""
     return type(value) is expected
 
 

@@ -95,10 +95,7 @@ class Offered:
 
 
 def explain_lines(lines: Iterable[Line], opening: str) -> str:
-    """Format configuration lines, each below its reason. Consecutive lines with the same reason share it.
-
-    `opening` is put before each reason.
-    """
+    """Format configuration lines, each below `opening` and its reason. Equal reasons in a row are written once."""
     text, previous = [], ""
     for line in lines:
         text.append("" if line.reason == previous else f"{opening}{line.reason}\n")

@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
 
 
 def rotation_text(out: Iterable[str]) -> str:
-    """Return the Lua code that takes these backends, by name, out of rotation when dnsdist starts."""
+    """Return the Lua code that takes the backends with these names out of rotation when dnsdist starts."""
     names = ", ".join(f"[{_quote_lua(name)}]=true" for name in sorted(out))
     return (
         "-- Out of rotation when this was written.\n"
@@ -69,10 +69,7 @@ def server_policy(backends: Sequence[Backend]) -> str:
 
 
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
-    """Return the Lua call that adds a rule, with this UUID, to hold these zones.
-
-    The rule makes queries and answers for held zones bypass the cache.
-    """
+    """Return the Lua call that adds a rule with this UUID, which makes these zones bypass the cache."""
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)
     return f'addAction({selector}, {_SKIP_CACHE}, {{uuid="{rule_id}"}})'

@@ -51,7 +51,7 @@ class Check:
 
     @property
     def diverged(self) -> dict[int, DivergedZone]:
-        """The diverged zones found so far, by zone id."""
+        """The diverged zones found so far, keyed by zone id."""
         return self._state.diverged
 
     @property

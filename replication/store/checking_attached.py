@@ -26,8 +26,8 @@ TSIG_ADDED = "a TSIG key was added on the server"
 class AttachedCheck:
     """A check of metadata and DNSSEC keys, which records its results in the shared state.
 
-    After `walk`, `digest` is the sum over all these rows, or None if rows are wrong or changed during the walk. `row`
-    is the file's position row that belongs to `digest`.
+    After `walk`, `digest` is the sum over all these rows, or None if a row is missing or unreadable, or if the file
+    changed during the walk. `row` is the file's position row that belongs to `digest`.
     """
 
     def __init__(self, state: CheckState) -> None:
@@ -37,7 +37,7 @@ class AttachedCheck:
         self.row: FileRow | None = None
 
     def walk(self) -> Generator[None, None, bool]:
-        """Check all names, and the rows that belong to no name. Return False if the files had no common position."""
+        """Check all names, leftover objects and TSIG keys. Return False if the files had no common position."""
         at: bytes | None = b"\0"
         is_first = True
         while at is not None:
@@ -117,7 +117,10 @@ class AttachedCheck:
             return None
 
     def _sum(self, main: Any, dbi: Dbi, prefix: bytes, zone_id: int, name: str) -> tuple[int | None, int]:
-        """Return the digest (None if a row is missing or unreadable) and the number of a name's rows of one kind."""
+        """Return the digest and the number of a name's rows of one kind. Record sealed keys.
+
+        If a row is missing or unreadable, the digest is None, and the rows after that row are not counted.
+        """
         total, index, count = 0, Dbi(dbi + 1), 0
         for count, row in enumerate(index_rows(main, self._main, self._schema, index, prefix), 1):
             key = self._schema.row_id_key(row.row_id)

@@ -229,10 +229,7 @@ class Waiting:
                 planner.add(dbi, key, digest)
 
     def _rows_behind(self, txn: Any, puts: Puts) -> list[Row] | None:
-        """Return some of the stored rows after the rows of `puts`.
-
-        Return None if a stored row is between the first and the last row of `puts`.
-        """
+        """Return some stored rows after the rows of `puts`, or None if a stored row is between those rows."""
         dbi, rows = puts
         with txn.cursor(db=self._database.tables[dbi]) as cursor:
             behind = rows_behind(cursor, rows[0][0])
@@ -271,10 +268,7 @@ class _Planner:
         self._changed: dict[Dbi, dict[Any, tuple[bytes | None, bytes | None]]] = {}
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
-        """Add `digest` to the file's digest, and for a record also to its zone's digest.
-
-        For a row of metadata or keys, `body` contains the zone's name.
-        """
+        """Add `digest` to the file's digest, and to that of the row's zone (records) or name (metadata and keys)."""
         self.plan.digest += digest
         if dbi is Dbi.RECORDS:
             self.zones.add(key, digest)

@@ -91,10 +91,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A node that dnsdist can query.
-
-    `out` is the reason why dnsdist must not query the node now. If `out` is empty, the node's answers decide.
-    """
+    """A node that dnsdist can query. If `out`, the reason not to query it now, is empty, the node's answers decide."""
 
     name: str
     endpoint: Endpoint
@@ -129,7 +126,11 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class FrontSettings:
-    """The settings that an operator chose for a front, and the panel's data about the nodes behind it."""
+    """The settings that an operator chose for a front, and the panel's data about the nodes behind it.
+
+    A node that lacks more than `most_behind` changes for `behind_seconds` leaves the rotation if at least `minimum`
+    nodes stay. `queries_per_second` limits each client. A limit or a number of `cache_entries` of 0 means none.
+    """
 
     backends: tuple[Backend, ...]
     minimum: int = 1

@@ -109,7 +109,7 @@ def encode_mark(mark: ZoneMark) -> bytes:
 
 
 def encode_op(op: Op) -> bytes:
-    """Encode one operation. Raise BadSegment if the key or the body is too long for LMDB or for this format."""
+    """Encode one operation. Raise BadSegment if the key is empty, or if the key or the body is too long."""
     kind, dbi, key, body = op
     if not 1 <= len(key) <= MAX_KEY or len(body) > MAX_BODY:
         raise BadSegment(reason=f"a key of {len(key)} or a body of {len(body)} bytes")

@@ -357,8 +357,7 @@ class Sample(NamedTuple):
     """PowerDNS's counters over an interval of about a second, as differences, never as totals.
 
     `seconds` is 0 for a gap: PowerDNS had just started or had not answered before, so a comparison is impossible. A
-    sample is a tuple, to save memory, because an hour of samples is kept. The fields are sent as a JSON array in this
-    order.
+    sample is a tuple, to save memory, because an hour of samples is kept. Its JSON form is an array in this order.
     """
 
     at: int  # unix time

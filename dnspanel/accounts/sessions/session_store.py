@@ -1,4 +1,4 @@
-"""Store sessions in Django's table, with extra columns for listing and ending sessions.
+"""Store sessions in the panel's own table, with Django's columns and extra ones for listing and ending sessions.
 
 Django's documentation calls this "extending database-backed session engines". A request that is in progress when its
 session ends can't restore the session: its row no longer exists, so the request fails with status 400.

@@ -32,7 +32,7 @@ def sessions_of(user: User, now: datetime) -> list[Session]:
 
 
 def end_session(*, user: User, public_id: str, now: datetime) -> None:
-    """End the user's session with this public id. Raise SessionUnknown if it doesn't exist."""
+    """End the user's session with this public id. Raise SessionUnknown if `sessions_of` doesn't list it."""
     found = [row for row in sessions_of(user, now) if constant_time_compare(row.public_id, public_id)]
     if not found:
         raise SessionUnknown

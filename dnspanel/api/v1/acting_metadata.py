@@ -62,9 +62,9 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 
 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """Turn IXFR on or off for transfers from the zone's primaries.
+    """Turn IXFR on or off for transfers from the zone's primaries. Without values, turn it on.
 
-    Raise NotObeyed for values other than "0" and "1". If this panel is the zone's primary, also raise NotObeyed for
+    Raise NotObeyed if the first value isn't "0" or "1". If this panel is the zone's primary, also raise NotObeyed for
     "0", because secondaries choose between IXFR and AXFR.
     """
     first = values[0] if values else "1"

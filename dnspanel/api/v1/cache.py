@@ -7,7 +7,7 @@ from dnspanel.api.v1.view import PowerdnsView, answer, canonical
 
 
 class CacheFlush(PowerdnsView):
-    """The flush request. It always returns a count of 0, because nodes never serve stale answers.
+    """The flush request. For every valid domain, it returns a count of 0, because nodes never serve stale answers.
 
     Before a node acknowledges a publication, it drops the affected cached answers
     (`replication/agent/updates/purge.py`). Clients therefore never need to flush.

@@ -30,7 +30,10 @@ class PatchAndComments:
 
 
 def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Parse the body of a PATCH. Raise Refusal (422) if any part is invalid."""
+    """Parse the body of a PATCH. Raise Refusal (422) if any part is invalid.
+
+    Deletions of the zone's SOA, and of RRsets outside the zone, have no effect.
+    """
     rrsets = body.get("rrsets")
     if not isinstance(rrsets, list):
         raise Refusal(422, "No rrsets given in update request")
@@ -59,7 +62,10 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """Return the changes that make these RRsets the zone's only ones. Raise Refusal (422) if one is bad or no SOA."""
+    """Return the changes that make these RRsets the zone's only ones.
+
+    Raise Refusal (422) if an RRset is invalid, or if the SOA is missing.
+    """
     inputs = read_rrsets(rrsets, zone.name, now)
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
@@ -99,7 +105,7 @@ def _unless_lost(step: zone_patches.Step) -> zone_patches.Step:
 def _replacement(given: RRsetInput) -> zone_patches.Step:
     """Return the step for REPLACE. It sets the RRset, or only its comment if the client sent no record list.
 
-    An empty record list deletes the RRset. Raise Refusal (422) if the TTL, or both lists, are missing.
+    An empty record list deletes the RRset. Raise Refusal (422) if both lists are missing, or if records have no TTL.
     """
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
@@ -144,7 +150,10 @@ def _set_comment(given: RRsetInput, current: RRset | None, text: str) -> RRset |
 
 
 def _extension(given: RRsetInput) -> zone_patches.Step:
-    """Return the EXTEND step, which adds a record but keeps an existing TTL. Raise Refusal (422) unless it is one."""
+    """Return the EXTEND step, which adds one record to an RRset and keeps its TTL.
+
+    Raise Refusal (422) unless exactly one record is given.
+    """
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return zone_patches.add_records(made)
 

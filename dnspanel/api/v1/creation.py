@@ -38,7 +38,7 @@ _MOST_SERIAL = 2**32 - 1
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone to create. If `nameservers` is empty, the default set or the name servers in the settings are used."""
+    """A zone to create. Without NS records and `nameservers`, it gets those of the default set or of the settings."""
 
     name: str
     rrsets: Sequence[RRset]
@@ -80,7 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse the zone attributes in a body. Ignore values of wrong types. Raise Refusal (422) if a value is invalid."""
+    """Parse the zone attributes in a body. Ignore values of wrong types. Raise Refusal if a value is invalid."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -101,7 +101,7 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_name(id: Any) -> str:
-    """Return the TSIG key name for this id. Raise Refusal (422) if no key has the id."""
+    """Return the TSIG key name for this id. Raise Refusal if the id is invalid, or if no key has the id."""
     name = name_of_id(id) if isinstance(id, str) else ""
     if not tsig_keys.key_exists(name):
         raise Refusal(422, f"A TSIG key with the name '{shorten_text(str(id))}' does not exist")

@@ -57,7 +57,10 @@ class Cryptokeys(view.PowerdnsView):
         return view.answer([_object(key, state) for key in keys])
 
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Add a key, generated or imported. Return 201, with the private key if the actor is allowed to see it."""
+        """Add a key, generated or imported. Return 201, with the private key if the actor is allowed to see it.
+
+        If it is the zone's first key, also apply the stored CDS and CDNSKEY settings.
+        """
         zone = view.zone_by_id(request, zone_id, Right.DNSSEC)
         wait, new = requested_wait(request), read_key(view.json_object(request))
         acting, before = _acting(request), queries.signing_of(zone)

@@ -226,7 +226,7 @@ def _row(zone: Zone) -> PowerdnsZone:
 
 
 def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
-    """Return the metadata by kind: the stored values, and the zone settings that PowerDNS treats as metadata."""
+    """Return the stored metadata, and the zone settings that PowerDNS treats as metadata, keyed by kind."""
     hidden = OF_KEYS if state.keys else frozenset()
     kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
     found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}

@@ -162,10 +162,7 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
 
 
 def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> str:
-    """Return an RRset as JSON text.
-
-    `name` comes before `records`, because some clients parse the JSON with a regular expression.
-    """
+    """Return an RRset as JSON text, with `name` before `records`, as some clients' regular expressions require."""
     name, type_, ttl, texts, disabled, comment, notes = row
     if notes and (spellings := dict(parse_notes(notes).spellings)):
         contents = [(spellings.get(text) or content_for_client(type_, text), text in disabled) for text in texts]

@@ -32,7 +32,10 @@ INCOMPLETE = "X-Search-Incomplete"
 
 
 class SearchData(PowerdnsView):
-    """The matches for a pattern, at most `max` of each kind."""
+    """The matches for a pattern, at most `max` of each kind.
+
+    If a search may have missed matches, the header INCOMPLETE is set. If nothing was found then, the status is 422.
+    """
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         pattern, limit, kind = _pattern_in(request), _max_in(request), request.GET.get("object_type", "") or "all"

@@ -174,7 +174,10 @@ def accepts_json(request: HttpRequest | Request) -> bool:
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response for an exception from a view. Log an unexpected exception and report a server error."""
+    """Return the response for an exception from a view.
+
+    If PostgreSQL is unavailable, the status is 503. Any other unexpected exception is logged, and the status is 500.
+    """
     request: Request = context["request"]
     refusal = _refusal_of(exc)
     if refusal is None and database_away.is_away(exc):
@@ -312,7 +315,7 @@ def zone_id(name: str) -> str:
 
 
 def name_of_id(id: str) -> str:
-    """Return the zone name for an id. The id can lack the trailing dot.
+    """Return the name of the zone or TSIG key for an id. The id can lack the trailing dot.
 
     Raise Refusal (400) for an invalid escape and Refusal (422) for an invalid name.
     """

@@ -24,8 +24,7 @@ class Notify(PowerdnsView):
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Queue a NOTIFY. Return 200 even if nothing receives it, because clients send this request after each change.
 
-        Nodes don't need NOTIFY. The request still wakes the workers that push to the nodes, in case they missed a
-        signal.
+        Nodes don't need NOTIFY. The request still wakes the workers that push to nodes, in case they missed a signal.
         """
         zone = _changeable(request, zone_id)
         published.send_robust(sender=Publication, sequence=zone.sequence)

@@ -106,7 +106,7 @@ def _render_members(row: _Listed, *, is_signed: bool | None) -> str:
     """Return the JSON members that a zone also has in lists. If `is_signed` is None, omit the two DNSSEC members.
 
     Columns that PowerDNS clients can set are empty (None) until a client sets them. For a transferred zone, the actual
-    kind and primaries are shown instead. Its serial is 0 until the first transfer. A producer catalog has the kind
+    kind and primaries are shown instead. Its serial is 0 until the first transfer. A producer catalog's kind is
     Producer.
     """
     name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row

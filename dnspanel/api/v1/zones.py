@@ -105,7 +105,7 @@ class OneZone(view.PowerdnsView):
         return view.answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
 
     def patch(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change RRsets in one revision. Either all changes are applied, or none. Return 204."""
+        """Change RRsets in one revision, either all or none. Return 204, with both serials as headers."""
         wait, body = requested_wait(request), view.json_object(request)
         zone = access.zone_alone(view.actor_in(request), view.name_of_id(zone_id))
         serials = _publish(request, zone, read_patch(body, zone, timezone.now()), wait, {})
@@ -138,7 +138,8 @@ class OneZone(view.PowerdnsView):
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
         """Move the zone to the trash. Return 204.
 
-        Return 422 if too many zones are deleted within minutes, unless the request has `?confirm=true`.
+        Return 422 if too many zones are deleted within minutes, unless the request has `?confirm=true` or the token
+        allows it.
         """
         wait, zone = requested_wait(request), view.zone_by_id(request, zone_id)
         publication = edit.delete_zone(
@@ -175,9 +176,10 @@ def _publish(
 def _refuse_settings(
     request: Request, zone: Zone, attributes: Mapping[str, Any], *, changes_signing: bool, has_content: bool
 ) -> None:
-    """Raise RightMissing if a PUT changes settings or signing and the actor lacks the right to change them.
+    """Raise RightMissing if the actor lacks a right that this PUT needs.
 
-    Clients send back everything that they have read, so unchanged signing settings don't need this right.
+    Changed signing needs `dnssec`. Attributes, and a PUT without content, need `settings`. Clients send back everything
+    that they have read, so unchanged signing settings need no right.
     """
     if changes_signing:
         access.require_right(view.actor_in(request), zone, Right.DNSSEC)

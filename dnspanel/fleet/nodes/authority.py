@@ -54,10 +54,7 @@ def ensure_authority(*, now: datetime) -> Authority:
 
 
 def fingerprint(authority: Authority) -> str:
-    """Return the SHA-256 of the authority's certificate in hex.
-
-    Enrollment codes contain its beginning, so that an agent can recognize the panel.
-    """
+    """Return the SHA-256 of the authority's certificate in hex. Enrollment codes contain its first digits."""
     der = x509.load_pem_x509_certificate(authority.ca_pem.encode()).public_bytes(serialization.Encoding.DER)
     return hashlib.sha256(der).hexdigest()
 

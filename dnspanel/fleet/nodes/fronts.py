@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a front. `backends` maps the names of its nodes to their weights."""
+    """The settings of a front, as in `FrontSettings`. `backends` maps the names of its nodes to their weights."""
 
     backends: Mapping[str, int] = field(default_factory=dict)
     minimum: int = 1

@@ -1,4 +1,4 @@
-"""Write heartbeats of the panel's processes to PostgreSQL every few seconds. Verbs."""
+"""Record and read the heartbeats of the panel's processes, and the answers of queues to beat's roll call. Verbs."""
 
 from collections.abc import Mapping
 from datetime import datetime

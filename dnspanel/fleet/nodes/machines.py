@@ -31,7 +31,7 @@ class Sightings:
     _former: list[float] = field(default_factory=list)
 
     def is_second(self, started_at: float) -> bool:
-        """Return True if this agent runs at the same time as the agent that answered before.
+        """Record an agent's start time. Return True if it runs at the same time as the agent that answered before.
 
         Every start has a different time, and an agent that was replaced by a newer one never answers again. Therefore,
         an older agent that answers after a newer one runs on another machine, even if that machine is an exact copy.
@@ -113,7 +113,10 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
 
 
 def keep_first(*, node: Node, now: datetime, by: Author) -> None:
-    """Keep the first machine. The other is flagged again if it answers. Raise Forbidden, or WrongState without it."""
+    """Keep the first machine, and flag the other one again if it answers.
+
+    Raise Forbidden if not permitted, or WrongState if no other machine is reported.
+    """
     require_permission(by)
     with transaction.atomic():
         moved = (

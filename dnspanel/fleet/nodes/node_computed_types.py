@@ -93,7 +93,10 @@ def _note_once(node: Node, message: str, now: datetime) -> None:
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """Return a clause for each type that some nodes can't answer, with their names, or that lacks a resolver."""
+    """Return a clause, with node names, for each type that some nodes can't answer.
+
+    If no node answers queries yet, return one only for ALIAS, if no resolver is configured.
+    """
     concerned = SET_UP.intersection(types)
     nodes = list(_answering_nodes()) if concerned else []
     found = {}

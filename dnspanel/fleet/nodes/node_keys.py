@@ -69,7 +69,10 @@ def retire_former(*, now: datetime, by: Author) -> int:
 
 
 def spread_keys(*, now: datetime) -> int:
-    """Send signing keys to nodes that accept others, and use a key that all accept. Return the number of receivers."""
+    """Send the signing keys to nodes that accept other keys. Return the number of nodes that received them.
+
+    Once all active nodes accept the new key, use it. A node that was silent for HEARD_WITHIN gets no keys.
+    """
     expected = {key.hex() for key in segment_signing.public_keys()}
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED)).exclude(certificate_sha256="")
     context = client_ssl_context(ensure_authority(now=now))
@@ -134,7 +137,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """Return the signing keys in use, newest first, with the nodes that accept each key according to their reports."""
+    """Return the signing keys that aren't retired, newest first, and how many active nodes accept each key."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):

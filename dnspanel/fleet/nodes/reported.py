@@ -23,7 +23,7 @@ _RELEASES = {4: "4.7", 5: gettext_noop("4.8 or 4.9"), 6: gettext_noop("5.0 or 5.
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The parsed values of one report. Values that an older agent doesn't report are empty or None."""
+    """The parsed values of one report. Values that an older agent doesn't report are empty, 0 or None."""
 
     heard: bool
     state: str  # of the agent itself

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 def rotate_due(*, now: datetime) -> int:
-    """Continue all due or running rotations, also the panel's. Return the number of nodes with a new certificate."""
+    """Start or continue all due rotations, also the panel's. Return the number of nodes with a new certificate."""
     if rotate_client_certificate(now=now):
         logger.info("the panel's own certificate was replaced")
     due = Q(certificate_expires_at__lt=now + NODE_LIFETIME / 3, certificate_expires_at__gt=now)

@@ -31,9 +31,9 @@ class NodeArrival:
 def arrivals(publication: Publication, *, now: datetime, with_canary: bool = False) -> list[NodeArrival]:
     """Return every active node, sorted by name, with its first ack of this publication. `with_canary` includes ring 0.
 
-    A failed publication never arrives, because later positions don't contain it. The publication is read again, because
-    it can fail after the caller has read it. It also hasn't arrived at a node in another epoch, whatever the node
-    acknowledged before. This takes four queries for any number of nodes.
+    If the given publication has failed, return []. It is read again, because it can fail later; then no node has it.
+    Acks in the publication's epoch count, and so does a node's position in the current epoch. This takes four queries
+    for any number of nodes.
     """
     if publication.failed_reason:
         return []

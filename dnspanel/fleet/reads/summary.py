@@ -101,10 +101,10 @@ def waiting_publication(
     encoded: Mapping[int, int] | None = None,
     beats: Mapping[str, datetime] | None = None,
 ) -> Waiting | None:
-    """Return the oldest publication that some node doesn't serve yet, and the place at which it waits.
+    """Return the oldest publication that waits for an active node, and its place, by the rules of `oldest_waiting`.
 
-    If no publication waits, return None without a query. Otherwise a few queries run, for any number of nodes.
-    `statuses` is the result of `watched_statuses`. Pass `encoded` and `beats` if they are already known.
+    If no active node lacks a publication, return None without a query. Otherwise a few queries run, for any number of
+    nodes. `statuses` is the result of `watched_statuses`. Pass `encoded` and `beats` if they are already known.
     """
     takers = _takers(statuses)
     if not any(status.lacks_since is not None for status in takers):

@@ -66,7 +66,7 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """Merge the segments of first..last in every schema. Return the number of schemas in which this succeeded.
+    """Merge all segments with sequences from `first` to `last`. Return the number of schemas in which this succeeded.
 
     The caller must make sure that no node has a position inside the range. Nodes past the range aren't affected. The
     call can be repeated. Raise StorageUnreachable if the storage fails.

@@ -39,8 +39,8 @@ class ObjectStorage(Protocol):
 class DurableDirectory(FileSystemStorage):
     """A directory in which a file is either absent, or complete and synced.
 
-    Django's own storage writes files in place and never syncs them, so a power loss could leave a row whose segment is
-    empty.
+    Django's own storage writes files in place and never syncs them. A power loss could leave a row with an empty
+    segment.
     """
 
     def put(self, name: str, content: bytes) -> None:

@@ -43,9 +43,9 @@ class Difference:
 
 
 def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
-    """Return the queries to compare for a zone, each name and type once.
+    """Return the queries to compare for a zone, including those for the apex and a made-up name, each once.
 
-    Disabled records are included, because the old server may still serve them.
+    Disabled records are included, because the old server may serve them. A made-up label replaces the `*` of wildcards.
     """
     chance = Random(zone)
     probe = f"x-{chance.getrandbits(32):08x}"

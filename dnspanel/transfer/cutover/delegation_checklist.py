@@ -51,7 +51,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A zone's data on both sides: the panel's rows, the old server's SOA, and the number of different answers."""
+    """A zone's data on both sides: the panel's rows, the old server's SOA, and the number of unexpected differences."""
 
     zone: str
     rows: Sequence[Row]

@@ -27,7 +27,7 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 class Delegation:
     """A zone's delegation according to the parent zone's servers.
 
-    `nameservers` is empty if the zone isn't delegated. `ds` is None if the server didn't answer the query for DS.
+    `nameservers` is empty if the zone isn't delegated. `ds` is None if the query for DS got no usable answer.
     """
 
     parent: str
@@ -39,7 +39,7 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver that also finds the servers of parent zones. It is no longer queried after several timeouts.
+    """A resolver that also finds the servers of parent zones. After _PATIENCE timeouts in a row, it is ignored.
 
     `address` is empty for the system's own resolvers. Parents' servers are queried on `parent_port`. People choose the
     resolver and the zone's name servers, so `addresses` and the parents' servers are limited to addresses that pass

@@ -128,10 +128,7 @@ def check_for(person: access.Person, pk: int) -> CutoverCheck:
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
-    """Cancel a comparison, but keep its results so far.
-
-    Raise the errors of `check_for`, and WrongState if the comparison has ended.
-    """
+    """Cancel a comparison, but keep its results. Raise the errors of `check_for`, or WrongState if it has ended."""
     check_for(by, check.pk)
     if not _unfinished_check(check.pk).update(state=RunState.CANCELLED, ended_at=now):
         raise WrongState(gettext("This comparison has already ended."))
@@ -146,8 +143,8 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
     """Compare every zone of the comparison, and return a summary for the log.
 
     An error is stored as the comparison's failure, except if PostgreSQL is unreachable. Unexpected errors are also
-    raised. Do nothing if the comparison has ended, another worker is running it, or too many workers read servers for
-    its author.
+    raised. Do nothing if the comparison has ended, another worker runs it, or too many workers read servers for its
+    author.
     """
     author_id = _unfinished_check(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):

@@ -121,10 +121,7 @@ def _quoted_name(zone: str) -> str:
 
 
 def named_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Yield zone statements for BIND's named.conf.
-
-    With these statements, BIND only warns about invalid host names. By default, BIND refuses them.
-    """
+    """Yield zone statements for BIND's named.conf, with which BIND only warns about invalid host names."""
     yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
     for zone in zones:
         yield f'zone "{_quoted_name(zone)}" {{ type primary; file "{_path(zone)}"; check-names warn; }};\n'

@@ -247,10 +247,7 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 
 
 def _finish(job: ExportJob, tally: export_file.Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
-    """Mark the export as done. If it contains keys, record it in the audit log with its author.
-
-    Return False if the export was cancelled first.
-    """
+    """Mark the export as done, and record exported keys in the audit log. Return False if it was cancelled first."""
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}
     with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):

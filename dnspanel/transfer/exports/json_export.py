@@ -7,7 +7,8 @@
 
 Names are absolute, contents are canonical presentation text, and types are mnemonics. Unsigned zones have no "dnssec".
 Only keys whose private part is exported have "sealed". RRsets without tags have no "tags", and records without a
-comment have no "comment". A zone that is served with its source's signatures has no keys, and has "presigned": true.
+comment have no "comment". A zone that is served with its source's signatures has no keys, has "presigned": true, and
+lists further NSEC3 chains in "other_nsec3params".
 """
 
 import json

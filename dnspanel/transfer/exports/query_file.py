@@ -74,7 +74,7 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
 def _sample_lines(
     served: Iterable[tuple[str, int, str]], options: QueryOptions, chance: Random
 ) -> Sequence[tuple[str, str]]:
-    """Return a weighted random sample of `options.sample` pairs (zone, line), in random order.
+    """Return a weighted random sample of at most `options.sample` pairs (zone, line), in random order.
 
     Each line is assigned the key u^(1/weight) with a random u. The lines with the largest keys are the sample
     (Efraimidis and Spirakis).

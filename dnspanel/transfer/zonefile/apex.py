@@ -29,8 +29,7 @@ _LAST_LABEL = re.compile(r"[a-z][a-z0-9-]*[a-z0-9]", re.ASCII)
 class Found(NamedTuple):
     """A file's zone, or "" with the reason and the number (from 0) of the line that should name the zone.
 
-    `is_dotless` is True if the zone's name in the file lacks the trailing dot, so that other names probably lack it,
-    too.
+    `is_dotless` is True if the zone's name in the file lacks the trailing dot, so that other names probably lack it.
     """
 
     zone: str

@@ -91,7 +91,7 @@ class RecordReader(FastReader):
     def report(self, place: int | None, fault: Unreadable, severity: Severity = Severity.ERROR) -> None:
         """Store a fault at `place`, or of the whole zone without a place. Raise Enough if there are too many errors.
 
-        If there are too many warnings and notes, drop the fault.
+        Drop a warning or note if there are too many of them.
         """
         if place is None:
             path = self.sheets[0].document.path

@@ -93,10 +93,9 @@ def _is_soa(reader: Reader, place: int) -> bool:
 
 
 def report_violations(reader: Reader, ordered: list[bytes]) -> None:
-    """Report the rules that the zone violates, each at the line of a faulty record if there is one.
+    """Report the rules that the zone violates, once each, at the line of a faulty record if there is one.
 
-    If the zone has errors, leave out warnings, and violations that an unreadable record causes. Report each problem
-    once.
+    If the zone has errors, leave out warnings, and violations that an unreadable record causes.
     """
     content = reader.content
     for record in content.too_large:

@@ -36,8 +36,7 @@ _OTHER_NEXT = gettext_noop("the record at {name} has a different next name")
 class SourceLink(NamedTuple):
     """One record of a source's chain: the relative key of the next name, and the listed types.
 
-    `has_capitals` is True if the next name has capitals, which the signature covers. `flags` are the record's NSEC3
-    flags.
+    `has_capitals` is True if the next name has capitals, which the signature covers. `flags` are those of an NSEC3.
     """
 
     next: bytes
@@ -48,7 +47,7 @@ class SourceLink(NamedTuple):
 
 @dataclass(slots=True)
 class SourceChain:
-    """A source's NSEC and NSEC3 records by owner key. NSEC3 records are also grouped by iterations and salt.
+    """A source's NSEC and NSEC3 records, keyed by owner key. NSEC3 records are also grouped by iterations and salt.
 
     `parameters` has the iterations and salt (in lowercase) of each NSEC3PARAM record, in the source's order.
     """
@@ -135,7 +134,7 @@ def chain_fault(
 
 
 def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
-    """Return the chain that PowerDNS creates from enabled records, by owner. The RRsets must be sorted by owner."""
+    """Return the chain that PowerDNS creates from enabled records, keyed by owner. `rrsets` must be sorted by owner."""
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:
         if len(rrset.disabled) < len(rrset.texts):
@@ -146,7 +145,10 @@ def _chain_of(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> d
 def _differences(
     zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
 ) -> Iterator[_Difference]:
-    """Yield (rank, owner, function that returns the reason) for each owner where the two chains differ."""
+    """Yield (rank, owner, function that returns the reason) for each owner where the two chains differ.
+
+    Owners that occur only in the source's chain are compared only for NSEC.
+    """
     type = "NSEC" if nsec3 is None else "NSEC3"
     for owner, link in made.items():
         theirs = found.get(owner)

@@ -35,8 +35,7 @@ APEX = b"\0"
 class Content:
     """One zone's RRsets while its file is read.
 
-    Until `finish` is called, `sets` has each RRset with only its first record. Other records are in `more`, by wire
-    form.
+    Until `finish` is called, `sets` has only each RRset's first record. `more` has other records, keyed by wire form.
     """
 
     __slots__ = (

@@ -27,7 +27,7 @@ _DISPLAYED = 200
 class Unreadable(Exception):
     """Raised if an entry cannot be read, with the reason, the line (from 0, within the entry) and the column (from 1).
 
-    If the severity is not ERROR, the entry is left out and the rest of the zone is read.
+    If the severity is not ERROR, the zone can be imported without the entry.
     """
 
     def __init__(  # noqa: PLR0913  # the fields of a fault
@@ -137,8 +137,7 @@ class Sheet:
     def block(self, at: int) -> list[str]:
         """Return the lines of the entry that begins at this line (from 0): one, or several if a parenthesis is open.
 
-        Raise Unreadable if the parenthesis is never closed. After such an error, later calls search only _FOLLOWED
-        lines.
+        Raise Unreadable if the parenthesis is never closed. Later calls then search only _FOLLOWED lines.
         """
         line = self.lines[at]
         if "(" not in line:

@@ -14,7 +14,7 @@ MOST_NODES = 24
 
 @dataclass(frozen=True, slots=True)
 class FleetNow:
-    """The contents of the fleet card. Its graphs show the sum of all nodes."""
+    """The contents of the fleet card: tiles of some `nodes`, the number of others (`more`), and sums over all nodes."""
 
     nodes: tuple[Tile, ...]
     more: int

@@ -310,7 +310,10 @@ def dnssec_drop(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the effects of unsigning and a form that asks for the zone's name. A POST unsigns the zone."""
+    """Show the effects of unsigning and a form that asks for the zone's name. A POST unsigns the zone.
+
+    A GET for a zone without keys redirects to the DNSSEC page.
+    """
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form = UnsignForm(request.POST or None, zone_name=zone.name)
     if form.is_valid():

@@ -75,7 +75,7 @@ def policy_new(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def policy_detail(request: PanelRequest, policy_id: int) -> HttpResponse:
-    """Show a policy and its targets. A POST changes the policy's terms."""
+    """Show a policy and its targets. A POST changes the policy."""
     access.require(request.user, Permission.READ)
     policy = policy_queries.policy_for(request.user, policy_id)
     if request.method != "POST":

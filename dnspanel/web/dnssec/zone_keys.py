@@ -55,7 +55,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def key_set(request: PanelRequest, zone_name: str, key_id: int) -> HttpResponse:
-    """Switch the key's signing or publishing on or off. Ask for confirmation before taking the key out of use."""
+    """Switch the key's signing or publishing on or off. Ask first if this takes an active, published key out of use."""
     zone = access.zone_for(request.user, zone_name, Right.DNSSEC)
     form, key = KeyForm(request.POST), _key(zone, key_id)
     if not form.is_valid() or key is None:

@@ -237,7 +237,7 @@ def _page_context(request: PanelRequest, job: ImportJob, form: OptionsForm) -> d
 
 @require_POST
 def import_choose(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Set the action for one zone (`row`), the selected zones, or all zones that match the search."""
+    """Set the action for one zone (`row`), the selected zones, or all zones that match the search and the filter."""
     job = queries.job_for(request.user, job_id)
     one = request.POST.get("row", "")
     ids = _ids([one] if one else request.POST.getlist("zone")[:MOST_TICKED])

@@ -119,7 +119,7 @@ class ColumnsForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_columns(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the table's first rows with guessed column meanings. A POST saves the meanings and starts the scan."""
+    """Show a CSV upload's first rows with guessed column meanings. A POST saves the meanings and starts the scan."""
     job = queries.job_for(request.user, job_id)
     files = upload.uploaded_files(job)
     if job.source != SourceKind.CSV or job.state != State.UPLOADING or len(files) != 1:

@@ -139,10 +139,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
 
 
 def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
-    """Return the kinds of sources in groups.
-
-    Sources on a server are omitted for users who aren't allowed to make the panel connect to servers.
-    """
+    """Return the kinds of sources in groups, without servers for users who aren't allowed to contact servers."""
     hidden = () if allowed_servers.may_read_servers(person) else allowed_servers.SERVER_SOURCES
     kinds = [(title, tuple(one for one in group if one.kind not in hidden)) for title, group in SOURCES]
     return [(title, group) for title, group in kinds if group]

@@ -69,9 +69,10 @@ def messages_of(
     now: datetime,
     author: Author,
 ) -> dict[int, dict[Key, str]]:
-    """Return the worst complaint about each added RRset, as {zone id: {RRset's key: message}}. Notes are ignored.
+    """Return the worst complaint about each added RRset, as {zone id: {RRset's key: message}}.
 
-    Names that aren't in `around` count as empty. Signatures imported with a zone don't cause complaints.
+    Notes, and violations about the right to add a record, are ignored. Names that aren't in `around` count as empty.
+    Signatures imported with a zone don't cause complaints.
     """
     seen = {}
     for zone_id, (_, of_zone) in edits.items():

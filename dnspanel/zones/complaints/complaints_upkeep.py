@@ -61,8 +61,9 @@ logger = logging.getLogger(__name__)
 def catch_up(*, now: datetime) -> int:
     """Check the RRsets that new publications affect, then those of the first walk. Return the number of RRsets checked.
 
-    A turn ends after about RRSETS_OF_A_TURN RRsets. If nothing is left to check, take a step of the daily walk and
-    return 0. Only one worker checks at a time, and none during very large publications. Interrupted turns are repeated.
+    A turn ends after about RRSETS_OF_A_TURN RRsets. If nothing was checked and the first walk has ended, take a step of
+    the daily walk and return 0. Only one worker checks at a time. Very large publications stop all checks except the
+    daily walk. Interrupted turns are repeated.
     """
     looked_at = 0
     with hold_lock(Lock.COMPLAINTS) as is_mine:
@@ -194,7 +195,7 @@ class _Again:
         keys.update(map(bytes, before[:_MOST_COMPLAINTS]))
 
     def add_pointers(self, targets: Collection[str]) -> None:
-        """Add RRsets of any zone that point at these names. Do nothing if there are more than MOST_POINTED_AT names."""
+        """Add RRsets that point at these names, _MOST_POINTERS for each. Skip more than MOST_POINTED_AT names."""
         if not 0 < len(targets) <= MOST_POINTED_AT:
             return
         waiting_entries.sort_in(waiting_entries.RDATA)  # otherwise each of these names would read all waiting entries
@@ -204,7 +205,7 @@ class _Again:
             self.names.setdefault(zone_id, set()).add(relative_key(rrset.name, names[zone_id]))
 
     def add_leading_into(self, zone_ids: Collection[int]) -> None:
-        """Add RRsets of other zones whose complaints refer to these zones."""
+        """Add RRsets of other zones whose complaints refer to these zones, at most _MOST_COMPLAINTS."""
         rows = Complaint.objects.filter(into__in=zone_ids).exclude(into=0).values_list("zone_id", "owner_key")
         for zone_id, key in rows[:_MOST_COMPLAINTS]:
             self.names.setdefault(zone_id, set()).add(bytes(key))

@@ -31,9 +31,10 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """Return rows that match all search terms, including `has:warning` or `-has:warning`.
+    """Return up to `limit` rows that match all search terms, including `has:warning` or `-has:warning`.
 
-    Makes at most 25 queries and checks at most MOST_CHECKED RRsets. The page contains the last checked name.
+    Makes at most 25 queries and checks at most MOST_CHECKED RRsets. If the page ends because of the latter limit, it
+    contains the last checked name.
     """
     search = filters.search
     rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))

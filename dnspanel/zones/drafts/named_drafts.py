@@ -138,7 +138,7 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 
 
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
-    """Close a named draft, and delete it if it is empty.
+    """Close a named draft, and delete it if it is empty. If no editor has the draft open, do nothing.
 
     Raise DraftUnknown if the draft was deleted, or if `by` isn't its owner and doesn't have it open.
     """
@@ -213,10 +213,11 @@ def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
 
 
 def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, now: datetime) -> None:
-    """Share a named draft with a person or team. If `may_edit` is True, they can also edit it.
+    """Share a named draft with a person or team, or change an existing share. With `may_edit`, they can also edit it.
 
-    Recipients see changes only to zones that they can see. Raise DraftRefused if there would be more than MOST_SHARES
-    shares, or if the owner isn't allowed to share with the recipient. Raise DraftUnknown if `by` isn't the owner.
+    Recipients see changes only to zones that they can see. Close the draft for an editor who loses the right to edit
+    it. Raise DraftRefused if there would be more than MOST_SHARES shares, or if the owner isn't allowed to share with
+    the recipient. Raise DraftUnknown if `by` isn't the owner.
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
     with _moving():

@@ -31,7 +31,7 @@ class ExpiryRefused(ZoneError):
 
 
 class PublishRefused(ZoneError):
-    """The base class of errors about rejected publications. Nothing was published, and the draft is unchanged."""
+    """The base class of errors about rejected publications. Nothing was published, except with PublishedInPart."""
 
 
 class NothingToPublish(PublishRefused):
@@ -73,7 +73,7 @@ class GuardedZone:
 
 
 class GuardHolds(PublishRefused):
-    """The change removes too many RRsets and must be confirmed by a person. `zones` are the affected zones."""
+    """The change removes many RRsets, apex NS or a DS, so a person must confirm it. `zones` are the affected zones."""
 
     def __init__(self, zones: Sequence[GuardedZone]) -> None:
         self.zones = tuple(zones)

@@ -39,7 +39,7 @@ class Neighbourhood:
 
     @cached_property
     def aliases(self) -> dict[str, list[str]]:
-        """The owners of CNAMEs, by target."""
+        """The owners of CNAMEs, keyed by the CNAMEs' target."""
         found: dict[str, list[str]] = {}
         for (name, type_), rrset in self.rrsets.items():
             if type_ == rdtypes.CNAME:
@@ -91,7 +91,7 @@ class Neighbourhood:
     def answers_at(self, name: str) -> dict[int, RRset] | None:
         """Return the zone's RRsets that answer for a name, at the name itself or at a wildcard ({} if there are none).
 
-        Return None if the name is delegated, is below a DNAME, or is answered by a child zone.
+        Return None if the name is at or below a delegation, is below a DNAME, or is answered by a child zone.
         """
         if name in self.answered_by:
             return None

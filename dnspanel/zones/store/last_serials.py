@@ -32,21 +32,24 @@ CROSS JOIN LATERAL (SELECT * FROM zones_lastserial WHERE name = wanted.name LIMI
 
 
 def note_last_serials(*, zone_ids: Collection[int]) -> None:
-    """Store the serials of these zones, which this transaction deletes, unless a greater one is already stored."""
+    """Store the serials of these zones, which this transaction deletes, unless a greater one is already stored.
+
+    Zones that have waited for their first transfer until now are skipped.
+    """
     execute(_NOTE, [sorted(zone_ids)])
 
 
 def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
-    """Return the last serials of deleted zones with these names, by name. Omit names that no deleted zone had."""
+    """Return the last serials of deleted zones with these names, keyed by name. Omit names that no deleted zone had."""
     return {name: Serial(serial) for name, serial in fetch_all(_KNOWN, [list(zone_names)])}
 
 
 def raise_serials(*, zones: Mapping[str, tuple[int, int]]) -> dict[int, Serial]:
     """Raise the serials of new zones above the last serials of deleted zones with the same names.
 
-    Return the changed serials by zone id. `zones` is {name: (id, serial)}. The zones' rows must already be written, so
-    that a concurrent deletion has ended. A zone with imported signatures keeps its serial, because its SOA is signed.
-    `append_publication` must follow, with the new serials.
+    Return the changed serials, keyed by zone id. `zones` is {name: (id, serial)}. The zones' rows must already be
+    written, so that a concurrent deletion has ended. A zone with imported signatures keeps its serial, because its SOA
+    is signed. `append_publication` must follow, with the new serials.
     """
     behind = {
         id: (name, soa.beyond(Serial(serial), last))

@@ -117,7 +117,7 @@ def rrset_of(row: Any) -> RRset:
 
 
 def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Return all RRsets at these owner names, by zone id. `owners` is {zone id: (zone name, owner names)}."""
+    """Return all RRsets at names, given as {zone id: (zone name, owner names)}, as {zone id: {key: RRset}}."""
     zone_ids: list[str] = []
     keys: list[str] = []
     for zone_id, (zone_name, owner_names) in owners.items():
@@ -185,7 +185,7 @@ def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int,
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
-    """Return the DS RRsets in these zones, by zone id. Needs one query, whose cost doesn't depend on zone sizes."""
+    """Return the DS RRsets in these zones, keyed by zone id. One query, whose cost doesn't depend on zone sizes."""
     found: dict[int, list[RRset]] = {}
     for zone_id, rrset in _rows(_DS_OF_ZONES, [list(zone_ids)]):
         found.setdefault(zone_id, []).append(rrset)
@@ -279,7 +279,7 @@ def _notes_member(rrset: RRset) -> str:
 
 
 def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
-    """Return all RRsets in these zones, by zone id, in canonical order. A missing zone has no RRsets."""
+    """Return all RRsets in these zones in canonical order, as {zone id: {key: RRset}}. A missing zone has no RRsets."""
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in zone_ids}
     for zone_id, rrset in _rows(_OF_ZONES, [list(zone_ids)]):
         found[zone_id][rrset.name, rrset.type] = rrset

@@ -51,8 +51,5 @@ def reason_in_zone(exc: BadRdata, zone_name: str) -> str:
 
 
 def has_relative_name(type: int, texts: Iterable[str]) -> bool:
-    """Return True if a name in one of these values was written without a trailing dot.
-
-    The values must have been parsed with the origin RELATIVE.
-    """
+    """Return True if one of these values, parsed with the origin RELATIVE, has a name without a trailing dot."""
     return type in _WITH_NAMES and any(RELATIVE in text for text in texts)

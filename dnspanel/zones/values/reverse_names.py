@@ -60,8 +60,7 @@ def reverse_name(address: str) -> str:
 def classless_names(address: str) -> list[str]:
     """Return the owner names that an IPv4 address's PTR can have in RFC 2317 zones, the smallest zone first.
 
-    An IPv6 address has no such names. Both `0/26` and `0-26` are in use, because not all software allows a slash in a
-    name.
+    An IPv6 address has no such names. Both `0/26` and `0-26` are in use, because some software rejects a slash.
     """
     ip = ip_address(address)
     if ip.version != 4:

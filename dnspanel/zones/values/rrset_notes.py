@@ -41,10 +41,7 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
-    """Parse notes from a client's input in the format of `Notes.to_json`.
-
-    Raise ValueError if the format is invalid, and the errors of `notes_of`.
-    """
+    """Parse a client's notes in the format of `Notes.to_json`. Raise ValueError, or the errors of `notes_of`."""
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
         raise ValueError(gettext("the object can only have “tags” and “value_comments”"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})

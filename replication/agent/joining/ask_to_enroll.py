@@ -40,7 +40,7 @@ class NotEnrolled(Permanent):
 
 
 class PanelUnreachable(Transient):
-    """The panel did not respond to the enrollment."""
+    """The panel didn't respond to the enrollment, or failed to process it (status 5xx)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _replace_directory(directory: Path, by: Path) -> None:
 
 
 def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
-    """Send an enrollment request and return the response. Raise NotEnrolled if rejected, or PanelUnreachable."""
+    """Return the response to an enrollment request. Raise NotEnrolled if it isn't usable, or PanelUnreachable."""
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")

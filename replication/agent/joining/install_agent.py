@@ -1,4 +1,4 @@
-"""Steps of `join` for both nodes and fronts: add options, write files and systemd units, and start the units."""
+"""Steps of `join` for nodes and fronts: options, checks, files and systemd units, and the start of the units."""
 
 import argparse
 import os
@@ -90,7 +90,7 @@ def make_directories(directory: Path, names: Iterable[str], *, config: Path, use
 
 
 def write_for(user: str, path: Path, text: str) -> None:
-    """Write a secret to a file that only the user can read. Rename the complete file into place."""
+    """Write a file that only the user can read. Rename the complete file into place."""
     partial = path.with_name(path.name + ".part")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)

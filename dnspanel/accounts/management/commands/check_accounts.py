@@ -1,4 +1,4 @@
-"""List accounts that can be found only by the exact spelling of their user name or email address."""
+"""Store canonical spellings that accounts lack. List the accounts that only their exact user name or address finds."""
 
 from typing import Any
 

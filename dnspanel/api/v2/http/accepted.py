@@ -47,7 +47,7 @@ def answer_outcome(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """Return the response to a write, with changed zones and warnings. `answer_publication` decides the status."""
+    """Return the response to a write with zones and warnings, or a dry run's plans. See `answer_publication`."""
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
@@ -145,7 +145,10 @@ def publication_json(
     zones: list[dict[str, Any]] | None = None,
     with_secondaries: bool = False,
 ) -> dict[str, Any]:
-    """Return a publication with its state on each node. If `is_new` is True, no node can have confirmed it yet."""
+    """Return a publication with its state on each node. If `is_new` is True, no node can have confirmed it yet.
+
+    Nodes and secondaries are named only if the actor is allowed to see nodes. Otherwise, they are only counted.
+    """
     lacking = secondaries_lacking(publication) if with_secondaries else []
     may_name = Permission.FLEET in actor.permissions
     nodes = _reach_json(publication, now, is_new=is_new) if may_name else None
@@ -183,7 +186,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
 
 
 def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
-    """Return the time, the sequence and the reason of a publication's reversal, or None if it wasn't reverted."""
+    """Return a reversal's time, sequence and reason ("" if the actor can't see it), or None without a reversal."""
     if not publication.failed_reason:
         return None
     return {
@@ -218,7 +221,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """Return published RRsets that the nodes don't serve, because another zone answers for their names."""
+    """Return up to MOST_ZONES published RRsets that nodes don't serve, because another zone answers for their names."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}

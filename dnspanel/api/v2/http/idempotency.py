@@ -34,7 +34,7 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied
 class Claim:
     """The right to carry out the request with this key. Only one process can have it.
 
-    `taken_over` is True if another process started the request and then died.
+    `taken_over` is True if an earlier attempt didn't store a response, for example because its process died.
     """
 
     id: int

@@ -60,9 +60,10 @@ class ProblemOnly(JSONOnly):
 class V2View(APIView):
     """The base class of API v2 views.
 
-    A write with an `Idempotency-Key` publishes only once: its response is stored for a day and returned to every retry.
-    A dry run doesn't use up the key. A write needs If-Match or If-None-Match if its token requires conditions, except
-    for views without a state to compare (`unconditional`). These views reject If-Match.
+    A write with an `Idempotency-Key` publishes only once: its response, unless it is a server error, is stored for a
+    day and returned to every retry. A dry run doesn't use up the key. A write needs If-Match or If-None-Match if its
+    token requires conditions, except for views without a state to compare (`unconditional`). These views reject
+    If-Match.
     """
 
     parser_classes: Any = (StrictJSONParser, MergePatchParser)
@@ -179,7 +180,7 @@ def _answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse
 
 
 def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
-    """Convert a framework error to a problem that lists the accepted values. Return other errors unchanged."""
+    """Return a framework error as a problem with the accepted values or as Unknown, and other errors unchanged."""
     if isinstance(exc, drf.UnsupportedMediaType):
         taken = " or ".join(parser.media_type for parser in view.get_parsers())
         sent = quote_text(request.content_type) if request.content_type else "a body without a media type"

@@ -244,8 +244,9 @@ class CatalogConfirmation(V2View):
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
         """Confirm that members leave a consumed catalog.
 
-        Confirmation is needed if more than `most_lost` percent of the members left in one revision of the catalog. The
-        panel then removes the zones of these members within seconds. Needs the same rights as `createCatalog`.
+        Confirmation is needed if more than five members, and more than `most_lost` percent, left in one revision of the
+        catalog. The panel then removes the zones of these members within seconds. Needs the same rights as
+        `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]

@@ -132,8 +132,8 @@ class ChangeRuns(V2View):
 
         Starts one of three runs: a dry run of one action on any number of zones, the real run after a dry run
         (`dry_run_of`), or the undo of a run (`undo_of`). A real run changes the zones that its dry run found. Changes
-        are published in several publications. Needs the right for the action in each zone. Zones that the run rejects
-        are listed with the reason. Read the run until its state is `done`.
+        are published in several publications. Needs the permission `read`, and the right for the action in each zone.
+        Zones that the run rejects are listed with the reason. Read the run until its state is `done`.
         """
         form_id = form_id_of(request)
         access.require(self.actor, Permission.READ)

@@ -1,6 +1,6 @@
 """Resources that change many RRsets in one or many zones, in one request.
 
-Either all changes are published, or none. Every error has a pointer to its place in the request body.
+All changes or none are published, except for PublishedInPart. Every error has a pointer to its place in the body.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,8 +58,9 @@ class ZoneChanges(V2View):
         on each change. Several changes to the same RRset are applied in the given order. `If-Match` takes the zone's
         `ETag`.
 
-        A request for more than 2,000 RRsets is also accepted or rejected as a whole, but published in several
-        publications. `publications` lists all of them.
+        A request for more than 2,000 RRsets is checked as a whole, but published in several publications, which
+        `publications` lists. If someone else changes the same records in between, the status is 409, and only some of
+        them were published.
         """
         zone = access.zone_for_editing(self.actor, zone_name)
         condition = condition_in(request)

@@ -161,7 +161,7 @@ class BulkDnssec(V2View):
 
 
 def _take_confirmation(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
-    """Return the values without `confirm`. Raise Problem if it is missing to make the parent delete its DS."""
+    """Return the values without `confirm`. Raise Problem if `cds` removes the DS at the parent without `confirm`."""
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent zone that reads CDS records deletes its DS, and this zone becomes insecure."

@@ -248,7 +248,7 @@ def publish_seen(
 
 
 def _operations(actor: Actor) -> list[Operation]:
-    """Return the draft's changes to visible RRsets in zones that the actor is allowed to edit, ordered by zone.
+    """Return the draft's changes to visible RRsets in zones that the actor is allowed to edit, sorted by zone.
 
     Raise Problem if there are more than MOST_OPERATIONS.
     """
@@ -265,7 +265,7 @@ def _operations(actor: Actor) -> list[Operation]:
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
-    """Return the number of changes that the actor can see in the draft, by zone.
+    """Return the numbers of changes that the actor can see in the draft, for each zone and in total.
 
     `digest` identifies these changes. It changes whenever one of them changes.
     """

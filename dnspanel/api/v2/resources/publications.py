@@ -135,7 +135,7 @@ class PublicationDetail(V2View):
 
 
 def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondaries: bool) -> None:
-    """Wait until the nodes have the publication, but at most `seconds`.
+    """Wait until the nodes, and if requested the secondaries, have the publication, but at most `seconds`.
 
     Raise TakenBack if the publication was taken back. The error includes the reason only if the actor is allowed to see
     it.

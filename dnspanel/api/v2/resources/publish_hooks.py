@@ -139,8 +139,8 @@ class PublishHooks(OneSecretView):
         """Create a publish hook.
 
         From then on, the panel sends a question to the hook's URL before each publication in the hook's zones. The
-        panel publishes a change only after a signed approval of exactly that change. Needs the `govern` right. The
-        response includes the secret, which is shown only once.
+        panel publishes a change only after a signed approval of exactly that change, or, if `when_silent` is `pass`,
+        without a valid answer. Needs the `govern` right. The response includes the secret, which is shown only once.
         """
         values = read(NewPublishHookSerializer, request.data)
         made = place_publish_hooks.add_hook(

@@ -152,8 +152,8 @@ class ApprovalRules(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an approval rule.
 
-        From then on, changes to the rule's zones need an approved request, in every part of the panel. Needs the right
-        `govern`.
+        From then on, matching changes to the rule's zones need an approved request, a ticket in their reason, or both,
+        in every part of the panel. Needs the right `govern`.
         """
         values = read(NewApprovalRuleSerializer, request.data)
         tokens = list(tokens_visible_to(self.actor).filter(pk__in=values["tokens"]))

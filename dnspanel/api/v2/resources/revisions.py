@@ -85,8 +85,8 @@ class RevisionDetail(V2View):
         """Read a revision.
 
         Returns the changes in the revision, RRset by RRset, with the records before and after. At most 1,000 RRsets are
-        listed; `left_out` is the number of others. Needs the `read` right. The new serial is omitted, because every
-        revision changes it.
+        listed; `left_out` is the number of others. Needs the `read` right. A change of only the SOA's serial is not
+        listed, because every revision changes it.
         """
         zone = access.zone_for_reading(self.actor, zone_name)
         found = revision_of(zone, number)

@@ -104,9 +104,9 @@ class TemplateRuns(V2View):
         """Start a template run.
 
         Starts a dry run over the zones that follow the template or that a search finds, or the real run after a dry run
-        (`dry_run_of`). The run publishes its changes in several publications. Needs the rights `add`, `change` or
-        `remove` in each zone. Records that were edited by hand stay, unless the run overwrites them. Zones that the run
-        refuses are listed with the reason. Read the run until its state is `done`.
+        (`dry_run_of`). The run publishes its changes in several publications. Needs the permission `read`, and the
+        rights `add`, `change` or `remove` in each zone. Records that were edited by hand stay, unless the run
+        overwrites them. Zones that the run refuses are listed with the reason. Read the run until its state is `done`.
         """
         now, form_id = timezone.now(), form_id_of(request)
         access.require(self.actor, Permission.READ)

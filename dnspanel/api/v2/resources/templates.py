@@ -134,13 +134,13 @@ class TemplateStepSerializer(ChangeSerializer):
 
 
 class TemplateStepsSerializer(PlansSerializer):
-    """The changes that a template would make."""
+    """A preview of applying a template, with the template's changes, including conflicts."""
 
     steps = TemplateStepSerializer(many=True)
 
 
 class TemplateAppliedSerializer(WrittenSerializer):
-    """The publication of an applied template, and the changes that the template made."""
+    """The result of applying a template, with the template's changes, including conflicts."""
 
     steps = TemplateStepSerializer(many=True, required=False, help_text=LOST)
 

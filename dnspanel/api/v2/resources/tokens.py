@@ -184,7 +184,7 @@ def _owner(actor: Actor, user_id: int) -> User:
 def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms.TokenTerms:
     """Return token terms from values that a serializer has checked.
 
-    Without networks or an expiry time, take those of the creating token; the default expiry is 90 days. Raise
+    Missing networks are those of the creating token, and a missing expiry time is that of `_usual_end`. Raise
     ValidationError for zones that the actor is not allowed to see.
     """
     return token_terms.TokenTerms(

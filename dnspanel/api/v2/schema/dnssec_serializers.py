@@ -168,7 +168,7 @@ class SigningSerializer(Shape):
 
 
 class SigningWrittenSerializer(WrittenSerializer):
-    """The publication of a change to DNSSEC settings."""
+    """The result of a change to a zone's signing, with the current signing state."""
 
     dnssec = SigningSerializer(required=False, help_text=f"Current state. {LOST}")
 

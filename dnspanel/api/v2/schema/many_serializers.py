@@ -144,7 +144,7 @@ class ManyPreviewSerializer(OutcomeSerializer):
 
 
 class ManyWrittenSerializer(WrittenSerializer):
-    """The published changes, and the RRsets that weren't changed."""
+    """The result of a bulk change to RRsets, with the numbers of changed and unchanged RRsets."""
 
     outcome = OutcomeSerializer()
 
@@ -193,7 +193,7 @@ class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
 
 
 class ManyZonesWrittenSerializer(WrittenSerializer):
-    """The changed zones, and the zones that weren't changed. Only a deletion makes a publication."""
+    """The result of a bulk change to zones, with the numbers of zones. Only a deletion makes a publication."""
 
     outcome = ZonesOutcomeSerializer()
 

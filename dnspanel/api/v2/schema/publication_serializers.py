@@ -159,7 +159,7 @@ class RevisionSerializer(Shape):
 
 
 class RevisionDiffSerializer(RevisionSerializer):
-    """A revision and its changes: at most the first 1,000 RRsets, or none if the revision created the zone."""
+    """A revision and its changes: at most the first 1,000 RRsets, or none for a creation, deletion or restoration."""
 
     changes = ChangeSerializer(many=True)
     left_out = serializers.IntegerField(help_text="Number of further changes.")

@@ -55,7 +55,7 @@ class RolloverSerializer(Shape):
 
 
 class RolloverWrittenSerializer(WrittenSerializer):
-    """The publication of a change to a rollover, and the rollover's state."""
+    """The result of starting or canceling a rollover, with the rollover's state."""
 
     rollover = RolloverSerializer(required=False, help_text=f"Current state. {LOST}")
 
