@@ -324,10 +324,7 @@ class NodeAhead(Permanent):
 
 
 class Refused(Permanent):
-    """The agent rejected the request permanently.
-
-    `error` names the error class that the agent raised, and the message is the agent's message.
-    """
+    """The agent rejected the request permanently, with an error of the class `error` and with its message."""
 
     def __init__(self, *, error: str, message: str) -> None:
         super().__init__(message)

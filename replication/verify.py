@@ -233,7 +233,7 @@ def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[
 def find_unanswered(
     questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
 ) -> dict[bytes, Unanswered]:
-    """Return the records that PowerDNS doesn't answer correctly within `seconds`, by row key."""
+    """Return the records that PowerDNS doesn't answer correctly within `seconds`, keyed by row key."""
     answers: dict[bytes, dict[int, dns.message.Message]] = {question.key: {} for question in questions}
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
@@ -343,7 +343,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
 def ask(
     address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
 ) -> dns.message.Message:
-    """Send a query and return the answer, over TCP if it doesn't fit into UDP. Raise NotServed if none arrives."""
+    """Send a query and return the answer, over TCP if it doesn't fit into UDP. Raise NotServed without a valid one."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with connect_socket(address, port) as sock:
@@ -357,10 +357,7 @@ def ask(
 
 
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
-    """Encode a query with EDNS, as resolvers send it to PowerDNS.
-
-    If `dnssec` is true, encode it as a validating resolver does.
-    """
+    """Encode a query with EDNS as resolvers send it, or if `dnssec` is True, as validating resolvers do."""
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
 
@@ -393,7 +390,7 @@ def _receive(sock: socket.socket, until: float) -> bytes | None:
 
 
 def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, port: int, deadline: float) -> None:
-    """Remove the query that this packet answers from `waiting`. Raise NotServed if the answer differs."""
+    """Remove the query that this packet answers from `waiting`. Raise NotServed if the answer differs or is invalid."""
     id_ = int.from_bytes(packet[:2], "big")
     expectation = waiting.get(id_)
     if expectation is None:

@@ -82,8 +82,7 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
     3. End alerts whose condition hasn't been seen for OVER_AFTER. Active routes with a message about the alert also get
        a message about its end. If another node now has the name of an alert's node, end the alert at once.
 
-    Webhooks that subscribed to alerts also receive an event for each alert that is raised, becomes critical or ends. An
-    alert that ends because of another node has no such event.
+    Webhooks that subscribed to alerts also receive an event for each alert that is raised, becomes critical or ends.
     """
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():

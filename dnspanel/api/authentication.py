@@ -69,7 +69,7 @@ def _other_scheme(scheme: str) -> str:
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """Return the user name and password from HTTP Basic authentication (for dyndns2), or None if they are missing."""
+    """Return the user name and password from HTTP Basic authentication (for dyndns2), or None if missing or invalid."""
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -154,10 +154,11 @@ def _reply(query: Query) -> Reply:
 
 
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
-    """Publish the update as one publication. A retransmission gets the same answer and changes nothing.
+    """Publish the update, in several publications if it changes more than `pieces.PIECE_RRSETS` RRsets.
 
-    If the first answer was SERVFAIL, or wasn't stored because the process was killed, a retransmission is processed
-    again. Even then, its changes are never published twice.
+    A retransmission is answered by `_answer_again` and changes nothing. If the first answer was SERVFAIL, or wasn't
+    stored because the process was killed, a retransmission is processed again. Even then, its changes are never
+    published twice.
     """
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, message.id)
@@ -210,7 +211,8 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: tsig_sig
 def _lookup(query: Query) -> Reply:
     """Answer from the secondary's catalog or a zone that the client can read, or else with `_answer_discovery`.
 
-    Raise MessageRefused if the message doesn't have one question of an answerable type, or exceeds a rate limit.
+    Raise MessageRefused if the message doesn't have one question of an answerable type, exceeds a rate limit, or can't
+    be answered now.
     """
     message = query.message
     if len(message.question) != 1:  # RFC 9619
@@ -237,7 +239,7 @@ def _lookup(query: Query) -> Reply:
 def _answer_discovery(name: str, type_: int) -> Reply:
     """Answer an SOA or NS query from the closest zone's apex, or with the zone's SOA in the authority section.
 
-    Raise MessageRefused for other types, and if no zone that can be transferred contains the name.
+    Raise MessageRefused for other types, if no zone contains the name, or if the closest zone can't be transferred.
     """
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
@@ -265,7 +267,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """Yield the messages of a transfer to a secondary, key or network. Raise MessageRefused if it isn't allowed."""
+    """Yield the messages of a transfer to a secondary, key or network. Raise MessageRefused or Unknown if refused."""
     question = query.message.question[0]
     if isinstance(query.signed, tsig_signatures.SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -287,7 +289,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
 
 
 def _transfer_to_secondary(query: Query, signed: tsig_signatures.SignedBySecondary) -> Iterator[bytes]:
-    """Yield the messages of a transfer to a secondary. Raise MessageRefused for a replay, or if it isn't allowed."""
+    """Yield a transfer's messages. Raise MessageRefused if not allowed, or for a replay over TCP, which is recorded."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is supported"))
@@ -315,7 +317,7 @@ def _transfer_to_secondary(query: Query, signed: tsig_signatures.SignedBySeconda
 def _signature_of(query: Query) -> tsig_signatures.Signed:
     """Return the message's signature.
 
-    Raise MessageRefused if the message is unsigned, signed by a secondary's key, or over the key's rate limit.
+    Raise MessageRefused if the message is unsigned, signed by a secondary's or primary's key, or over the rate limit.
     """
     if isinstance(query.signed, tsig_signatures.SignedBySecondary):
         raise MessageRefused(dns.rcode.REFUSED, gettext("a secondary’s key can only be used for transfers"))
@@ -335,7 +337,7 @@ def _count(signed: tsig_signatures.Signed, now: datetime) -> None:
 
 
 def _count_question(query: Query) -> None:
-    """Raise MessageRefused if the key, or the address of a client without a key, exceeds its rate of queries."""
+    """Raise MessageRefused if a token's key, or the address of an unsigned query, exceeds its rate of queries."""
     if isinstance(query.signed, tsig_signatures.Signed):
         _count(query.signed, query.now)
     elif query.signed is None:

@@ -25,7 +25,7 @@ _at_once = threading.BoundedSemaphore(4)
 
 
 def answer_by_signer(zone: Zone, name: str, type: int, *, dnssec: bool) -> dns.message.Message:
-    """Query ring 0's PowerDNS, with the DO bit if `dnssec` is True. Raise MessageRefused (SERVFAIL) on failure."""
+    """Return the answer of ring 0's PowerDNS, signed if `dnssec` is True. Raise MessageRefused if it fails."""
     node = patiently(lambda: _ready_signer(zone))
     if not _at_once.acquire(timeout=SECONDS):
         raise _failure(zone, gettext("too many queries are waiting for the canary"))

@@ -42,10 +42,10 @@ _waiting = threading.BoundedSemaphore(3)
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[ixfr_out.Transfer]:
-    """Yield the zone's transfer: the whole signed zone, or only the SOA if the client's serial `since` is current.
+    """Yield the whole signed zone, or only its SOA if the client's serial `since` isn't older than the zone's.
 
     Ring 0 gets every publication first. Wait a few seconds until ring 0 has the newest one, because a refused client
-    retries only much later. Raise MessageRefused (SERVFAIL) if ring 0 still doesn't have it.
+    retries only much later. Raise MessageRefused (SERVFAIL) if ring 0 still doesn't have it or can't transfer the zone.
     """
     server, records, soa = _beginning(zone)
     try:
@@ -139,7 +139,7 @@ def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Reco
 
 
 def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
-    """Yield the records of a zone with several NSEC3 chains, followed by these chains.
+    """Yield a zone's records without NSEC3 and NSEC3PARAM records, followed by the records of these NSEC3 chains.
 
     PowerDNS serves a single chain, and treats the signatures of other chains as records of ordinary names. The panel
     therefore computes the chains itself.

@@ -320,7 +320,7 @@ def _forget_own_operations(zone: Zone, author: Author) -> None:
 
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """Start to transfer these zones from the primaries in `columns`. The caller must have locked the zones."""
+    """Start to transfer these locked zones from the primaries in `columns`, and clear the results of old transfers."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=join_list(columns["addresses"]))
     row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
     TransferredZone.objects.bulk_create(

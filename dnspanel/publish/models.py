@@ -83,10 +83,7 @@ class Stall(models.Model):
 
 
 class PreparedRows(models.Model):
-    """The LMDB rows of zones that a publication creates, compiled before the publication.
-
-    They are deleted once every schema has the publication in a segment.
-    """
+    """The LMDB rows of zones that a publication creates, compiled in advance and kept until all schemas have them."""
 
     sequence = models.BigIntegerField(primary_key=True)
     object_name = models.CharField(max_length=200)

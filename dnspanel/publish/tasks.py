@@ -1,7 +1,8 @@
-"""Celery tasks of the publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
+"""Celery tasks that encode the log and make snapshots.
 
-`encode_log` has no arguments. It encodes everything between the last segment and the head of the log. Running it twice
-or late is harmless. Celery beat runs it every two seconds, in case a wake-up was lost.
+`encode_log` runs in the publish worker: one process, one thread (`celery worker -Q publish --pool=solo`). It encodes
+everything between the last segment and the head of the log. Running it twice or late is harmless. Celery beat runs it
+every two seconds, in case a wake-up was lost. `make_snapshot` runs in the system worker.
 """
 
 import logging

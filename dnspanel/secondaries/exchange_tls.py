@@ -106,10 +106,7 @@ def _connect_tls(host: str, port: int, seconds: float) -> ssl.SSLSocket:
 def _window(
     stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
 ) -> list[Answer]:
-    """Send one window of messages and return their answers.
-
-    If the connection closes or the time is over before a message is answered, its answer is an error.
-    """
+    """Send one window of messages and return their answers. A message without an answer in time gets an error."""
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
     found = [answer_of_silence()] * len(messages)

@@ -34,10 +34,7 @@ AUTHOR_UNABLE = gettext_noop(
 
 @dataclass(frozen=True, slots=True)
 class ImportRights:
-    """The rights of an import.
-
-    `actor` is None for unrestricted imports: by the panel itself, or by authors with all rights for every zone.
-    """
+    """The rights of an import. `actor` is None for the panel itself, and for authors with all rights for every zone."""
 
     author: Author
     actor: Actor | None
@@ -69,7 +66,10 @@ class ImportRights:
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
-        """Return a fault if rights, locks or rules forbid these changes to a visible zone, or else None."""
+        """Return a fault if these changes to a visible zone are forbidden, or else None.
+
+        Rights, locks or rules forbid the changes, or the zone is a producer catalog or has its primary elsewhere.
+        """
         made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
             access.refuse_transferred(zone)
@@ -203,10 +203,7 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
-    """Return the first of these zones whose keys the person isn't allowed to export, or None if all are allowed.
-
-    Zones in the trash are ignored.
-    """
+    """Return the first living zone of these that the person's right EXPORT_KEYS doesn't cover, or None."""
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.EXPORT_KEYS):
         return None

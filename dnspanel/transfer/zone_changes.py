@@ -16,7 +16,7 @@ Changes = dict[Key, RRset | None]
 
 
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
-    """Return the changed RRsets by (name, type), with None for a removed RRset. The dict is empty if nothing changes.
+    """Return the changed RRsets, keyed by (name, type), with None for a removed RRset. Without changes, return {}.
 
     The action UNION adds the source's values to the zone's. An RRset that exists on both sides keeps the zone's TTL,
     and the zone's comment unless it is empty. RRSETS takes each RRset of the source unchanged, and keeps the zone's

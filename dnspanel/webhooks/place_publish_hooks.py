@@ -83,10 +83,11 @@ def change_hook(  # noqa: PLR0913  # the fields of a hook
     now: datetime,
     resolve: Resolve | None = None,
 ) -> PublishHook:
-    """Change the hook and return it. The change takes effect with the next request. The secret doesn't change.
+    """Change the hook, forget its failures, and return it. The secret doesn't change.
 
-    Raise RuleUnknown if the hook doesn't exist. Raise RightMissing if the author can't govern the hook's zones or the
-    new ones. Raise RuleRefused if the terms are invalid or the hook has changed since `hook` was read.
+    The change takes effect with the next request. Raise RuleUnknown if the hook doesn't exist. Raise RightMissing if
+    the author can't govern the hook's zones or the new ones. Raise RuleRefused if the terms are invalid or the hook has
+    changed since `hook` was read.
     """
     columns = _columns_of_terms(terms, resolve, before=hook)
     with transaction.atomic():

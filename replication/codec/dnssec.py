@@ -151,10 +151,7 @@ def zone_of(body: bytes) -> str:
 
 
 def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
-    """Split a key body into the zone, the bytes before the content, the content, and the bytes after it.
-
-    Raise BadBytes or BadName if the bytes are invalid.
-    """
+    """Split a key body into (zone, bytes before, content, bytes after). Raise BadBytes or BadName if it is invalid."""
     reader = boost_archive.Reader(body, "key object")
     reader.class_version((0, 1))
     zone, _ = _decode_zone(reader, _READS_ALL)

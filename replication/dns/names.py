@@ -31,7 +31,7 @@ _ESCAPED_SPACE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def escape_spaces(text: str) -> str:
-    r"""Return the text with `\032` for an escaped space, and `\DDD` for other escaped white space (RFC 1035 5.1).
+    r"""Return the text with `\032` for an escaped space, and `\009` for an escaped tab (RFC 1035 5.1).
 
     Go programs write `\ `, which has the same meaning, but code that splits a text into fields would split it there.
     """

@@ -169,7 +169,7 @@ WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
-    """Apply `rename` to each host or mailbox name in canonical rdata. The caller must parse the result again."""
+    """Apply `rename` to the target, or to both names of an SOA, RP or MINFO. The caller must parse the result again."""
     fields: tuple[int, ...] = _OTHER_NAMES.get(type, ())
     if targets(type, text):
         fields = (_TARGET_FIELD[type],)

@@ -20,9 +20,10 @@ def ttl_of_signature(text: str) -> int:
 
 
 class SignedTtls:
-    """The TTLs stated in a zone's signatures. `signatures` has pairs of an owner and the rdata of its RRSIGs.
+    """The TTLs of a zone's NSEC, NSEC3 and NSEC3PARAM records, as stated in the zone's signatures.
 
-    Nearly all records of a chain have the same TTL, so only the exceptions are stored.
+    `signatures` has pairs of an owner and the rdata of its RRSIGs. Nearly all records of a chain have the same TTL, so
+    only the exceptions are stored.
     """
 
     def __init__(self, signatures: Iterable[tuple[str, Sequence[str]]]) -> None:
@@ -39,7 +40,10 @@ class SignedTtls:
             self._others[owner.lower(), type] = ttl
 
     def ttl_of(self, owner: str, type: int, ttl: int, wire: bytes) -> int:
-        """Return the TTL that the signer set for a record that PowerDNS serves with `ttl`. `wire` is its rdata."""
+        """Return the TTL that the signer set for a record. PowerDNS serves the record with `ttl`. `wire` is its rdata.
+
+        An RRSIG contains its TTL. NSEC, NSEC3 and NSEC3PARAM have the TTL in their signatures. Other types keep `ttl`.
+        """
         if type == rdtypes.RRSIG:
             return int.from_bytes(wire[4:8])
         if type in _MADE:

@@ -129,7 +129,10 @@ class Application:
         self._leave(current, last=True)
 
     def _leave(self, writer: "_Writer", *, last: bool = False) -> None:
-        """Commit the writer's rows. After the file's last operation, first compare its digest with the segment's."""
+        """Commit the writer's rows. After the file's last operation, first compare its digest with the segment's.
+
+        With `last`, also check the main file's digest, and commit the position in the records file.
+        """
         if writer is self._main and not writer.ops_left:
             writer.complete(self._segment.digest_main)
         elif not last:
@@ -214,7 +217,7 @@ class _Writer:
         self.ops_left -= 1
 
     def write_puts(self, puts: Puts) -> None:
-        """Write many rows as in `write`, but in one call if no other rows can exist between them."""
+        """Write many rows as in `write`, but all at once if the result can't be wrong (`_add_run`)."""
         is_small = len(puts.rows) < _SMALLEST_BATCH or puts.dbi in ATTACHED_TABLES
         if is_small or not self._add_run(puts):
             for key, body in puts.rows:
@@ -248,7 +251,7 @@ class _Writer:
         self._digest_at_end = 0
 
     def _enter(self, dbi: Dbi, key: bytes) -> None:
-        """Begin the operation on this key. If the key starts a new zone, the transaction can end before it."""
+        """Begin the operation on this key. A new zone can start a new transaction. Raise BadSegment for an own row."""
         if dbi is Dbi.RECORDS:
             _refuse_own_rows(key)
         group = _ATTACHED_GROUP if dbi in ATTACHED_TABLES else key[:4]
@@ -258,7 +261,7 @@ class _Writer:
                 self.commit_part()
 
     def _add_run(self, puts: Puts) -> bool:
-        """Put the rows all at once and return True. If the result could be wrong, do nothing and return False.
+        """Put the rows all at once and return True. If the result could be wrong, put no rows and return False.
 
         Records are put at once only while PowerDNS can't find the last zone yet. Then the transaction can end after
         these rows, and also before the first zone. Records that are not in ascending order are never put at once.
@@ -333,7 +336,10 @@ class _Writer:
         return replace(self._row, begun=max(self._row.begun, last), digest=digest % DIGEST_MODULUS)
 
     def _commit(self, expected: bytes | None, rewritten: Callable[[FileRow], FileRow], own: Row | None = None) -> None:
-        """Write the waiting rows and the file's state row. Raise Busy if another process wrote the state row."""
+        """Write the waiting rows and the file's state row.
+
+        Raise Busy if another process wrote the state row, or Diverged if the digest differs from `expected`.
+        """
         with self._database.env.begin() as reading:
             plan, number = self._plan(reading, expected), reading.id()
         try:

@@ -32,10 +32,7 @@ Steps = Generator[None, None, None]
 
 
 class DivergedZone(NamedTuple):
-    """A zone whose rows differ from those that the agent wrote.
-
-    Zone 0 has the differences that don't belong to a single zone.
-    """
+    """A zone whose rows differ from those that the agent wrote. Id 0 is for differences outside a single zone."""
 
     zone_id: int
     name: str  # empty if the files no longer have the name

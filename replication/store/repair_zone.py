@@ -150,7 +150,7 @@ class RepairWriter:
         return Repaired(self._mark, tuple(self._differences), self._rows, hold, tuple(self._keys))
 
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
-        """Return the bodies of the zone's expected metadata and keys, by table and key of each object.
+        """Return the bodies of the zone's expected metadata and keys, keyed by table and row key.
 
         Raise BadSegment if the rows don't fit the zone or each other, and UnknownSealingKey or BadBytes if a key can't
         be decrypted.
@@ -319,7 +319,7 @@ class RepairWriter:
         self._note(differences)
 
     def _remove_foreign(self, txn: Any, left: Mapping[tuple[Dbi, str], set[int]]) -> list[str]:
-        """Delete foreign rows that lead to the zone or belong to its names. Return their descriptions."""
+        """Delete foreign rows of the zone or its names, and a zone that must not exist. Return their descriptions."""
         differences = []
         key = self._schema.row_id_key(self._mark.zone_id)
         value = txn.get(key, db=self._main.tables[Dbi.DOMAINS])

@@ -96,7 +96,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class StoredZone:
-    """A zone in the files. `digest` is the expected digest of its rows, or empty if it isn't computed yet."""
+    """A zone in the files. `serial` is None without an SOA, and the expected `digest` is empty until it is computed."""
 
     zone_id: int
     name: str
@@ -199,7 +199,7 @@ class Store:
     def position_and_digests(self) -> tuple[Position | None, bytes, bytes]:
         """Return the position (or None) and the digests (main, records), read at the same moment.
 
-        The digests are empty while a segment is half applied.
+        The digests are empty if there is no position, or while a segment is half applied.
         """
         with self._records.env.begin() as records, self._main.env.begin() as main:
             rows = self._main.row(main), self._records.row(records)
@@ -312,11 +312,11 @@ class Store:
         """Update the store to the panel's state at `segment.after` (see the module's docstring).
 
         A segment whose sequences are all applied already changes nothing (`Applied.already`). `watch` receives the keys
-        of records that are put or deleted. `before_late` is called after a committed change of DNSSEC keys or metadata,
-        and before record operations that are only right once PowerDNS uses this change. Raise Gap, WrongCluster,
-        WrongEpoch, Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment doesn't fit. Raise MapFull or
-        DiskFull if there is no space, or Busy if another process writes our rows. The next attempt repeats what was
-        committed before.
+        of records that are put or deleted, except deletions by prefix. `before_late` is called after a committed change
+        of DNSSEC keys or metadata, and before record operations that are only right once PowerDNS uses this change.
+        Raise Gap, WrongCluster, WrongEpoch, Unfinished, Diverged, BadSegment or UnknownSealingKey if the segment
+        doesn't fit. Raise MapFull or DiskFull if there is no space, or Busy if another process writes our rows. The
+        next attempt repeats what was committed before.
         """
         with self._lock:
             main, records = self._main.row(), self._records.row()
@@ -385,9 +385,9 @@ class Store:
         exist. At that time PowerDNS must drop these zones from its list in memory.
 
         The expected contents `copied` must come from a signed manifest. Raise BadSnapshot if the copy has other
-        contents or is older than the store's own position, UnknownSealingKey before anything is written, MapFull or
-        DiskFull if there is no space, or Busy if another process writes to the files. After Busy the installation has
-        to be repeated before the store has a position again.
+        contents, or is older than the store's position in the same epoch. Raise UnknownSealingKey before anything is
+        written, MapFull or DiskFull if there is no space, or Busy if another process writes to the files. After Busy
+        the installation has to be repeated before the store has a position again.
         """
         with self._lock, open_copy(path, self.schema) as (main, records):
             found = common_position(main.row(), records.row())
@@ -454,7 +454,10 @@ class Store:
         self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
 
     def _put_missing(self, database: Database, first: Dbi, rows: Sequence[tuple[Dbi, bytes, bytes]]) -> None:
-        """Put our own rows if they are missing. A file whose table `first` is empty counts as complete and checked."""
+        """Put our own rows if they are missing. If table `first` is empty, the file counts as checked.
+
+        A new records file also counts as complete.
+        """
         with database.writing() as txn:
             is_new = not txn.stat(database.tables[first])["entries"]
             missing = [row for row in rows if txn.get(row[1], db=database.tables[row[0]]) is None]

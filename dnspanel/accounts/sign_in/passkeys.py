@@ -102,7 +102,7 @@ def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
 def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticator:
     """Return the user's passkey that answered this session's challenge.
 
-    Record the failure and raise PasskeyRefused if the response isn't valid.
+    If the response isn't valid, record the failure and raise PasskeyRefused.
     """
     try:
         with _read_as_outside_text():
@@ -118,7 +118,8 @@ def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticato
 def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
     """Return the passkey for a sign-in without a password.
 
-    Raise PasskeyRefused unless a passkey of an open account answered `begin_using(None)` and verified its user.
+    Raise PasskeyRefused unless a passkey of an open account answered `begin_using(None)` and verified its user. A wrong
+    response for an open account is also recorded in the audit log.
     """
     state = auth.get_state() or {}
     # A second factor's challenge can be answered without user verification.

@@ -36,9 +36,10 @@ _links = _Links()
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
     """Return a link that sets this user's password and is valid for a day, as the path after `/password/`.
 
-    Write an audit entry. The link becomes invalid when it is used, when the user signs in, or when the user's sessions
-    are ended. `by` is None for a link requested by mail or on the console. Raise the errors of `refuse_to_open`,
-    PersonUnknown for a service account, and AccountRefused for a user whose password an LDAP server checks.
+    Write an audit entry. The link becomes invalid when it is used or the user signs in. A new password or email
+    address, a closed account and ended sessions also make the link invalid. `by` is None for a link requested by mail
+    or on the console. Raise the errors of `refuse_to_open`, PersonUnknown for a service account, and AccountRefused for
+    a user whose password an LDAP server checks.
     """
     refuse_to_open(by, user)
     if user.signs_in_by_ldap:

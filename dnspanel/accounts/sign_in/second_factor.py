@@ -148,7 +148,10 @@ def use_code(*, user: User, code: str, address: str, now: datetime) -> Authentic
 def _refusal(
     user: User, rows: list[Authenticator], key: str, code: str, now: datetime
 ) -> Authenticator | CodeWrong | CodeUsed | TooManyCodes:
-    """Mark a correct code as used and return its second factor. Otherwise, record the attempt and return the error."""
+    """Mark a correct code as used and return its second factor. Otherwise, return the error.
+
+    An error is recorded unless the user has no second factor. Only wrong and used codes count towards the limit.
+    """
     if not rows:
         return CodeWrong()
     counted = _wrong_codes(rows[0], now)

@@ -37,7 +37,10 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """Return this browser's pending second-factor sign-in, or None if the user is signed in or it is stale."""
+    """Return this browser's pending second-factor sign-in, or None if it is missing or stale.
+
+    Also return None if the user is signed in.
+    """
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

@@ -30,7 +30,7 @@ def record_refusal(credentials: Mapping[str, Any]) -> None:
 
 
 def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
-    """Return the key for counting wrong passwords.
+    """Return the key for counting wrong passwords and codes.
 
     If the account has signed in from this network before, the key contains the account and the network. Otherwise, it
     contains only the account. Strangers then share one counter and can't use up the owner's attempts. If no account has

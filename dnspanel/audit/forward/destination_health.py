@@ -29,10 +29,7 @@ class DestinationHealth:
 
 
 def destinations_health() -> tuple[DestinationHealth, ...]:
-    """Return the state of all active destinations, sorted by name.
-
-    This takes one query if there are none, and at most five otherwise.
-    """
+    """Return the state of all active destinations, sorted by name, with at most five queries, or one if none exist."""
     rows = list(Destination.objects.filter(active=True).order_by("name"))
     last = last_number() if rows else 0
     oldest = _done_at({row.sent_to + 1 for row in rows if row.sent_to < last})

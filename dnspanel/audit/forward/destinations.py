@@ -36,7 +36,10 @@ _ANEW = {**WELL, "rejected_at": None, "rejected": ""}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The settings of a destination. Empty headers keep the stored ones. An empty key does so with a certificate."""
+    """The settings of a destination. Empty headers keep the stored ones, unless `without_headers` is True.
+
+    If a certificate is set, an empty key keeps the stored key.
+    """
 
     name: str
     address: str
@@ -150,7 +153,10 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
 
 
 def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
-    """Switch the destination on or off, and clear its failures. Raise the errors of `require_operator`."""
+    """Switch the destination on or off. If this changes its state, clear its failures.
+
+    Raise the errors of `require_operator`.
+    """
     require_operator(by)
     with transaction.atomic(durable=True):
         rows = Destination.objects.filter(pk=destination.pk, active=not active)

@@ -26,7 +26,7 @@ class DestinationUnknown(EvidenceError, NotFound):
 
 
 class NotSent(EvidenceError):
-    """The destination did not confirm a batch. `retry_after` is the pause in seconds that the destination requested."""
+    """A batch wasn't sent or confirmed. `retry_after` is the pause in seconds that the destination requested, or 0."""
 
     def __init__(self, reason: str, *, retry_after: int = 0) -> None:
         super().__init__(reason)

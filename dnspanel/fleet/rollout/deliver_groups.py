@@ -59,8 +59,9 @@ _requested = threading.Event()
 def advance(*, now: datetime) -> None:
     """Release each stage as far as earlier stages allow, and wake nodes whose limit has risen.
 
-    If several callers arrive at the same time, one does the work, and checks once more for the others. A fleet without
-    stages costs one query.
+    Also merge reverted publications (`merge_acked`), end skips of groups with a live node, and stop delivery after a
+    stage with a fault. If several callers arrive at the same time, one does the work, and checks once more for the
+    others. A fleet without stages costs one query.
     """
     _requested.set()
     while _requested.is_set() and _turn.acquire(blocking=False):
@@ -72,10 +73,7 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """Stop all delivery until `resume`.
-
-    Raise Forbidden if not permitted, or DeliveryRefused if the reason is empty or too long.
-    """
+    """Stop all delivery until `resume`. Raise Forbidden without permission, DeliveryRefused for an invalid reason."""
     _require(by)
     reason = _check_reason(reason)
     with transaction.atomic():
@@ -147,10 +145,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 
 def unpin(*, by: Author, now: datetime) -> None:
-    """Let nodes continue to the head, stage by stage.
-
-    Raise Forbidden if not permitted, or DeliveryRefused if the fleet isn't pinned.
-    """
+    """Let nodes continue to the head by stages. Raise Forbidden without permission, DeliveryRefused if not pinned."""
     _require(by)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -217,7 +212,7 @@ def _advance(now: datetime) -> None:
 
 
 def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
-    """Store the limits of stages that wait for others, and delete the rest. Return groups whose limit has risen."""
+    """Store the limits of stages that wait for others, and delete the rest. Return groups whose limit rose or ended."""
     moved: set[int | None] = set()
     limited = [c for c in gates.clearances() if c.sequence is not None and c.stage.ring0 is Ring0.NO]
     rows = gates.releases + sum(clearance.stage.released is None for clearance in limited)

@@ -145,7 +145,11 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """Revert the publication that made signatures invalid, or in doubt the zone's newest. Return the revert or None."""
+    """Revert the publication that made the zone's signatures invalid. Return the reverting publication, or None.
+
+    The cause is the publication that created or restored the zone, else the change of its signing, else its newest
+    change that can be reverted. Nothing is reverted if untouched data is invalid too, or if the fault is gone.
+    """
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None

@@ -74,10 +74,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Clearance:
-    """The sequence up to which a stage is released (None: up to the head). `reason` explains the limit.
-
-    `reason` is empty while the limit is the head.
-    """
+    """The sequence up to which a stage is released (None: the head), and the reason if that is below the head."""
 
     stage: Stage
     sequence: int | None

@@ -36,10 +36,10 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
 
 def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
-    """Restore the zone's signing as of the node's ack. Return the reverting publication.
+    """Restore the zone's signing as of the node's ack, and cancel its rollovers. Return the reverting publication.
 
     The first publication up to `up_to` that changed the signing is marked with the reason. Return None if there is no
-    such publication, or if an old key no longer exists.
+    such publication, or if an old key's private part no longer exists.
     """
     failed_ones: list[int] = []
 

@@ -48,10 +48,7 @@ class _StoppedMeanwhile(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone that contains names from a set of name servers, with the addresses that these names should have.
-
-    `kept` is None if the addresses are not updated automatically.
-    """
+    """A zone that contains names of a set, with their expected addresses. `kept` is None without automatic updates."""
 
     zone: Zone
     addresses: Mapping[str, tuple[str, ...]]  # by name
@@ -78,8 +75,8 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
     """Publish the nodes' addresses for the set's names in the zone, and keep the addresses up to date.
 
     Updates use the author's rights, and a later call replaces the author. The audit log records the change. Raise
-    TemplateRefused if the set has no name with nodes in the zone, or if too many zones have kept addresses. Raise
-    RightMissing, Locked or Transferred if the author is not allowed to write these addresses. If publishing is refused,
+    TemplateRefused if the set has no name with nodes in the zone, or if too many zones have kept addresses. Raise the
+    errors of `access.refuse_changes` if the author is not allowed to write these addresses. If publishing is refused,
     the reason is stored in the returned row.
     """
     found = newest_set(template)
@@ -125,8 +122,8 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
     """Stop updating the addresses of the set's vanity names in the zone. Published addresses stay.
 
-    A second call changes nothing. Raise Forbidden if the author isn't allowed to edit the zone. Raise RightMissing,
-    Locked or Transferred if the author isn't allowed to write addresses in the zone.
+    A second call changes nothing. Raise Forbidden if the author isn't allowed to edit the zone. Raise the errors of
+    `access.refuse_changes` if the author isn't allowed to write addresses in the zone.
     """
     access.require_editor(by, zone)
     found = newest_set(template)

@@ -28,7 +28,7 @@ class ExpiryForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def rrset_expiry(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the RRset's expiry time. A POST sets the expiry, or cancels it (`act=cancel`)."""
+    """Show the RRset's expiry time. A POST sets or cancels it. If the RRset isn't published, redirect to its row."""
     zone = access.zone_for_editing(request.user, zone_name)
     key = require_rrset(request, zone)
     published = row_of(request, zone, key).change.before

@@ -78,7 +78,7 @@ def way_back(zone: Zone, came_from: str) -> str:
 
 @require_safe
 def rrset_row(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show one row in short form, with all its values (`all`), or with the values before the draft (`old`)."""
+    """Show one row: short, with all values (`all`) or the old ones (`old`). Without htmx, redirect to the row."""
     zone = access.zone_for_reading(request.user, zone_name)
     key = require_rrset(request, zone)
     if not is_fragment(request):
@@ -161,7 +161,7 @@ def _show_form(
 
 
 def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Add the form's RRset to the draft. If the RRset is invalid or the row has changed, show the form again."""
+    """Add the form's RRset to the draft. If the RRset is refused (`put_into_draft`), show the form again."""
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)

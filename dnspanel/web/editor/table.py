@@ -93,7 +93,7 @@ def _detail_page(request: PanelRequest, zone: Zone, *, quick: "Quick | None" = N
 
 
 def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
-    """Return the template context of one page of rows, filtered and sorted as requested."""
+    """Return the template context of one page of rows, filtered, and sorted as requested unless there are too many."""
     order = rrset_order.rrset_order_of(request.GET.get("sort", "")[:LONGEST_SORT])
     at = _name_at(request, zone) if order == rrset_order.AS_EDITED else ""
     after = request.GET.get("after", "") or (rrset_pages.place_before(zone, at) if at else "")
@@ -161,7 +161,7 @@ def _page_of(
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Return the columns that this large zone can't be sorted by, with reasons, or {} if the rows are filtered."""
+    """Return the columns that this large zone can't be sorted by, with reasons, or {} for a search or drafted rows."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -174,7 +174,7 @@ def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
 
 
 def _name_at(request: PanelRequest, zone: Zone) -> str:
-    """Return the name where the table starts, or "" if the request has no valid name."""
+    """Return the name where the table starts, or "" for a later page or without a valid name in the request."""
     if request.GET.get("after"):
         return ""
     try:
@@ -193,7 +193,7 @@ def _next_query(request: PanelRequest, next_after: str, sort: str) -> str:
 
 
 def filters_of(parameters: QueryDict) -> RRsetFilter:
-    """Return the RRset filter from the request's parameters."""
+    """Return the RRset filter from the request's parameters. An invalid type is ignored."""
     try:
         types = frozenset({rdata.type_from_text(str(parameters.get("type", "")))})
     except ReplicationError:

@@ -17,12 +17,12 @@ class DisplayTransfer:
 
     @property
     def has_come(self) -> bool:
-        """True if the zone was transferred at least once."""
+        """True if the zone was transferred at least once. Without `row`, an expired zone counts as not transferred."""
         return self.zone.is_served or (self.row is not None and self.row.serial is not None)
 
     @property
     def title(self) -> str:
-        """The title of the notice, which names the most serious problem if there is one."""
+        """The title of the notice: waiting for the first transfer, expired, or else a secondary zone."""
         if not self.has_come:
             return gettext("This zone is waiting for its first transfer")
         if not self.zone.is_served:
@@ -51,10 +51,7 @@ class DisplayTransfer:
 
 
 def transfer_of(zone: Zone, *, closely: bool) -> DisplayTransfer | None:
-    """Return the zone's transfer state, or None if this panel is its primary.
-
-    `closely` includes details for users who are allowed to change the zone's settings.
-    """
+    """Return the zone's transfer state, with details if `closely`, or None if this panel is its primary."""
     if not zone.transferred_from:
         return None
     row = TransferredZone.objects.filter(pk=zone.pk).first() if closely else None

@@ -151,7 +151,10 @@ def _template_page(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
-    """Show the text of the newest version. A POST publishes a new version. A POST from htmx only validates the text."""
+    """Show the newest version's text. A POST publishes a new version. A POST from htmx only validates the text.
+
+    For a name server set, redirect to the set's own page.
+    """
     template = _changeable(request, template_id)
     if template.kind == TemplateKind.SERVERS:
         return redirect("server-set-edit", template.pk)
@@ -184,7 +187,7 @@ def _check(request: PanelRequest, form: TextForm) -> HttpResponse:
 
 
 def _preview(form: TextForm) -> dict[str, object]:
-    """Return the text's first records (with default values) and errors. Both are empty if the form is invalid."""
+    """Return the text's first records (with sample values) and errors. Both are empty if the form is invalid."""
     if not form.is_bound:
         made = try_text(str(form.initial.get("text", "")), form.declared)
     elif form.is_valid():

@@ -53,7 +53,7 @@ class DisplayPlace:
 
     @property
     def lost(self) -> list[str]:
-        """The names that no longer belong to a node."""
+        """The names without an address, for example because their nodes no longer exist."""
         return [name for name, found in self.place.addresses.items() if not found]
 
     @property

@@ -8,10 +8,7 @@ from dnspanel.zones.models import AcceptedBreak, Publication
 
 
 def accept_break(*, publication: Publication, by: Author, reason: str, now: datetime) -> None:
-    """Allow the publisher to process a publication that breaks validation.
-
-    Runs in the caller's transaction. A second call changes nothing.
-    """
+    """Allow a publication that breaks validation. Runs in the caller's transaction. A second call changes nothing."""
     _, is_new = AcceptedBreak.objects.get_or_create(
         publication=publication, defaults={"accepted_at": now, "accepted_by": user_of(by), "reason": reason}
     )

@@ -103,10 +103,7 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
 
 
 def in_one_piece(text: str) -> str:
-    """Join the Base64 or hexadecimal parts of a DNSKEY, CDNSKEY, DS or CDS into one field.
-
-    Canonical rdata separates these parts with spaces.
-    """
+    """Join the Base64 or hexadecimal parts of a canonical DNSKEY, CDNSKEY, DS or CDS into one field."""
     words = text.split()
     return " ".join((*words[:3], "".join(words[3:])))
 

@@ -190,7 +190,10 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """Return a rollover's first step. `new` are keys to add, or keys that the parent's DS must name."""
+    """Return a rollover's first step. `new` are keys to add, or keys that the parent's DS must name.
+
+    INSECURE also publishes CDS and CDNSKEY records that delete the DS. Kinds in WITHOUT_CDS publish neither.
+    """
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
     if kind is Kind.INSECURE:
         state = replace(state, cds=DELETE, cdnskey=True)  # for parents that follow CDS, CDNSKEY or both
@@ -461,7 +464,8 @@ def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
     """Return True if validating resolvers can validate a key in `ds` through the DS records `found`.
 
     Resolvers can ignore a digest type. Therefore `found` must have a DS of the key with each digest type (SHA-256,
-    SHA-384) that occurs in `found`. If `found` is empty, return True, because the zone is then insecure, not bogus.
+    SHA-384) that occurs in `found`, and at least one of them. If `found` is empty, return True, because the zone is
+    then insecure, not bogus.
     """
     if not found:
         return True

@@ -34,7 +34,7 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
-    """Return the SHA-256 DS of the panel's own active, published non-ZSK keys, keyed by zone id."""
+    """Return the SHA-256 DS of signed zones' own active, published non-ZSK keys, keyed by zone id."""
     by_id = {zone.pk: zone for zone in zones}
     rows = Signing.objects.filter(pk__in=list(by_id), is_signed=True).values_list("zone_id", "state")
     states = {zone_id: SigningState.from_json(state) for zone_id, state in rows} if by_id else {}

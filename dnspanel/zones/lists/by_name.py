@@ -98,7 +98,10 @@ class Places:
     def first(
         self, rows: "QuerySet[Any]", start: StoredKey | None, limit: int, *, are_all: bool, descending: bool = False
     ) -> Found:
-        """Return the first of the zone's `rows` after `start`. Set `are_all` if no filter excludes RRsets."""
+        """Return up to `limit` of the zone's `rows` after `start`, in order. `are_all` means that nothing is filtered.
+
+        Otherwise, fewer can be returned, because at most about MOST_COMPARED names are examined.
+        """
         begin = None if start is None else place_of(start)
         names = _Names(self.zone, None if begin is None else begin[:2], begins_with=True, descending=descending)
         found: list[StoredKey] = []

@@ -224,7 +224,8 @@ def sorted_rrset_page(
 ) -> RRsetPage:
     """Return a page like `rrset_page`, but sorted by `order`, based on drafted values. Makes at most 15 queries.
 
-    Raise TooManyToSort if the zone has too many RRsets to search, or to sort by this column, unless few RRsets match.
+    Raise TooManyToSort if the zone has too many RRsets to search, or to sort by this column. This limit doesn't apply
+    if few RRsets match or only drafted ones are shown.
     """
     if order.column is RRsetColumn.NAME:
         return rrset_page(
@@ -272,10 +273,7 @@ def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Return True if the zone matches all search terms about zones. Return False if the search has an error.
-
-    Makes one query, or none if there are no such terms.
-    """
+    """Return True if the zone matches the search terms about zones. Return False if the search has an error."""
     if search.faults:
         return False
     about_zones = Search(search.about_zones_alone)

@@ -30,10 +30,7 @@ class Defaults:
 
 
 def zone_defaults() -> Defaults:
-    """Return the current defaults: as fixed by the environment, else as changed in the panel, else from the settings.
-
-    Needs one query.
-    """
+    """Return the defaults as fixed by the environment, else as changed in the panel, else from the settings."""
     fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
     ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
     row = ZoneDefaults.objects.select_related("changed_by").first()

@@ -139,7 +139,7 @@ def read_counters(api: PdnsApi) -> Counters:
 
 
 class Observer:
-    """A sampler that stores one sample per call of `step`. The last KEPT_SAMPLES samples are kept as JSON."""
+    """A sampler of PowerDNS's counters. It stores at most one sample per second, and keeps the last KEPT_SAMPLES."""
 
     def __init__(self, read: Callable[[], Counters]) -> None:
         self._read = read
@@ -170,7 +170,7 @@ class Observer:
         return True
 
     def recent_rcodes(self) -> Counter[str]:
-        """Count the answers of the last five minutes, by rcode."""
+        """Count the answers in the last RECENT_SAMPLES samples, by rcode."""
         with self._lock:
             recent = [encoded for _, encoded in islice(reversed(self._kept), RECENT_SAMPLES)]
         answers: Counter[str] = Counter()

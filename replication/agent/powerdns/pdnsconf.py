@@ -19,10 +19,7 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 @dataclass(frozen=True, slots=True)
 class PdnsSettings:
-    """PowerDNS settings that differ between nodes.
-
-    `schema` must match the installed release: 4 → 4.7, 5 → 4.8 and 4.9, 6 → 5.0 and later.
-    """
+    """The settings that differ between nodes. `schema`: 4 for PowerDNS 4.7, 5 for 4.8 and 4.9, 6 for 5.0 and later."""
 
     schema: int
     lmdb_path: str

@@ -71,7 +71,10 @@ def count_top(
     clients: bool,
     zone_of: Callable[[str], str],
 ) -> Top:
-    """Return top lists of these items without the agent's own queries. Include networks only if `clients` is true."""
+    """Return top lists of these items without the agent's own queries.
+
+    Include networks only if `clients` is true. Networks also count the agent's own queries.
+    """
     full, zones = _Lists(), Counter[str]()
     networks: Counter[str] = Counter()
     for list_name, what, count in items:

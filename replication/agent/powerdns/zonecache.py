@@ -55,10 +55,7 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """The earliest time to reread PowerDNS's list of zones if no request waits for it.
-
-        This limits reading to the share _SHARE of the time.
-        """
+        """The earliest time to reread the list of zones if no request waits for it, so that _SHARE isn't exceeded."""
         return self._read_at + self.seconds / _SHARE
 
     @property

@@ -6,10 +6,7 @@ from django.utils.dateparse import parse_date
 
 
 def day_of(text: str, *, last: bool = False) -> datetime | None:
-    """Return the start of a day (UTC), or of the next day if `last` is true. Return None if the text isn't a date.
-
-    Years before 1970 or after 9000 also give None.
-    """
+    """Return the start of a day (UTC), or of the next one (`last`), or None unless it is a date from 1970 to 9000."""
     try:
         day = parse_date(text)
     except ValueError:  # for example February 31

@@ -1,4 +1,4 @@
-"""Views that show the history of a zone or an RRset, and that revert or restore revisions."""
+"""Views that show, compare and download the revisions of a zone or an RRset, and that revert or restore revisions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -118,7 +118,7 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
-    """Return the filters from the form, and an error text if the name isn't in this zone."""
+    """Return the filters from the form, and an error text if the name is invalid or outside this zone."""
     name, fault = "", ""
     if typed["name"]:
         try:
@@ -179,7 +179,7 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
 
 @require_safe
 def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the differences between two revisions, older revision first."""
+    """Show the differences between two revisions, older revision first. Without two, redirect to the history."""
     zone = access.zone_for_reading(request.user, zone_name)
     numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
     if len(numbers) != 2:
@@ -225,7 +225,7 @@ def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
 
 @require_safe
 def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the revisions that changed one RRset."""
+    """Show the newest revisions (at most REVISIONS_PER_PAGE) that changed one RRset."""
     zone = access.zone_for_reading(request.user, zone_name)
     name, type_ = require_rrset(request, zone)
     found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
@@ -322,7 +322,7 @@ def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpRespo
 def _draft_and_review(
     request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
 ) -> HttpResponse:
-    """Create the draft and redirect to its review. `what` is the message and the suggested reason."""
+    """Create the draft and open its review, with the reason `what`. If the draft is refused, open the revision."""
     with reporting(request, CannotUndo, access.RightMissing):
         make_draft()
         say_done(

@@ -49,7 +49,7 @@ _TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LA
 
 @dataclass(frozen=True, slots=True)
 class DisplayReach:
-    """A node in the list, with the milliseconds until it received the publication, or its state in words."""
+    """A node with its state in words, and the milliseconds until it received the publication, or None."""
 
     name: str
     tone: str

@@ -49,7 +49,7 @@ def word_at(text: str, position: int) -> tuple[Token, int] | None:
 def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[list[Token], str]:
     """Split a line, from the offset `start`, into fields and the comment after `;` (if `comments` is True).
 
-    Raise Unreadable if quotes or parentheses are unbalanced, or for a final backslash.
+    Raise Unreadable for unbalanced quotes or parentheses, a final backslash, or a bare `;` if `comments` is False.
     """
     found: list[Token] = []
     position, depth = start, 0
@@ -79,7 +79,7 @@ def split_fields(text: str, *, comments: bool = True, start: int = 0) -> tuple[l
 
 
 def split_text(text: str, start: int = 0) -> list[Token]:
-    """Split TXT rdata from `start` into fields. Unquoted `;()` are text. Raise Unreadable for an unclosed quote."""
+    """Split TXT rdata from `start` into fields. Raise Unreadable for an open quote or a final backslash."""
     found: list[Token] = []
     position = start
     while position < len(text):
@@ -103,7 +103,7 @@ def _what_is_open(char: str) -> str:
 
 
 def part_comment(text: str) -> tuple[str, str]:
-    """Split a TXT line into its value and its comment.
+    """Split a line into its value and its comment.
 
     A comment starts with a `;` after a space, outside quotes. A value that contains such a `;` must be in quotes.
     """

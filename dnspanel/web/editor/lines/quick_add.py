@@ -124,7 +124,7 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Readin
 
 
 def read_ttl(text: str) -> int:
-    """Parse a TTL such as `300`, `1h` or `1d12h` into seconds. Raise Unreadable for anything else."""
+    """Parse a TTL such as `300`, `1h` or `1d12h` into seconds. Raise Unreadable if it is invalid or above MAX_TTL."""
     typed = text.strip()
     if not TTL.fullmatch(typed):
         raise Unreadable(
@@ -180,7 +180,10 @@ def _parse_rdata(type: int, text: str, origin: str, column: int) -> str:
 
 
 def _completed_target(token: Token, type: int, value: str, origin: str) -> str | None:
-    """Return the target with the origin appended to `token`, or None if the parser appended nothing."""
+    """Return the target that was completed with the origin, or None if `token` isn't such a target.
+
+    Quoted tokens, and tokens without a dot (`www`), don't count.
+    """
     if token.is_quoted or token.text.endswith(".") or "." not in token.text:
         return None
     try:
@@ -277,7 +280,7 @@ class _Head:
 def _read_head(head: _Head, line: str, position: int) -> int:
     """Fill `head` up to the type, and return the position after the type.
 
-    Raise Unreadable if the type is missing or unknown, or if the class isn't IN.
+    Raise Unreadable if the TTL is too large, the class isn't IN, or the type is missing or unknown.
     """
     while True:
         word = word_at(line, position)

@@ -70,7 +70,10 @@ def draft_aside(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
-    """Show a named draft's review. A POST publishes the shown changes. A repeated POST shows its publication."""
+    """Show a named draft's review. A POST publishes or schedules the shown changes, or requests approval.
+
+    A repeated POST shows the publication of the first one.
+    """
     access.require(request.user, Permission.EDIT if request.method == "POST" else Permission.READ)
     try:
         named = named_drafts.named_draft(request.user, draft_key)

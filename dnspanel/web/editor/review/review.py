@@ -44,14 +44,14 @@ from dnspanel.zones.rules.violations import Severity
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the draft's changes to one zone. A POST publishes the changes."""
+    """Show the draft's changes to one zone. A POST publishes or schedules them, or requests approval."""
     zone = access.zone_for_editing(request.user, zone_name)
     return publish_seen(request, zone) if request.method == "POST" else review_page(request, zone)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def draft_review(request: PanelRequest) -> HttpResponse:
-    """Show the draft's changes to all zones. A POST publishes the changes as one publication."""
+    """Show the draft's changes to all zones. A POST publishes or schedules them together, or requests approval."""
     access.require(request.user, Permission.EDIT)
     return publish_seen(request, None) if request.method == "POST" else review_page(request, None)
 
@@ -224,7 +224,7 @@ def review_page(  # noqa: PLR0913  # the parts of a page
 def changes_context(
     request: PanelRequest, plans: Sequence[ZonePlan], resolving: RRsetForm | None = None, resolving_id: int = 0
 ) -> dict[str, Any]:
-    """Return the template context of the change list: one page of the plans, as records or as an API call.
+    """Return the template context of the change list: one page of the plans, as records, text or an API call.
 
     `resolving` is a rejected form for the conflict with the id `resolving_id`.
     """
@@ -265,7 +265,7 @@ def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
 
 
 def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
-    """Return a message for each zone that will be close to its RRset quota."""
+    """Return a message for each growing zone that will be close to its RRset quota."""
     found = []
     for plan in plans:
         if plan.added > plan.removed:
@@ -295,7 +295,7 @@ def fingerprint(plans: Sequence[ZonePlan]) -> str:
 
 @require_POST
 def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
-    """Resolve one conflict with the published, drafted, combined or typed values, then show the review again."""
+    """Resolve a conflict with the published, drafted, combined or typed values, then open `next` or the review."""
     zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
     choice = request.POST.get("choice", "")
     now = timezone.now()

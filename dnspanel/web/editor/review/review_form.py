@@ -16,7 +16,7 @@ from replication.errors import BadName
 
 
 class PublishForm(PublishingForm):
-    """The form that publishes a draft.
+    """The form that publishes or schedules a draft, or requests approval.
 
     `accept` has the codes of accepted warnings. `confirm-<zone id>` has the zone's name, typed as a confirmation.
     """

@@ -136,7 +136,7 @@ class Panel:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the fields of an existing or a new RRset. A POST checks, changes or saves the input."""
+    """Show the fields of an existing or a new RRset. A POST checks, changes, computes or saves the input."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
         return _show(request, zone, _open_panel(request, zone))
@@ -313,7 +313,7 @@ def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
 
 
 def _check_panel(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
-    """Return the panel with the errors in its input, and the rdata that saving adds to the draft."""
+    """Return the panel with the errors in its input, or with the RRset that saving adds and its violations."""
     values = panel.values.check_fields(zone.name) if panel.values is not None else None
     is_valid = panel.form.is_valid() and panel.form.rrset is not None and (values is None or values.is_valid)
     found = replace(panel, values=values.without_missing() if values is not None else None, told="typed")
@@ -327,7 +327,7 @@ def _check_panel(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
 
 
 def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
-    """Add the RRset to the draft. If it is invalid or has changed in the meantime, show the panel again."""
+    """Add the RRset to the draft. If a field is invalid or the RRset is refused, show the panel again."""
     panel = replace(panel, told="all")
     if panel.values is not None:
         panel = replace(panel, values=panel.values.check_fields(zone.name))

@@ -111,7 +111,10 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """Return the values plus computed ones, and the helper with its result. Contact servers outside transactions."""
+    """Return the values with computed ones or address hints, and the helper with the result.
+
+    If the computation fails, the values don't change. Contact servers outside transactions.
+    """
     try:
         if act == "hints":
             return _with_hints(request, zone, owner, values), replace(
