@@ -2,8 +2,8 @@
 
 If users could make the panel connect anywhere, an attacker could reach other services on the host, the cloud's metadata
 service, and internal networks. This module therefore resolves a name and checks each of its addresses. The caller
-connects to one of the checked addresses, so that a second, different DNS answer has no effect. Webhooks, imports,
-comparisons and secondaries use this module.
+connects to one of the checked addresses, so that a second, different DNS answer has no effect. For example, webhooks,
+imports, secondaries and sign-in providers use this module.
 """
 
 import re

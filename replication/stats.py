@@ -1,6 +1,7 @@
-"""Declare the metrics of the agent and its store in one place. The exported name is the Python name in lowercase.
+"""Declare the metrics of the agent and its store in one place.
 
-Metrics are for this process only: counters of events, and maximum values of things that have a limit.
+The exported name is the Python name in lowercase, with the prefix `dnspanel_`. Metrics are for this process only:
+counters of events, and maximum values of things that have a limit.
 """
 
 import threading

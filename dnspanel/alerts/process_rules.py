@@ -132,7 +132,7 @@ def is_failing(work: PeriodicNow, now: datetime) -> bool:
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """Yield a condition for each expected process name without a working process, except for the collector."""
+    """Yield a condition for each expected name without a working process, except the collector and starting ones."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:

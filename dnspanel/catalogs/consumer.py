@@ -55,9 +55,9 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
 
     1. If the catalog is broken, change nothing and store the reason, which raises an alert.
     2. Remove members that left. If too many left at once, keep them until a person confirms the removal.
-    3. If a member has another label, transfer its zone again from scratch.
-    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. If another zone with
-       the name already exists, store a refusal.
+    3. Store changed labels and groups. If a member has another label, transfer its zone again from scratch.
+    4. Create the zones that the catalog lists, or move them here from a catalog that allows it. Store the reason for
+       each refused zone, for example because another zone with the name already exists.
     5. Set each member's primaries, team and tags as the rule of its group defines.
     """
     catalog = Catalog.objects.select_related("zone", "zone__transferred", "team").filter(pk=catalog_id).first()
@@ -376,7 +376,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
 
 
 def _note_refused(turn: Turn, refused: Mapping[str, tuple[State, str]]) -> None:
-    """Store refused members with the reason and the time. Members with an unchanged state and reason aren't written."""
+    """Store refused members with the reason, and the time since when they have this state. Skip unchanged rows."""
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
         new: list[Listing] = []

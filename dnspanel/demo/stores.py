@@ -134,10 +134,7 @@ class Stores:
         return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:
-        """Create the cluster under another name, then rename it.
-
-        If initdb is interrupted, no partial cluster, with or without PG_VERSION, is left under the final name.
-        """
+        """Create the cluster under another name, then rename it, so that no partial cluster gets the final name."""
         half = cluster.with_name("postgres.new")
         subprocess.run([*unprivileged.prefix(), "rm", "-rf", str(half)], check=True)
         initdb = [str(postgres_programs() / "initdb"), "--pgdata", str(half), "--no-sync"]

@@ -80,7 +80,7 @@ class Health:
 
 
 def health(inputs: HealthInputs, now: datetime) -> Health:
-    """Return the node's health. The first cause counts: a state set by people, a refusal, silence, or lag."""
+    """Return the node's health. The first of these counts: its state, a bad certificate or refusal, silence, or lag."""
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)

@@ -154,7 +154,7 @@ def _reply(query: Query) -> Reply:
 
 
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
-    """Publish the update, in several publications if it changes more than `pieces.PIECE_RRSETS` RRsets.
+    """Publish the update as one publication, because an update is atomic (RFC 2136, section 3.4.2.7).
 
     A retransmission is answered by `_answer_again` and changes nothing. If the first answer was SERVFAIL, or wasn't
     stored because the process was killed, a retransmission is processed again. Even then, its changes are never
@@ -192,6 +192,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: tsig_sig
     outcome = zone_patches.publish_patches(
         patches=[zone_patches.Patch(zone, update.decide, update.names)],
         acting=Acting(actor, Channel.DYNAMIC_UPDATE, query.now, form_id=id),
+        in_pieces=False,
     )
     if outcome.publication is not None:
         # RFC 2136 has no rcode for "saved, but not in sync yet". NOERROR is the last answer that the client gets.

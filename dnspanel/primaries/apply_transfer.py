@@ -52,8 +52,8 @@ def apply(
 ) -> Publication | None:
     """Publish the zone's transferred content with the primary's serial. Return None if nothing changes.
 
-    Raise TransferFailed, and leave the content unchanged, if the zone was changed or taken over during the transfer, or
-    would no longer validate.
+    If nodes could mix two NSEC or NSEC3 chains, first pause the denial of existence. Raise TransferFailed, and leave
+    the content unchanged, if the zone was changed or taken over during the transfer, or would no longer validate.
     """
     before = signing_of(zone)
     after = with_row_ids({zone.pk: _signing(before, transfer)})[zone.pk]
@@ -114,7 +114,7 @@ def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None
 def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
     """Store the reason for a failed refresh, and set the time of the next attempt.
 
-    The alert is immediate if the panel refused a primary's answer. Otherwise it starts after SILENT_FOR.
+    The first failure sets the alert's time: now if the panel refused an answer, otherwise after SILENT_FOR.
     """
     since = row.failed_since or now
     failures = row.failures + 1
@@ -129,7 +129,7 @@ def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers:
 
 
 def expire_due(*, now: datetime) -> int:
-    """Stop serving up to MOST_EXPIRED zones whose SOA expire time passed without an answer. Return their number."""
+    """Stop serving at most MOST_EXPIRED zones that passed their SOA expire time without a refresh. Return a count."""
     due = TransferredZone.objects.filter(expires_at__lte=now, zone__deleted_at=None).order_by("expires_at")
     zone_ids = list(due.values_list("pk", flat=True)[:MOST_EXPIRED])
 

@@ -37,7 +37,7 @@ class DoesNotFit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The result of a transfer: the changed RRsets including the SOA, and the zone's own signatures."""
+    """The result of a transfer: changed RRsets and the SOA, the zone's own signatures, and the rdata size in bytes."""
 
     changes: Changes
     soa: RRset

@@ -120,7 +120,7 @@ def _longest_ago(members_: Sequence[Member]) -> list[Member]:
 def _compare(
     secondary: Secondary, chosen: Sequence[Member], address: str, send: Exchange, clock: Callable[[], datetime]
 ) -> None:
-    """Compare the secondary's answers about these zones with the zones' content, and record the result."""
+    """Compare the secondary's answers about these zones with the zones' content, and record conclusive results."""
     key = key_of(secondary)
     for member in chosen:
         if member.zone is None:

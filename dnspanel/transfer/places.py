@@ -43,7 +43,7 @@ def is_fair(taken: int, *, people: int, places: int) -> bool:
 def imports_with_work() -> "QuerySet[ImportJob]":
     """Return the imports that have work for a worker.
 
-    Paused imports, and imports whose source hasn't yielded anything yet, are omitted.
+    Paused imports, and imports that wait for more of their source, are omitted.
     """
     has_spooled = Exists(ImportPiece.objects.filter(job=OuterRef("pk"), state=PieceState.SPOOLED))
     is_found = Q(state=State.SCANNING) & (Q(read_ended=True) | has_spooled)

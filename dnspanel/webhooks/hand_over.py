@@ -65,15 +65,15 @@ def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     by: Author,
     now: datetime,
 ) -> int:
-    """Transfer those of the given objects that `person` can hand over to `to`, all or none. Return their number.
+    """Transfer the given objects that `person` can hand over to `to`, all or none. Return their number.
 
     Ids of other objects are ignored. A token's webhooks are transferred with the token. The token keeps its secret, so
     anyone who has the secret can use it until it is rotated. `to` must be able to govern a publish hook's zones, and
     can then remove the hook.
 
-    Raise TokenRefused if a token would gain rights, and TokenQuotaExceeded if `to` would have too many tokens. Raise
-    DraftRefused if drafts are transferred to a service account. Raise AccountRefused if `to` is closed, is `person`, or
-    can't govern a hook's zones. Also raise the errors of `refuse_to_open` for both accounts.
+    Raise TokenRefused if a token exceeds the rights of `person`, and TokenQuotaExceeded if `to` would have too many
+    tokens. Raise DraftRefused if `to` is a service account or already uses a draft's name. Raise AccountRefused if `to`
+    is closed, is `person`, or can't govern a hook's zones. Also raise the errors of `refuse_to_open` for both accounts.
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose an account that isn’t closed.")]})

@@ -116,11 +116,11 @@ class AgentNode:
 
     @property
     def starts_anew(self) -> bool:
-        """True if the process has to restart, because the served files have been replaced."""
+        """True if the process has to restart, because its files are damaged or have been replaced."""
         return self.rebuild.anew.is_set()
 
     def serve(self, stop: threading.Event) -> None:
-        """Serve the panel and take a sample each second, until `stop` is set or the files have been replaced."""
+        """Serve the panel and run all checks, and a `step` each second, until `stop` is set or a restart is needed."""
         checking_powerdns = threading.Thread(
             target=self._check_powerdns, args=(stop,), name="check-powerdns", daemon=True
         )
@@ -161,7 +161,7 @@ class AgentNode:
         logger.info("stopped node=%s position=%s", self._config.identity.node, self._store.position() or "none")
 
     def _check_powerdns(self, stop: threading.Event) -> None:
-        """Check PowerDNS once a second, in a separate thread, because a broken PowerDNS can block the check."""
+        """Check PowerDNS and its computed types once a second, in a separate thread, because the check can block."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.check_powerdns()
             self._has_checked.set()

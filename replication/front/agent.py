@@ -304,7 +304,7 @@ class FrontAgent:
             return self._verified == self._taken
 
     def _explain(self) -> str:
-        """Return the reason why the front doesn't answer with everything pushed so far, or "" if it does."""
+        """Return the reason why the front doesn't answer with everything pushed so far, or "" if no reason is known."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
             return "nothing, because the panel hasn't sent the front's nodes yet"

@@ -1,4 +1,4 @@
-"""Turn a server into a front: enroll it, and write its configuration and two systemd units.
+"""Turn a server into a front: enroll it, and write its configuration, a systemd unit and a drop-in for dnsdist.
 
     /etc/dnspanel-front/front.toml       the front's configuration, which an operator can change
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server

@@ -149,7 +149,7 @@ class RecordsCheck:
             return Running(is_known=False)
 
     def _fill(self, mark: bytes) -> None:
-        """Write digests that were unknown. Include edits made after the rows were read."""
+        """Write unknown digests, including later changes. Stop if rows without digests were added since `mark`."""
         for start in range(0, len(self._unknown), ZONES_PER_COMMIT):
             with self._state.lock:
                 with self._records.env.begin() as txn:  # no other process writes these rows

@@ -195,9 +195,9 @@ def write_snapshot(
 ) -> Manifest:
     """Write a snapshot of the store to `directory`, which must not exist yet. Return the manifest.
 
-    Publishing can continue at the same time, in this process or in another one. Writing needs as much disk space as the
-    two files, and the memory of one chunk. Raise Busy while no complete state can be copied. After an error, the
-    directory is removed.
+    Publishing can continue at the same time, in this process or in another one. Writing needs disk space for copies of
+    the two files and for the chunks, and the memory of one chunk. Raise Busy while no complete state can be copied.
+    After an error, the directory is removed.
     """
     directory.mkdir(parents=True)
     try:

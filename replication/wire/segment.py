@@ -105,7 +105,7 @@ _BULK_LEVEL = 1
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """The header of a segment to seal: sequences, time, and the digests of both files after the segment."""
+    """The header of a segment to seal: schema, cluster, epoch, sequences, time, and both files' resulting digests."""
 
     schema: int
     cluster: UUID
@@ -152,7 +152,7 @@ class Segment:
 
     @property
     def before(self) -> Position:
-        """The lowest position at which a store accepts this segment."""
+        """The lowest position at which a store accepts this segment, unless it is a repair."""
         return Position(self.epoch, self.first - 1)
 
     @property
@@ -210,7 +210,7 @@ def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] =
     Raise BadSegment if a record's key occurs twice, if a `late` operation is on the main file, or if a DNSSEC key isn't
     sealed.
 
-    1. Records, by key: rows of new zones aren't visible yet, and each zone's rows are adjacent.
+    1. Records, sorted by key: rows of new zones aren't visible yet, and each zone's rows are adjacent.
     2. The main file, in the given order: one transaction makes new zones appear and `removed` ones disappear.
     3. Records of removed zones, which can no longer be found, and the `late` operations on records. Late operations are
        only right once PowerDNS uses the main file's changes (an NSEC3 chain that its zone no longer uses).
@@ -257,7 +257,7 @@ def seal(  # noqa: PLR0913  # the fields of a segment
     """Encode and sign a segment, with its operations arranged. Raise BadSegment if the input is invalid.
 
     If `puts` is given, `ops` must only be operations on the main file, and the `puts` come first. `late` operations on
-    records come last. Unsealed DNSSEC keys are rejected.
+    records come last. A repair must have exactly one mark and one sequence. Unsealed DNSSEC keys are rejected.
     """
     first, last = header.first, header.last
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
@@ -367,7 +367,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read the body at the file's offset and verify it. Raise BadSegment if it is too short, BadSignature if forged."""
+    """Verify the body and its signature. Raise BadSegment for a short body, BadSignature if no key has signed it."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:

@@ -55,8 +55,8 @@ def open_invitation(secret: str, now: datetime) -> Invitation:
 def accept_invitation(*, secret: str, username: str, email: str, password: str, now: datetime) -> User:
     """Create the account for an invitation. An invitation can be used only once, even by simultaneous calls.
 
-    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid or a
-    name in use, without using up the invitation.
+    Raise BadInvitation if the invitation is unknown, used or expired. Raise AccountRefused if a field is invalid, or if
+    the name or email address is in use, without using up the invitation.
     """
     invitation = open_invitation(secret, now)
     mail = canonical_mail(email.strip()) or email.strip()

@@ -1,7 +1,7 @@
 """Change users' roles, and close and reopen accounts. Verbs.
 
-These functions raise AboveYou if a token with fewer rights than its owner tries to change a user with the owner's role
-or a higher one.
+Functions that check rights raise AboveYou for a token with fewer rights than its owner, if it would change a user with
+the owner's role or a higher one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -93,7 +93,7 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 
 
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
-    """Close the account. The user's sessions, tokens, keys and invitations end permanently, but publications remain.
+    """Close the account. The user's sessions, tokens and open invitations end permanently, but publications remain.
 
     Raise LastAdministrator if no other administrator is left, or AboveYou for a token without the necessary rights.
     """

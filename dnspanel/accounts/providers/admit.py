@@ -58,8 +58,8 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
     """Link the account with the identity's email address, or create an account if none has it. Return the new link.
 
-    Raise SignInRefused if the provider's settings don't allow this, if the address is unverified, or if an account has
-    it in another spelling.
+    Raise SignInRefused if the provider's settings or group rules don't allow this. Also raise it for an address that is
+    unverified or used in another spelling, and for an account that is closed or linked to another identity.
     """
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
@@ -116,7 +116,7 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
 
 
 def _create_user(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
-    """Create an account without a password. Raise SignInRefused if the provider's settings don't allow it."""
+    """Create an account without a password. Raise SignInRefused if the provider's settings or rules forbid it."""
     if not provider.makes_people:
         raise SignInRefused("unknown", gettext("No account has your email address."))
     if provider.rules and not outcome.has_matched:

@@ -52,7 +52,7 @@ KINDS: dict[str, Kind] = {
 
 
 def settings_of(provider: SignInProvider) -> dict[str, Any]:
-    """Return the provider's settings by name, without its secret."""
+    """Return the provider's settings, keyed by name, without its secret."""
     kind = KINDS[provider.kind]
     settings = {name: getattr(provider, kind.columns.get(name, name)) for name in kind.settings}
     return settings | ({"attributes": {**kind.attributes, **provider.attributes}} if kind.attributes else {})

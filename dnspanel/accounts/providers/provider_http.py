@@ -27,7 +27,7 @@ class ProviderAway(requests.ConnectionError):
 
 
 def provider_session() -> requests.Session:
-    """Return a session for one sign-in's requests. The session ignores the environment (proxies, .netrc)."""
+    """Return a session for a few requests to one provider. The session ignores the environment (proxies, .netrc)."""
     session = _Session()
     session.trust_env = False
     session.mount("https://", _CheckedAddress())

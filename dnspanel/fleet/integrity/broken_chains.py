@@ -42,7 +42,7 @@ RRsets = Mapping[tuple[str, int], RRset]
 
 @dataclass(frozen=True, slots=True)
 class _Signed:
-    """The signing state of a zone in the panel or on the nodes, with the public parts of its keys by id."""
+    """The signing state of a zone in the panel or on the nodes, with the public parts of its keys, keyed by key id."""
 
     state: SigningState
     public: Mapping[int, bytes]
@@ -140,7 +140,7 @@ def _find_broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: 
 
 
 def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signed, dnskey: RRset | None) -> str:
-    """Return a clause that explains why the zone would fail validation, or "" if it would validate."""
+    """Return a clause that explains why the zone would or might fail validation, or "" if it would validate."""
 
     def against(sets: Iterable[Sequence[str]]) -> str:
         reasons = (reason_against(zone_name, after.state, ds, after.public, keys_in(dnskey)) for ds in sets)

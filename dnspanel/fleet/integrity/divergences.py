@@ -53,7 +53,7 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 
 
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
-    """Record that the zone on the node matches the panel's again, unless this is already recorded.
+    """Record that a diverged zone on the node matches the panel's again, unless this is already recorded.
 
     `differences` were found by a row-by-row comparison before the repair.
     """

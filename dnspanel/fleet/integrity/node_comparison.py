@@ -42,7 +42,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The decision that no action is needed. `is_equal` is None if the panel has no digest to compare with."""
+    """The decision that no action is needed. `is_equal` is None if the digests can't be compared now."""
 
     is_equal: bool | None
 
@@ -126,7 +126,7 @@ def compare_nodes(*, now: datetime) -> list[int]:
 
 
 def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> None:
-    """Record the result of a comparison. A comparison that was impossible changes nothing."""
+    """Record a comparison that was possible. If the digests are equal and all rows were read, end all divergences."""
     is_equal = decision.is_equal if isinstance(decision, Nothing) else False
     if is_equal is not None:
         divergences.record_compared(node_id=node_id, is_equal=is_equal, now=now)

@@ -311,7 +311,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
 
 
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
-    """Yield the RRsets that differ in more than the SOA serial or spellings: all if only the node has the zone."""
+    """Yield the RRsets that differ in more than the SOA serial or spellings, also from a zone in the panel's trash."""
     assert zone.id_there is not None
     on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))

@@ -27,7 +27,7 @@ _FETCHES = ("include", "redirect")
 
 @dataclass(frozen=True, slots=True)
 class SpfStep:
-    """A term of an SPF record, in evaluation order. `number` counts look-ups. It is 0 without a look-up."""
+    """A term of an SPF record, in evaluation order. `depth` counts nested records, `number` look-ups (or is 0)."""
 
     depth: int
     term: Term

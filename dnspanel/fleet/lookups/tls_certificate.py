@@ -24,8 +24,8 @@ class NoCertificate(Exception):
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
     """Return a server's certificate (DER). Raise NoCertificate if the server sends no certificate within SECONDS.
 
-    Also raise NoCertificate for a port or an address that the panel isn't allowed to use. Only a greeting is sent. The
-    error doesn't reveal whether the server refused or didn't answer.
+    Also raise NoCertificate for a port or an address that the panel isn't allowed to use. The panel sends only the TLS
+    handshake, after STARTTLS for mail. The error doesn't reveal whether the server refused or didn't answer.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(

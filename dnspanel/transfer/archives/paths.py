@@ -24,7 +24,7 @@ _MOST_DISPLAYED = 80
 
 
 def clean_path(path: str) -> str:
-    """Return the path relative to its upload, with `/` between names.
+    """Return the path relative to its upload, with `/` between names and with unprintable characters escaped.
 
     Raise UploadRefused (limit `path`) for a path that is empty, too long, absolute or otherwise unsafe.
     """

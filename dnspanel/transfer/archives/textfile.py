@@ -52,7 +52,8 @@ class TextFile:
     def pieces(self) -> Iterator[str]:
         """Yield the text in pieces of any length.
 
-        Raise SourceRefused if the text is not UTF-8 (with the offset of the first wrong byte) or the file is damaged.
+        Raise SourceRefused if the file isn't text, isn't UTF-8 (with the offset of the first wrong byte) or is damaged.
+        Raise UploadRefused for an archive bomb.
         """
         self._meter = Meter(self.size)
         decoder = codecs.getincrementaldecoder("utf-8")()

@@ -109,7 +109,7 @@ class Contents:
 
 
 def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
-    """Yield (path, content) or a fault for each file of a tar archive, or for a single file. Both can be compressed."""
+    """Yield (path, content) or faults from a tar or a file, both perhaps compressed. Raise UploadRefused if damaged."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
     try:

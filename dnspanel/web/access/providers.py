@@ -174,7 +174,7 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
 
 
 def _urls(slug: str) -> dict[str, str]:
-    """Return the panel URLs that an administrator enters at the provider, by template variable."""
+    """Return the panel URLs that an administrator enters at the provider, keyed by template variable."""
     return {
         "answer_url": rows.panel_url("openid_connect_callback", slug),
         "acs_url": rows.panel_url("saml-acs", slug),

@@ -47,7 +47,7 @@ class QuotasForm(PanelForm):
 
     @property
     def quotas(self) -> dict[Kind, int | None]:
-        """The quotas from a valid form, by kind. None means unlimited. A missing kind uses the settings' limit."""
+        """The quotas from a valid form, keyed by kind. None means unlimited. A missing kind has the settings' limit."""
         return {Kind(kind): amount for kind, amount in self.cleaned_data.items()}
 
     def clean(self) -> dict[str, int | None]:

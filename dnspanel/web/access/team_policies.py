@@ -1,4 +1,4 @@
-"""Collect the policies for a team's zones: signing, initial name servers and records, and rules for publishing."""
+"""Collect a team's policies: signing, initial name servers and records, publishing rules, and the second factor."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -125,7 +125,7 @@ def team_delete(request: PanelRequest, team_id: int) -> HttpResponse:
 
 @require_POST
 def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
-    """Add a person to the team. After a confirmation, change a member's role, or remove the member without a role."""
+    """Add a person to the team. After a confirmation, change a member's role, or remove the member (empty `role`)."""
     access.require(request.user, Permission.PEOPLE)
     team = verbs.team_by_id(team_id)
     person = _person(request.POST.get("person", ""))

@@ -1,4 +1,4 @@
-"""Views of invitations, passwords and signing out. django-allauth handles signing in."""
+"""Views of invitations, password changes, signing out, and the signed-in user's name. allauth does the sign-in."""
 
 from typing import Any
 

@@ -70,7 +70,7 @@ _REFUSALS: tuple[tuple[tuple[type[Exception], ...], int, str], ...] = (
 
 
 def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
-    """Record the time of a sign-in in the session (signal `user_logged_in`). Warn if a second factor is due soon."""
+    """Record a sign-in's time in the session (signal `user_logged_in`). Warn if a second factor will be required."""
     if request is not None and hasattr(request, "session"):
         note_session(request, time.time())
         due = _look_at_rules(request, user, time.time())

@@ -26,7 +26,7 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class DisplayReason:
-    """A right, its source, and the names and types that it is limited to (empty means any)."""
+    """Rights over the zone, their source, and the names and types that they are limited to (empty means any)."""
 
     what: str
     reason: str

@@ -43,7 +43,7 @@ class RestoreZonesForm(PublishingForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_restore_many(request: PanelRequest) -> HttpResponse:
-    """Show the zones that can be restored, and why others can't. A POST restores them (many after a dry run)."""
+    """Preview the zones that can be restored. A second POST restores them. A large search starts a dry run instead."""
     given = request.POST if request.method == "POST" else request.GET
     selection, found = _selection(given), list[Zone]()
     if selection is None:

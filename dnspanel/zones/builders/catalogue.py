@@ -1,4 +1,4 @@
-"""All builders, by their key in URLs. Pure."""
+"""All builders, keyed by their `key`, which URLs contain. Pure."""
 
 from collections.abc import Mapping
 

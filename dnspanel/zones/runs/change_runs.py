@@ -74,7 +74,7 @@ class Alike:
 
 @dataclass(slots=True)
 class _Found:
-    """The results of a batch by zone id: outcomes, messages, and each zone's state before the change."""
+    """A batch's results, keyed by zone id: outcomes, messages, and each changing zone's state before the change."""
 
     outcomes: dict[int, Outcome] = field(default_factory=dict)
     messages: dict[int, str] = field(default_factory=dict)
@@ -100,9 +100,9 @@ def create_run(
     """Create a dry run over the named zones, or over the zones that a search finds (an empty search finds all).
 
     A run that restores zones covers zones in the trash. The run waits for a worker. A form sent twice returns the first
-    run. Raise Forbidden if the author isn't allowed to perform the action on any zone, and SettingsRefused for missing
-    tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or if there are more than
-    MOST_NAMED names.
+    run. Raise Forbidden if the author doesn't have the right to the action over at least one zone. Raise
+    SettingsRefused for missing tags or an invalid team. Raise RunRefused if the author has several unfinished runs, or
+    if there are more than MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
@@ -148,7 +148,7 @@ def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None 
     """Create a run that undoes the changes of `run` but keeps later changes by other people.
 
     The new run waits for a worker. Raise Forbidden like `create_run`. Raise RunRefused if `run` is a dry run or an
-    undo, is unfinished, or changed nothing.
+    undo, is unfinished, or changed nothing, or if the author has several unfinished runs.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -439,6 +439,6 @@ def _found_in(outcome: many_settings.ZonesOutcome) -> _Found:
 
 
 def _own_policies(zones: Iterable[Zone]) -> dict[int, int]:
-    """Return the ids of the policies attached directly to these zones, by zone id."""
+    """Return the ids of the policies attached directly to these zones, keyed by zone id."""
     rows = PolicyAttachment.objects.filter(zone__in=[zone.pk for zone in zones])
     return dict(rows.values_list("zone_id", "policy_id"))

@@ -44,7 +44,7 @@ class Copies:
 
     @property
     def afters(self) -> Mapping[Key, RRset | None]:
-        """The changed RRsets of the target, by key."""
+        """The target's RRsets after the changes, keyed by name and type."""
         return {change.key: change.after for change in self.changes}
 
 

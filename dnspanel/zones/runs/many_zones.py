@@ -75,7 +75,7 @@ class WideOutcome:
 
     @property
     def afters(self) -> Mapping[Zone, Mapping[Key, RRset | None]]:
-        """The changed RRsets by zone and key."""
+        """The RRsets after the changes, keyed by zone and RRset key. None means that the RRset is deleted."""
         return {zone: {change.key: change.after for change in of_zone} for zone, of_zone in self.changes.items()}
 
     def examples(self, most: int) -> list[tuple[Zone, Change]]:
@@ -164,7 +164,7 @@ def _allowed_changes(
 
 
 def _selected_rrsets(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Return the RRsets by zone, and the number of zones not fully searched. Raise TooMany above MOST_SELECTED."""
+    """Return the RRsets keyed by zone, and the number of partly searched zones. Raise TooMany above MOST_SELECTED."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0

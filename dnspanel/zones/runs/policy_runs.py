@@ -205,7 +205,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """Return findings by zone id, for zones without a policy, transferred zones, and zones that `author` can't sign."""
+    """Return findings, keyed by zone id: zones without a policy, transferred zones, zones that `author` can't sign."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:

@@ -55,7 +55,7 @@ def begin(  # noqa: PLR0913  # the fields of a run
 ) -> Run:
     """Create the run with its author and origin, and wake a worker. Record a real run in the audit log.
 
-    If the same form is sent twice, return the first run. Raise RunRefused if the author has several unfinished runs.
+    If the same form is sent twice, return the first run. Raise RunRefused if MOST_UNFINISHED runs are unfinished.
     """
     model, user, where = type(run), user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id

@@ -52,7 +52,7 @@ def change_guarded(
 
 
 def open_rollovers(zones: Sequence[Zone], *, apart_from: Rollover | None = None) -> Mapping[int, str]:
-    """Return the kinds of the zones' current rollovers, except `apart_from`, by zone id."""
+    """Return the kinds of the zones' current rollovers, except `apart_from`, keyed by zone id."""
     others = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
     return dict(others.exclude(pk=(apart_from and apart_from.pk) or 0).values_list("zone_id", "kind"))
 

@@ -29,9 +29,10 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
 
     `text` is a DNSKEY record of the zone, with its owner. Return None if the key already exists. Raise RightMissing if
     the author isn't allowed to sign the zone, NotSigned if it is unsigned, and BadPublicKey for an invalid `text`.
-    Raise DnssecRefused for one of the panel's own keys, for too many keys, and if a node doesn't answer with such
-    records. Also raise it if the zone doesn't use the key's algorithm, because each algorithm must sign all records
-    (RFC 4035 2.2).
+
+    Raise DnssecRefused for one of the panel's own keys, a key tag in use, too many keys, and if a node doesn't answer
+    with such records. Also raise it if the zone doesn't use the key's algorithm, because each algorithm must sign all
+    records (RFC 4035 2.2).
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)

@@ -77,8 +77,8 @@ def create_policy(
 ) -> DnssecPolicy:
     """Create a policy, as the default if `is_default`.
 
-    Raise Forbidden if the author isn't allowed to sign all zones. Raise PolicyRefused for invalid values, or if there
-    are too many policies.
+    Raise Forbidden if the author isn't allowed to sign all zones. Raise PolicyRefused for invalid values, a used name,
+    or too many policies.
     """
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)

@@ -51,9 +51,10 @@ def follow_policies(
 ) -> tuple[list[Publication], Findings]:
     """Begin the rollovers that automatic policies require, then publish all other required changes to the signing.
 
-    `applied` has the policies by zone id. Return the publications (those of rollovers first), and the differences by
-    zone id. A zone with a rejected difference doesn't change. `in_transaction` is called with the differences in the
-    last publication's transaction, even if nothing changes. Raise Unknown (deleted zone) or RightMissing.
+    Return the publications (those of rollovers first), and the differences. `applied` has the policies. Both mappings
+    are keyed by zone id. A zone with a rejected difference doesn't change. `in_transaction` is called with the
+    differences in the last publication's transaction, even if nothing changes. Raise Unknown (deleted zone) or
+    RightMissing.
     """
     work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()

@@ -57,7 +57,7 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
 
 
 def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]:
-    """Return the effect that `presigned.drop_signatures` would have on each presigned zone."""
+    """Return the effect of `presigned.drop_signatures` on each zone, or the reason why the zone can't change."""
     plans = []
     for zone in zones:
         try:

@@ -166,7 +166,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """Store a check's findings, and end the rollover if it is done. Return False if another check was stored first."""
+    """Store a check's findings, and end a finished rollover. Return False if another check or step was stored first."""
     now = look.looked_at
     values: dict[str, object] = {
         **values_of(look, (*_SINCE, "clock", "looked_at", "epoch", "parent_at", "ds_ttl", "signers_at")),

@@ -387,10 +387,7 @@ def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningSta
 
 
 def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
-    """Mark keys as deleted, in the transaction that publishes the zone without them.
-
-    Private parts are deleted later, so that a rollback loses nothing.
-    """
+    """Mark keys as deleted. Private parts are deleted later, because the publisher can still need them."""
     ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
 
 

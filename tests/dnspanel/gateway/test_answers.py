@@ -26,6 +26,7 @@ from dnspanel.zones.dnssec import queries
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope, add_approval_rule, lift_approval_rule
 from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.publishing import pieces
 from dnspanel.zones.signing import sign
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
@@ -74,6 +75,17 @@ def test_an_update_is_one_publication_with_history_and_the_key_as_its_author(zon
     assert (publication.channel, publication.author, publication.token) == (Channel.DYNAMIC_UPDATE, alice, key.token)
     zone.refresh_from_db()
     assert (zone.revision, zone.sequence) == (2, publication.sequence)
+
+
+def test_a_large_update_is_one_publication_too(zone: Zone, key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RFC 2136, section 3.4.2.7: an update is atomic. Large changes of pages are published in pieces."""
+    monkeypatch.setattr(pieces, "PIECE_RRSETS", 2)
+    before = Publication.objects.count()
+    message = adds("192.0.2.1")
+    for number in range(9):
+        message.add(f"many{number}", 300, "A", "192.0.2.2")
+    assert rcode_of(key.ask(message)) == "NOERROR"
+    assert Publication.objects.count() == before + 1
 
 
 def test_an_update_of_a_zone_that_needs_approval_is_refused_but_of_a_key_that_the_rule_names(

@@ -89,8 +89,8 @@ def identity_by_password(provider: SignInProvider, typed: str, password: str, no
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
     """Return the user if the server accepts the password and the provider's rules admit the user, otherwise None.
 
-    Raise ProviderAway if the server is unavailable. Raise SignInRefused if the password is correct but the provider's
-    rules reject the user.
+    Raise ProviderAway if the server is unavailable. Raise SignInRefused if the password is correct, but the account is
+    disabled, its entry is unusable, or the provider's rules reject the user.
     """
     identity = None
     try:

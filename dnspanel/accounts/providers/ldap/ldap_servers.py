@@ -42,8 +42,8 @@ class LdapTerms(rows.CommonTerms):
 def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> SignInProvider:
     """Add an LDAP server after checking that the panel can bind to it and search its base.
 
-    Raise ProviderRefused with each invalid field. Raise AllRightsNeeded for a token without all rights, because the
-    server's operator can sign in as anyone.
+    Raise ProviderRefused with each invalid field, or if the check fails. Raise AllRightsNeeded for a token without all
+    rights, because the server's operator can sign in as anyone.
     """
     require_all_rights(by)
     terms = _refused_or_clean(terms, secret)
@@ -101,7 +101,7 @@ def _try(provider: SignInProvider) -> None:
 
 
 def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
-    """Return valid settings, with the PEM text reduced to certificates. Raise ProviderRefused for invalid fields."""
+    """Return the settings with all attributes, and only the certificates of the PEM text, or raise ProviderRefused."""
     faults = rows.faults_of(terms)
     faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
     try:

@@ -63,7 +63,8 @@ def look_at_everybody(*, now: datetime) -> None:
 def look_at_one(*, user: User, now: datetime) -> None:
     """Update a user from the linked LDAP server. Do nothing if the user has no such link.
 
-    Raise SignInRefused if the server is disabled in the panel, is unavailable or doesn't list the user as active.
+    Raise SignInRefused if the server is disabled in the panel, is unavailable, doesn't list the user as active, or
+    returns an unusable result.
     """
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:

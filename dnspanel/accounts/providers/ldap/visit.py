@@ -133,7 +133,7 @@ class Visit:
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """Return the user's identity, with groups by name and DN. Raise SignInRefused for too many groups."""
+        """Return the user's identity, with groups as names and DNs. Raise SignInRefused for too many groups."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),

@@ -26,7 +26,7 @@ _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """Store the data for signing out at the provider in the session. `end` is its sign-out URL, or ""."""
+    """Store the hash of the provider's session id, and the data for signing out there. `end` is that URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,

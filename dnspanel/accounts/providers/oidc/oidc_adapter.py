@@ -62,7 +62,8 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
         """Verify the ID token and complete the sign-in. Always raise ImmediateHttpResponse with the panel's response.
 
-        Raise SignInRefused instead if the ID token or the UserInfo response is invalid.
+        Raise SignInRefused instead if the ID token or the UserInfo response is invalid, or ProviderAway if the
+        provider's keys can't be fetched.
         """
         row, id_token = self.get_provider().row, kwargs["response"].get("id_token")
         claims = verified_claims(
@@ -151,7 +152,7 @@ class PanelSocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[mi
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        """Record the failed sign-in in the audit log and show the panel's error page."""
+        """Audit the failed sign-in, and raise ImmediateHttpResponse with the panel's error page."""
         if error == AuthError.CANCELLED:
             refusal = SignInRefused("cancelled", gettext("The sign-in was cancelled at the provider."))
         elif isinstance(exception, ProviderAway):

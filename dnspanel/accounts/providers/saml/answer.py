@@ -73,7 +73,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The content of a verified assertion. `question` is the ID of the panel's request (InResponseTo)."""
+    """A verified assertion. `question` is the panel request's ID (InResponseTo), `ends_at` the confirmation's end."""
 
     assertion_id: str
     question: str
