@@ -46,8 +46,7 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Check the panel's URL.
 
-    E004: it is not an http or https address, so links and agents can't reach the panel. W001: it sends passwords in
-    clear text.
+    E004: it is not an http or https address, so links and agents fail. W001: it sends passwords in clear text.
     """
     url = urlsplit(settings.PANEL_URL)
     if url.scheme not in {"http", "https"} or not url.hostname:
@@ -122,7 +121,7 @@ def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) ->
 
 @register(Tags.files, OWN)
 def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """Check the gateway's TLS files and port (E016)."""
+    """Check the gateway's TLS port, and that its certificate and key are readable and given together (E016)."""
     if not 0 <= settings.UPDATE_TLS_PORT <= 65535:
         hint = "Give a port, such as 853, or 0 to speak no TLS."
         return [Error("PANEL_UPDATE_TLS_PORT is no port.", hint=hint, id="dnspanel.E016")]

@@ -32,7 +32,7 @@ class Severity(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """An existing problem. `about` lists the affected objects, for example `zone:example.test.` or `publication:7`."""
+    """An existing problem, identified by `key` across checks. `about` lists objects, such as `zone:example.test.`."""
 
     key: str
     kind: str

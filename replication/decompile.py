@@ -15,10 +15,7 @@ _ADDED_BY_COMPILING = frozenset({values.ENT, 50})
 
 
 def rrsets_of_rows(zone: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[RRset]:
-    """Yield the RRsets in these rows (record key, body), in key order. Compressed names are expanded.
-
-    Raise BadBytes or BadRdata if a row is invalid.
-    """
+    """Yield the RRsets in these rows (record key, body), in order. Raise BadBytes or BadRdata for an invalid row."""
     for key, body in rows:
         _, relative, type = keys.decode_record_key(key)
         if type in _ADDED_BY_COMPILING:

@@ -57,9 +57,8 @@ def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
     """Make a node's data equal to a snapshot, whatever data the node has. Return the node's ack.
 
     1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
-    2. Install the snapshot. A node that needs new files puts them in place and restarts. Then repeat both steps, for at
-       most `restart_seconds`.
-
+    2. Install the snapshot. If the node is busy, or restarts because it needs new files, repeat both steps for at most
+       `restart_seconds`.
     `sent` is called with each chunk's number and size. `unproven` is described in `NodeClient.push`. Raise the agent's
     rejection, or NodeUnreachable if no answer arrives. Another call continues where this one ended.
     """

@@ -36,7 +36,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """The node is at its target."""
+    """Nothing to send: the node has reached its target, or it has no target yet."""
 
 
 @dataclass(frozen=True, slots=True)

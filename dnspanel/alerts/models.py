@@ -15,7 +15,7 @@ from dnspanel.texts import gettext_lazy
 class Alert(models.Model):
     """A problem, from its detection to its end. `key` identifies the problem while it lasts."""
 
-    key = models.TextField()  # for example "node.late:ns1"
+    key = models.TextField()  # for example "node.disk:ns1"
     kind = models.CharField(max_length=40)
     severity = models.CharField(max_length=10, choices=Severity)
     node = models.ForeignKey("fleet.Node", null=True, on_delete=models.CASCADE, related_name="alerts")

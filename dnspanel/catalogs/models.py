@@ -132,7 +132,7 @@ class Leaving(models.Model):
     label = models.CharField(max_length=32)  # in the old catalog
     entered = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # the catalog that the zone is in now
     way = models.SmallIntegerField(choices=LeaveStep, default=LeaveStep.SAID)
-    told_at = models.DateTimeField(null=True)  # when the old catalog first had this state
+    told_at = models.DateTimeField(null=True)  # when the old catalog named the new one or, later, dropped the zone
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["zone", "catalog"], name="leaving_once")]

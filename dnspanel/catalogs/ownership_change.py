@@ -97,8 +97,7 @@ def send(
     """Move the zones of `left` to the catalog `entered` with a change of ownership. Return each zone's label there.
 
     `rows` are all rows of these zones (`locked_of`). `silent` are the ids of catalogs in the trash, which publish
-    nothing. A zone that needs a new label is not in the result. The number of statements does not depend on the number
-    of zones.
+    nothing. A zone that needs a new label is not in the result. The number of statements is constant.
     """
     holding = {row.zone_id: row for row in rows if row.way == LeaveStep.SAID}
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}

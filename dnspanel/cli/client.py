@@ -27,7 +27,10 @@ _AGENT = f"dnspanel/{__version__}"
 
 
 class Client:
-    """A client of the panel's API v2. Each write has an Idempotency-Key, so a retry does not repeat the write."""
+    """A client of the panel's API v2. Each write has an Idempotency-Key, so a retry does not repeat the write.
+
+    If `is_patient` is False, no request is retried.
+    """
 
     def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep, is_patient: bool = True) -> None:
         self._config = config
@@ -71,8 +74,7 @@ class Client:
     ) -> Any:
         """Send a request and return the answer's JSON value, or None if the answer has no body.
 
-        Raise Refused if the panel refuses the request. Raise Unreachable if the panel does not answer, or answers
-        without JSON.
+        Raise Refused if the panel refuses the request. Raise Unreachable if it does not answer with JSON.
         """
         data = None if body is None else json.dumps(body).encode()
         content_type = {"Content-Type": "application/json"} if body is not None else {}
@@ -97,7 +99,10 @@ class Client:
         return self._json(self._answer("PUT", path, chunk, {"offset": offset}, headers))
 
     def download(self, path: str, out: BinaryIO) -> int:
-        """Write the file at this path to `out`, and return its size. Raise Unreachable if the connection breaks."""
+        """Write the file at this path to `out`, and return its size.
+
+        Raise Refused if the panel refuses the request, or Unreachable if it does not answer or the connection breaks.
+        """
         response = self._answer("GET", path, None, {}, {"Accept": "*/*"}, stream=True)
         size = 0
         try:
@@ -177,7 +182,11 @@ class Client:
 
 
 def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
-    """Return the seconds to wait before sending the request again, or None if it should not be sent again."""
+    """Return the seconds to wait before sending the request again, or None if it should not be sent again.
+
+    Only 429, 503, and 409 with Retry-After are repeated, and only after at most LONGEST_PAUSE. `pause` is the default
+    wait, or None after the last attempt.
+    """
     is_under_way = response.status == 409 and "Retry-After" in response.headers
     if pause is None or not (response.status in _LATER or is_under_way):
         return None

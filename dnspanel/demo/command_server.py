@@ -27,7 +27,10 @@ class Ended:
 
 
 def ask(path: Path, words: Sequence[str]) -> Ended | None:
-    """Run a command on the server and return its result, or None if there is no server or its code is outdated."""
+    """Run a command on the server and return its result, or None if there is no server or its code is outdated.
+
+    If the server doesn't reply, for example because the command's process died, the status is 1.
+    """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             sock.connect(str(path))

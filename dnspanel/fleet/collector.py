@@ -82,7 +82,7 @@ class Poller:
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
 
     def poll(self) -> None:
-        """Fetch and store new samples, and wake a repair if zones differ. Raise ReplicationError or RedisError."""
+        """Store new samples and due top lists. Wake a repair if zones differ. Raise ReplicationError or RedisError."""
         samples: list[Sample] | None = None
         if self.seen is None:
             status = self.client.status()

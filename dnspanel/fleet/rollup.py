@@ -55,8 +55,7 @@ def roll_up(*, node_id: int) -> None:
 def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
     """Return the node's points, oldest first, with gaps marked. If Redis is unreachable, return an empty list.
 
-    If `level` is None, return the live points since the Unix time `after`, one for each second. Otherwise ignore
-    `after`.
+    If `level` is None, return the live points since the Unix time `after`, one per second. Otherwise ignore `after`.
     """
     if level is None:
         return telemetry.points(node_id, after=after)

@@ -251,7 +251,7 @@ def maintain_log() -> None:
 
 
 def late_nodes() -> list[int]:
-    """Return the ids of active nodes to push: those that are behind or beyond the head, or have refused a push.
+    """Return the ids of active nodes to push: refusing, behind their limit, beyond the head or in another epoch.
 
     Nodes with a requested snapshot are left out. So are nodes with a recent refusal, except ring 0.
     """

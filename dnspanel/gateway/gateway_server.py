@@ -64,10 +64,7 @@ class Gateway:
         self._contexts = Contexts()
 
     async def start(self) -> None:
-        """Listen on the host's ports. If a configured port is 0, store the port that the system chose.
-
-        Raise OSError if a port can't be opened.
-        """
+        """Listen on the ports, and store the system's choice for port 0. Raise OSError if a port can't be opened."""
         loop = asyncio.get_running_loop()
         self._tcp = await asyncio.start_server(self._serve_connection, self.host, self.port, backlog=128)
         self.port = self._tcp.sockets[0].getsockname()[1]
@@ -85,7 +82,7 @@ class Gateway:
         logger.info("listening host=%s port=%d tls_port=%s", self.host, self.port, self.tls_port or "none")
 
     async def stop(self) -> None:
-        """Stop accepting connections. Wait up to STOP_SECONDS for answers that are in progress."""
+        """Stop accepting connections, end idle ones, and wait up to STOP_SECONDS for answers that are in progress."""
         if self._tcp is not None:
             self._tcp.close()
         for task in self._tasks - self._answering:
@@ -262,7 +259,10 @@ class Gateway:
     def _work(
         self, wire: bytes, address: str, send: Callable[[bytes], None], tls: OverTls | None, *, over_tcp: bool
     ) -> None:
-        """Compute the answer and send it. Runs in a thread. An unexpected error affects only this message."""
+        """Compute the answer and send it. Runs in a thread.
+
+        Raise OSError if the client has gone or doesn't read the answer. All other errors are only logged.
+        """
         close_old_connections()
         try:
             # Closed here, because an aborted transfer must end its transaction in this thread.

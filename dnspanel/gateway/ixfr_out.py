@@ -65,8 +65,7 @@ def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None
     """Yield the transfer from the serial `since` (None: of everything) to the current state, inside a transaction.
 
     If the zone's serial isn't newer than `since`, send only the SOA. If `sees` limits the client to a part of the zone,
-    always send that part as a whole, because a difference could contain hidden records. Raise Unknown for a deleted
-    zone.
+    send that part as a whole, because a difference could contain hidden records. Raise Unknown for a deleted zone.
     """
     with transaction.atomic():
         axfr_out.read_one_state()
@@ -84,7 +83,10 @@ def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None
 
 @contextmanager
 def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[Transfer]:
-    """Yield the transfer of a secondary's catalog, inside a transaction. `since` is the client's serial or None."""
+    """Yield the transfer of a secondary's catalog, inside a transaction. `since` is the client's serial or None.
+
+    If `since` is the current serial, send only the SOA. If the changes are unknown or too many, send the whole catalog.
+    """
     with transaction.atomic():
         axfr_out.read_one_state()
         secondary = Secondary.objects.get(pk=secondary.pk)

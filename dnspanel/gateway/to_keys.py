@@ -27,8 +27,8 @@ def messages(
 ) -> Iterator[bytes]:
     """Yield the messages that answer an AXFR or IXFR query over TCP, without TSIG. Omit records hidden from the key.
 
-    `key` is the key's name for the log. Raise Unknown if the key can't read the zone. Raise MessageRefused if the zone
-    can't be transferred now.
+    Record the transfer if the zone is signed. `key` is the key's name for the log. Raise Unknown if the key can't read
+    the zone, and MessageRefused if the zone can't be transferred now.
     """
     actor = tsig_permissions.actor_for(actor, name, TsigAct.TRANSFER)
     zone = access.zone_for_reading(actor, name)

@@ -1,7 +1,7 @@
 """Parse a DNS UPDATE (RFC 2136) and compute the changes that it makes to a zone. Pure.
 
-Prerequisites and updates apply to served records only, as if disabled records didn't exist. A prerequisite therefore
-reveals only what an ordinary query reveals, and doesn't need a permission.
+For prerequisites and conflicts, disabled records don't exist. A prerequisite therefore reveals only what an ordinary
+query reveals, and doesn't need a permission. The deletion of a whole RRset includes its disabled records.
 """
 
 from collections.abc import Mapping

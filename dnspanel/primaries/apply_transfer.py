@@ -32,7 +32,7 @@ from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resu
 from dnspanel.zones.signing.presigned import end_of
 from dnspanel.zones.signing.safety import refuse_bogus
 
-# How long a primary can be unreachable before an alert. A wrong answer raises an alert immediately.
+# How long a primary can be unreachable before an alert. If the first failure is a wrong answer, the alert is immediate.
 SILENT_FOR = timedelta(minutes=15)
 MOST_EXPIRED = 500
 

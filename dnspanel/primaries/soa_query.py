@@ -41,7 +41,11 @@ class Primary:
 
 
 def serial_at(primary: Primary, zone: str) -> int:
-    """Return the serial that the primary has for the zone. Raise TransferFailed if the query fails."""
+    """Return the serial that the primary has for the zone.
+
+    Raise TransferFailed if the query fails, or if the answer isn't authoritative, has no SOA, or isn't signed with the
+    key.
+    """
     where = gettext("{host} port {port}").format(host=primary.host, port=primary.port)
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)

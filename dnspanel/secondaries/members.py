@@ -207,7 +207,8 @@ def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> N
 def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
     """Make these zones members from this serial on, with one SQL statement. Return their number.
 
-    If there are many zones, NOTIFY is queued only for the catalog, and the zones' serials are queried gradually.
+    If there are more than MOST_NOTIFIED zones, NOTIFY is queued only for the catalog. The zones' serials are queried
+    gradually. A zone that moves from another catalog keeps its label, unless this secondary has already used the label.
     """
     try:
         sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
@@ -240,8 +241,7 @@ def notify_all(*, secondary_id: int, now: datetime) -> None:
 def _moves_members(after: int, up_to: int) -> bool:
     """Return True if a publication after `after`, up to and including `up_to`, can change catalog members.
 
-    It can if it changed a zone's signing, or did anything other than change records: for example, create, delete or
-    restore a zone.
+    It can if it changed a zone's signing, or did more than change records, such as create or delete a zone.
     """
     revisions = Revision.objects.filter(publication__gt=after, publication__lte=up_to)
     if revisions.exclude(kind=RevisionKind.CHANGE).exists():
@@ -251,7 +251,7 @@ def _moves_members(after: int, up_to: int) -> bool:
 
 
 def _forget_old(secondary_id: int) -> None:
-    """Delete former members except the most recent ones, which are needed for the catalog's IXFR."""
+    """Delete all but the MOST_GONE most recent former members. The catalog's IXFR then starts after the others."""
     gone = Member.objects.filter(secondary=secondary_id, until__isnull=False).order_by("-until", "-pk")
     past = gone.values_list("until", flat=True)[MOST_GONE : MOST_GONE + 1]
     for until in past:

@@ -1,4 +1,4 @@
-"""Queries for pages and APIs: secondaries with their state, and one secondary's zones, in pages sorted by name."""
+"""Queries for pages, APIs and alerts: secondaries with their state, and one secondary's zones, sorted by name."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

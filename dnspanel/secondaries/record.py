@@ -67,7 +67,7 @@ def note_catalog(*, secondary_id: int, serial: int) -> None:
 
 
 def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
-    """Record that the secondary couldn't transfer the zone now, and queue another NOTIFY soon."""
+    """Queue another NOTIFY after TOLD_AGAIN_AFTER, because the secondary couldn't transfer the zone now."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(notify_at=now + TOLD_AGAIN_AFTER, attempts=0)
 
@@ -113,7 +113,8 @@ def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) ->
 def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
     """Record that the secondary didn't answer NOTIFY for these zones, and the time of the next attempt.
 
-    If `next_at` is None, the next attempt is after the next publication.
+    If `next_at` is None, the next attempt is after the next publication. Zones whose NOTIFY was queued after `sent_at`
+    stay unchanged.
     """
     waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
     waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=shortened(error, 200))
@@ -132,7 +133,7 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """Record the number of unanswered NOTIFY for the catalog, and the next attempt's time (None: no attempt)."""
+    """Record the attempts and the next attempt (None: none) of the catalog's NOTIFY, unless queued after `sent_at`."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 

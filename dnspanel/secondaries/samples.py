@@ -59,10 +59,7 @@ Values = frozenset[bytes]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A query, and the values expected in its answer.
-
-    `values` is in DNSSEC canonical form. It is empty if the RRset must not exist.
-    """
+    """A query, and the expected values in DNSSEC canonical form (empty if the RRset must not exist)."""
 
     name: str
     type: int

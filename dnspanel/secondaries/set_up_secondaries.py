@@ -51,7 +51,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a secondary, from a form or the API."""
+    """The settings of a secondary. `lag_bound` is in seconds, `team` is an id, and `certificate` is PEM text."""
 
     name: str
     addresses: Collection[str]
@@ -80,10 +80,10 @@ class NewSecondary:
 def create_secondary(
     *, terms: Terms, by: User | Actor, now: datetime, algorithm: str = "hmac-sha256", form_id: UUID | None = None
 ) -> NewSecondary:
-    """Create a secondary, and return it with its key's secret. It can transfer zones immediately, and gets NOTIFY.
+    """Create a secondary, and return it with its key's secret.
 
-    Submitting the same form twice creates only one secondary. Raise Forbidden if the user isn't allowed to set up
-    secondaries, and SecondaryRefused with the invalid fields.
+    An active secondary can transfer zones immediately, and gets NOTIFY. Sending a form twice creates only one
+    secondary. Raise Forbidden if the user isn't allowed to do this, and SecondaryRefused with the invalid fields.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -128,7 +128,10 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """Change a secondary, but not its key. Raise SecondaryUnknown or the errors of `create_secondary`."""
+    """Change a secondary, but not its key. If the secondary becomes active, queue NOTIFY for all its zones.
+
+    Raise SecondaryUnknown or the errors of `create_secondary`.
+    """
     actor = require_set_up(by)
     terms, zones = _check_terms(terms, {})
     try:
@@ -200,7 +203,10 @@ def terms_of(secondary: Secondary) -> Terms:
 
 
 def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
-    """Return the terms in canonical form, and the listed zones. Raise SecondaryRefused with all errors at once."""
+    """Return the terms in canonical form, and the listed zones. Raise SecondaryRefused with all errors at once.
+
+    A tag, team or list of zones that the terms' `choice` doesn't use is dropped.
+    """
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
         faults["name"] = [
@@ -244,7 +250,7 @@ def _check_terms(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, lis
 
 
 def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the canonical addresses that the panel can send to, without duplicates. Add errors to `faults`."""
+    """Return the canonical addresses to which the panel is allowed to send, once each. Add errors to `faults`."""
     found: dict[str, None] = {}
     for text in list(texts)[: MOST_ADDRESSES + 1]:
         address = canonical_address(text)
@@ -298,7 +304,7 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
 
 
 def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """Return the canonical tags for the catalog's groups, in the given order. Add errors to `faults`."""
+    """Return the canonical group tags in the given order, or [] if there are too many. Add errors to `faults`."""
     if len(texts) > MOST_GROUPS:
         _add(faults, "group_tags", gettext("Enter at most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []

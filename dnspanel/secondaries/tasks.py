@@ -25,7 +25,7 @@ _places = threading.BoundedSemaphore(4)
 
 @shared_task(ignore_result=True)
 def follow_publications() -> None:
-    """Queue NOTIFY for publications since the last run, and wake a sender for each secondary with due NOTIFY."""
+    """Queue NOTIFY for publications since the last run. If any was queued, wake the senders."""
     if members.note_publications(now=timezone.now()):
         wake_each(notify_secondary, notices.secondaries_with_due(now=timezone.now()))
     if keyless.note_publications(now=timezone.now()):
@@ -75,7 +75,7 @@ def notify_secondary(secondary_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def renew_signatures() -> None:
-    """Publish this week's signatures of zones that other servers transfer, so that the servers transfer them again."""
+    """Publish this week's signatures of unchanged zones that other servers transfer, to cause new transfers."""
     _while_more(Lock.NEW_SIGNATURES, 0, lambda: signed_zones.publish_due_signatures(now=timezone.now()) > 0)
 
 

@@ -31,7 +31,7 @@ class NotReady(Exception):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Ask the questions, then carry out all steps. Return 1 and print the reason if one fails."""
+    """Ask for or read the answers, then carry out all steps. Return the exit code: 1 for a failure, 130 if stopped."""
     options = _parser().parse_args(arguments)
     if os.geteuid() != 0:
         sys.stderr.write("Run this as root.\n")

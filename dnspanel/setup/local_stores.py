@@ -8,13 +8,13 @@ LOCAL_URL = f"postgresql:///{DATABASE}?host=/run/postgresql"
 
 
 class NoDatabase(Exception):
-    """An error: PostgreSQL on this machine cannot be used. The text says why."""
+    """Raised if PostgreSQL on this machine can't be used. The message explains why."""
 
 
 def create_database() -> list[str]:
-    """Create the role and the database that are missing, and return the names of what was created.
+    """Create the missing role and database, and return the names of the created ones.
 
-    Raise NoDatabase if PostgreSQL does not answer.
+    Raise NoDatabase if a query or a command fails, for example because PostgreSQL isn't installed or doesn't answer.
     """
     created = []
     if not _query(f"SELECT 1 FROM pg_roles WHERE rolname = '{ROLE}'"):

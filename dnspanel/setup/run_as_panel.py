@@ -51,7 +51,7 @@ def manage(*words: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Become the panel's user, and then the management command. Return 1 if this user is not allowed to."""
+    """Become the panel's user, and then the command. Return 2 for wrong usage, 1 if PANEL_ENV can't be read."""
     match arguments:
         case ["manage", *words]:
             pass

@@ -212,7 +212,7 @@ def _resolve_reference(schema: Mapping[str, Any], document: Document) -> Mapping
 
 
 def _type(schema: Mapping[str, Any]) -> str:
-    """Return a schema's type as one word, or "" if the schema has no type."""
+    """Return a schema's type as one word, the name in its `$ref`, or "" if the schema has no type."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     for key in ("allOf", "oneOf"):

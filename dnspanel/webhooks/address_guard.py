@@ -37,7 +37,10 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Split a URL into its parts. Raise AddressRefused with a message about the part that isn't allowed."""
+    """Split a webhook's URL into its parts. Raise AddressRefused, with the reason, if a part isn't allowed.
+
+    HTTPS is required unless the operator allows HTTP. Credentials, fragments and most ports below 1024 are refused.
+    """
     if len(url) > LONGEST_URL:
         raise AddressRefused(
             gettext("The URL can have at most {longest_url} characters.").format(longest_url=LONGEST_URL)

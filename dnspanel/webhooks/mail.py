@@ -29,9 +29,10 @@ Mail = Callable[..., Answer]  # `send_mail`, or a substitute
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Send the email and return the mail server's last reply. Raise NotTold with the failed step if this fails.
+    """Send the email and return the mail server's last reply.
 
-    This function issues the SMTP commands itself, because Django's mail backend discards the server's replies.
+    Raise NotTold if no mail server is configured, or with the step that failed. This function issues the SMTP commands
+    itself, because Django's mail backend discards the server's replies.
     """
     if not settings.EMAIL_HOST:
         raise NotTold(gettext("No mail server is configured. The operator can set PANEL_MAIL_HOST."))

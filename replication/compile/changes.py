@@ -203,10 +203,7 @@ class _Compiler:
                 self._result[rel, type] = values.with_flags(body, auth=auth, ordername=ordername)
 
     def _turned_cuts(self) -> list[bytes]:
-        """Return the topmost delegations that appeared or disappeared.
-
-        Delegations below another one of them, or below an unchanged one, are left out.
-        """
+        """Return the topmost delegations that appeared or disappeared and aren't below an unchanged one."""
         found: list[bytes] = []
         old, new = self._old, self._new
         turned = [rel for rel in self._reshaped if old.is_cut(rel) != new.is_cut(rel)]

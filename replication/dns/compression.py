@@ -25,8 +25,8 @@ class BadCompression(ValueError):
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:
     """Expand the name at an offset. Return its wire form, with letter case kept, and the offset after it.
 
-    `known` caches names by their offsets, for messages in which many pointers point to the same names. Raise
-    BadCompression if a pointer or label is invalid, or IndexError if the message ends inside the name.
+    `known` caches names by their offsets, because many pointers can lead to one name. Raise BadCompression if a pointer
+    or label is invalid or the name is too long, or IndexError if the message ends inside it.
     """
     parts: list[bytes] = []
     first, behind, limit = at, -1, at

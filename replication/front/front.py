@@ -49,7 +49,7 @@ class Looked:
     """The result of one `Front.look`: the decisions about all backends, and the position that dnsdist serves."""
 
     verdicts: Mapping[str, Verdict]
-    # All nodes that dnsdist may query have this position. None if one doesn't answer, or if there are none.
+    # The lowest position of the nodes in rotation. None if one doesn't answer, none is in rotation, or dnsdist failed.
     served: Position | None
     trouble: str  # the reason that dnsdist didn't follow the check; empty if it did
 
@@ -90,9 +90,10 @@ class Front:
 
     @property
     def means(self) -> Means:
-        """The installed release and kernel features, cached until another dnsdist starts.
+        """The installed release, and the number of AF_XDP queues with the reason if they aren't used.
 
-        Raises NotServed if the dnsdist program fails, or BadBytes if its output is invalid.
+        Cached until another dnsdist starts. Raises NotServed if the dnsdist program fails, or BadBytes for invalid
+        output.
         """
         if self._means is None:
             release = self._dnsdist.release()
@@ -115,8 +116,8 @@ class Front:
         """Write dnsdist's configuration.
 
         Return True if dnsdist has to restart to use it. A running dnsdist is then stopped. If only the nodes changed,
-        the next `look` applies them to the running dnsdist. If the installed dnsdist can't start with the
-        configuration, raise BadBytes and change nothing.
+        the next `look` applies them to the running dnsdist. If the certificate doesn't match its key, or the installed
+        dnsdist can't start with the configuration, raise BadBytes and change nothing. Raise the errors of `means`.
         """
         self._check_tls()
         text, path = self.conf(), self.conf_path
@@ -174,8 +175,7 @@ class Front:
     def look(self, now: float) -> Looked:
         """Query every backend once, make dnsdist use those that are allowed to answer, and return the result.
 
-        dnsdist's state is compared with the wanted state each time, which also corrects dnsdist after restarts and
-        manual changes.
+        dnsdist's state is compared with the wanted state each time, also to correct restarts and manual changes.
         """
         positions = self.positions()
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}

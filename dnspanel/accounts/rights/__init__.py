@@ -1,1 +1,1 @@
-"""Change grants and custom roles."""
+"""Change grants and custom roles, and select the users and teams that a user can choose from."""

@@ -33,7 +33,10 @@ _LARGEST_ID = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class DirectoryTerms:
-    """The settings of a directory. `takes_over` lets it manage existing accounts, except administrators'."""
+    """The settings of a directory. `takes_over` lets it manage existing accounts, except administrators'.
+
+    `team_role` is the members' role in teams made from groups. If it is empty, groups don't become teams.
+    """
 
     name: str
     rules: tuple[Rule, ...] = ()
@@ -67,8 +70,8 @@ def token_of_directory(directory: ScimDirectory) -> Token | None:
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
     """Create a directory. Return the directory and the token with which it manages users and groups.
 
-    Raise DirectoryRefused with each invalid field. Raise AllRightsNeeded for a token without all rights, because the
-    directory's operator can give any role that the directory's rules contain.
+    Raise DirectoryRefused for invalid fields, a name in use, or more than MOST_DIRECTORIES directories. Raise
+    AllRightsNeeded for a token without all rights, because the directory's operator can give any role in its rules.
     """
     require_all_rights(by)
     terms = _check_terms(terms)
@@ -94,7 +97,7 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
 
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
-    """Change the directory and apply its rules. Raise DirectoryUnknown, and the errors of `create_directory`."""
+    """Change the directory, and apply new rules. Raise DirectoryUnknown and the errors of `create_directory`."""
     require_all_rights(by)
     terms = _check_terms(terms, frozenset(directory.teams))
     try:

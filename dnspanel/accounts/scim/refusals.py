@@ -20,8 +20,7 @@ def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
 ) -> None:
     """Write a rejected request to the audit log, with its count within the hour, if `is_listed(count)`.
 
-    `by` is the actor for the directory's token, or None if the token is unknown. The entry has the current request's
-    origin.
+    `by` is the actor for the directory's token, or None if the token is unknown. The entry has the request's origin.
     """
     if is_listed(count):
         audit.record(

@@ -43,10 +43,7 @@ class PersonTerms:
 
 
 def people_of(directory: ScimDirectory) -> "QuerySet[User]":
-    """Return a query for the accounts that are visible to the directory.
-
-    `scim_person` is only set for users that the directory already manages.
-    """
+    """Return a query for the accounts visible to the directory. `scim_person` is set only for managed users."""
     own = Q(scim_person__directory=directory, scim_person__deleted_at=None)
     if directory.takes_over:
         own |= Q(scim_person=None, is_service=False) & ~Q(role=Role.ADMINISTRATOR)
@@ -78,8 +75,8 @@ def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
     """Create an account without a password, or reopen an account that the directory deleted before.
 
-    Raise AccountRefused for invalid values, Taken if a name or address is in use, DirectoryFull if the directory has
-    too many users, and DirectoryUnknown if the directory was deleted.
+    Raise AccountRefused for invalid values, Taken for a name or address in use, DirectoryFull, or DirectoryUnknown if
+    the directory was deleted. Reopening also raises the errors of `change_person`.
     """
     try:
         with transaction.atomic(durable=True):
@@ -97,9 +94,8 @@ def change_person(
 ) -> User:
     """Change a user to the values that `change` returns. The directory is locked until the commit.
 
-    If the user becomes inactive, the account is closed. Its sessions, tokens, keys and invitations end permanently.
-    Raise the errors of `create_person`, `person_of`, `change`, `close_account`, `refuse_out_of_reach` and
-    `refuse_new_address`.
+    If the user becomes inactive, the account is closed. Its sessions, tokens, keys and invitations end. Raise the
+    errors of `create_person`, `person_of`, `change`, `close_account`, `refuse_out_of_reach` and `refuse_new_address`.
     """
     try:
         with transaction.atomic(durable=True):
@@ -177,7 +173,7 @@ def _create_person(directory: ScimDirectory, terms: PersonTerms, by: Author, now
 
 
 def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
-    """Apply these values to the user, inside the caller's transaction.
+    """Apply these values to the user, and open or close the account if necessary, inside the caller's transaction.
 
     Raise AccountRefused, Taken, OutOfReach or AddressKept if a value is rejected, and the errors of `close_account`.
     """

@@ -1,1 +1,1 @@
-"""Normalize and compare the spelling of names and addresses, without the database."""
+"""Normalize and compare the spelling of names and addresses, and find browser names, without the database."""

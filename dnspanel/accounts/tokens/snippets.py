@@ -50,7 +50,7 @@ def curl_zone(place: Place) -> Snippet:
 
 
 def certbot(place: Place) -> Snippet:
-    """Return a configuration for certbot's PowerDNS plugin."""
+    """Return shell commands that install, configure and run certbot with its PowerDNS plugin."""
     host = _host(place.name)
     text = (
         "pip install certbot certbot-dns-powerdns\n"

@@ -108,8 +108,9 @@ def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     """Create a TSIG key. `secret` is Base64, or "" to generate a new secret.
 
     If `needs_permission` is True, the key can only be used for zones that list it. Raise the errors of `create_token`.
-    Also raise TokenRefused for an invalid name, algorithm or secret, or if the creating token's writes need If-Match.
-    Raise TsigNameTaken if a key with this name already exists.
+    Also raise TokenRefused for an invalid name, algorithm or secret, or if the creating token's writes need If-Match. A
+    reserved name, and an outdated algorithm without a secret, are invalid too. Raise TsigNameTaken if a key with this
+    name already exists.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -148,8 +149,8 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
     """Create a new API token with the same terms and expiry. The old one expires after `overlap`, if not earlier.
 
     `overlap` is capped at LONGEST_OVERLAP. Both tokens share one request limit, because only the secret is new. Raise
-    TokenDead if the token is dead or was already rotated, and NotYours for another user's token. Raise TokenRefused for
-    a TSIG key or SCIM token, or if the author is a token with fewer rights or narrower limits.
+    TokenDead if the token is dead or was already rotated, TokenQuotaExceeded, or NotYours like `create_token`. Raise
+    TokenRefused for a TSIG key or SCIM token, or if the author is a token with fewer rights or narrower limits.
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
@@ -243,10 +244,10 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """Revoke a token, its later rotations, and all tokens that any of them created.
+    """Revoke a token, its later rotations, and all tokens that any of them created. Revoked tokens don't change.
 
     Tokens created before a rotation are included, because rotating a stolen token would otherwise preserve the tokens
-    that the thief created. Do nothing if the token is already revoked. Raise AboveYou for a token with fewer rights.
+    that the thief created. Raise AboveYou if the author is a token that isn't allowed to revoke this one.
     """
     _refuse_above(by, token)
     with transaction.atomic():

@@ -42,7 +42,7 @@ class Groups(ScimView):
         return answer(list_answer(query_in(request), rows, _condition, groups_json, MOST_PER_PAGE))
 
     def post(self, request: Request) -> HttpResponse:
-        """Create a group."""
+        """Create a group, and give its members the group's roles and teams."""
         group = verbs.create_group(
             directory=directory_in(request), terms=group_in(request.data), by=actor_in(request), now=timezone.now()
         )
@@ -74,7 +74,7 @@ class OneGroup(ScimView):
         return self._change(request, key, lambda before: patched_group(before, operations))
 
     def delete(self, request: Request, key: str) -> HttpResponse:
-        """Delete a group."""
+        """Delete a group, and take back the roles and teams that the group gave."""
         verbs.delete_group(
             directory=directory_in(request),
             pk=id_of(key),

@@ -28,7 +28,7 @@ class Parts:
     without: frozenset[str] = frozenset()
 
     def of(self, resource: Resource) -> Resource:
-        """Return the resource reduced to the selected attributes."""
+        """Return the resource reduced to the selected attributes, plus `id` and `schemas`."""
         if self.only:
             return {
                 name: kept for name, value in resource.items() if (kept := self._select_parts(name, value)) is not None
@@ -92,7 +92,7 @@ def list_answer(
     represent: Callable[[Sequence[Any]], list[Resource]],
     most: int = MOST_PER_PAGE,
 ) -> Mapping[str, Any]:
-    """Return a page of the rows that match the filter, sorted by id.
+    """Return a page of the rows that match the filter, sorted by id. Raise ScimFault for an unsearchable attribute.
 
     A directory has at most a few thousand rows (`MOST_PEOPLE`, `MOST_GROUPS`). All matching ids are therefore read
     first, which also gives the total, and then only the rows of the page. This makes the cost of all pages equal.

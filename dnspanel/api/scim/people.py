@@ -46,7 +46,7 @@ class People(ScimView):
         return answer(list_answer(query_in(request), rows, user_condition, users_json))
 
     def post(self, request: Request) -> HttpResponse:
-        """Create a user."""
+        """Create a user, or reopen an account that the directory deleted before."""
         user = verbs.create_person(
             directory=directory_in(request), terms=person_in(request.data), by=actor_in(request), now=timezone.now()
         )

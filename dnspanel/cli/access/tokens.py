@@ -105,7 +105,7 @@ def terms_of(
     everywhere: bool,
     **where: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the request body for a token's terms. Raise UsageError if both zones and permissions are missing."""
+    """Return the request body for a token's terms. Raise UsageError without any zones or permissions."""
     body: dict[str, Any] = {"permissions": list(permissions), "networks": list(networks)}
     if everywhere or where["zones"] or where["tags"]:
         limits = {name: list(values) for name, values in where.items()}

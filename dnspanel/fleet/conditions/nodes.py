@@ -69,7 +69,7 @@ def node_conditions(
 
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
-    """Return one alert for a late, stale, offline or rejecting node, because these states are stages of one problem."""
+    """Return one alert if the node is late for long, stale, offline or rejecting: these are stages of one problem."""
     word = node.health.word
     message = gettext("{name} is {word}. {message}").format(
         name=node.name, word=gettext(str(word)), message=node.health.message

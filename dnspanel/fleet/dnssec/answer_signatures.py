@@ -27,9 +27,9 @@ class NotSigned(Exception):
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """Validate an RRset with `keys`. Return the latest expiry time (Unix time) of its current signatures by the zone.
+    """Validate an RRset with `keys`. Return the latest expiry (Unix time) of its current signatures by the zone.
 
-    Raise NotSigned if no signature is valid at the time `now`.
+    Raise NotSigned if no signature is valid at the time `now`, or if there are more than MOST_SIGNATURES.
     """
     what = gettext("{type} for {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
     apex = name_of(zone)

@@ -31,7 +31,7 @@ class SignedBy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a parent check. If `state` is None, `silent` is a sentence that explains why it's unknown."""
+    """The result of a parent check: a state with a message, or None with a sentence in `silent` that explains why."""
 
     state: ParentState | None
     message: str = ""
@@ -39,7 +39,11 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """Compare the zone's keys with each parent server's DS: DIFFERS if one is wrong, else NO_DS, PARTIAL or MATCHES."""
+    """Compare the zone's keys with the DS records of each server in `sets`.
+
+    The state is DIFFERS if the DS is wrong on any server. Otherwise, it is NO_DS if no server has a DS, PARTIAL if only
+    some servers have one, or MATCHES.
+    """
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
@@ -87,8 +91,8 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
     """Return the reason why resolvers can't validate the zone with these DS records, or "" if they can.
 
-    Every digest type must match a key, because some resolvers use only the strongest type. SHA-1 counts only if there
-    is no other type. Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
+    Every known digest type must match a key, because some resolvers use only the strongest type. SHA-1 counts only if
+    no other known type is there. Every algorithm in the DS records must sign the zone (RFC 6840 section 5.11).
     """
     if not signed.algorithms:
         return gettext("The zone isn’t signed, so validating resolvers can’t resolve it.")

@@ -49,10 +49,7 @@ class _Hashed:
     record: NSEC3
 
     def covers(self, name_hash: bytes) -> bool:
-        """Return True if the record proves that no name has this hash (RFC 5155 section 1.3).
-
-        The chain's last record wraps around.
-        """
+        """Return True if the record denies this hash (RFC 5155 section 1.3). The chain's last record wraps around."""
         if self.at < self.record.next:
             return self.at < name_hash < self.record.next
         return name_hash > self.at or name_hash < self.record.next
@@ -61,8 +58,9 @@ class _Hashed:
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
     """Return the Denial that these signed NSEC and NSEC3 RRsets prove for a name below the apex.
 
-    Raise Unproven if they prove nothing. Sources: RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840
-    sections 4.1, 4.3 and 4.4. If NSEC3 records have too many iterations (RFC 9276), the name is treated as unsigned.
+    Raise Unproven if they prove nothing, contradict it, or are more than MOST_RECORDS. Sources: RFC 4035 sections 5.2
+    and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. If NSEC3 records have too many iterations
+    (RFC 9276), the result is ITERATIONS.
     """
     if len(rrsets) > MOST_RECORDS:
         raise Unproven(

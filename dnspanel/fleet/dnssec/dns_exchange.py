@@ -38,10 +38,10 @@ def exchange(  # noqa: PLR0913  # the parts of a question to a server
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """Send a query to the server at `address`, and return the reply. Raise NoAnswer after two failed tries.
+    """Send a query to the server at `address`, and return the reply. Raise NoAnswer if UDP fails twice or TCP once.
 
-    `deadline` (of `time.monotonic`) ends the tries early. The reply repeats the question and has at most 65,535 bytes.
-    Other packets are ignored, so spoofed replies have no effect. `dnssec` requests signatures and disables validation.
+    `deadline` (of `time.monotonic`) ends the tries early. Over UDP, packets that don't answer the query are ignored.
+    `dnssec` requests signatures. For a recursive query, it also disables the resolver's validation.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec
@@ -92,7 +92,7 @@ def _describe_failure(exc: Exception) -> str:
 
 
 def has_route(address: str, port: int = 53) -> bool:
-    """Return True if this machine has a route to the address. Send no packet."""
+    """Return False if this machine is certain to have no route to the address. Send no packet."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -33,7 +33,7 @@ class SignersLook:
     """The result of querying a multi-signer zone's name servers.
 
     `lack` is a sentence about missing keys or a failed check, or empty if all servers have the keys. `ttl` is the
-    longest time in seconds that caches can keep DNSKEY records, or 0 if no server answered.
+    longest time in seconds that caches can keep DNSKEY records, or 0 if no server sent any.
     """
 
     lack: str
@@ -86,10 +86,10 @@ def look_at_signers(
     networks: Sequence[str],
     port: int = 53,
 ) -> SignersLook:
-    """Query every address of these name servers for the zone's DNSKEY records.
+    """Query these name servers, at each of their addresses with a route, for the zone's DNSKEY records.
 
-    `wanted` contains keys as (flags, algorithm, public part). All faults, such as network errors or too many name
-    servers, are part of the result and never raised.
+    `wanted` contains keys as (flags, algorithm, public part). All faults, such as network errors, are part of the
+    result and never raised. Nothing is queried if there are too many servers or addresses.
     """
     zone = Zone(zone_name, tuple(sorted(nameservers)))
     if not nameservers or len(nameservers) > parent_dns.MOST_SERVERS:
@@ -118,7 +118,7 @@ def look_at_signers(
 def _ask(
     server: parent_dns.Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
 ) -> tuple[str, int]:
-    """Return the fault in a server's answer (or "" if it is correct), and the answer's TTL."""
+    """Return the fault in an answer, or "" if all keys are there, and its DNSKEY TTL, or 0 if it doesn't count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DNSKEY, deadline=deadline, port=port)
         if answer.rcode() != dns.rcode.NOERROR:

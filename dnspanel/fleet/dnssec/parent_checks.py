@@ -52,7 +52,7 @@ ON CONFLICT (zone_id) DO NOTHING"""
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A check that this worker claimed, with the zone's data that the check needs."""
+    """A check that this worker claimed: the zone's keys, last result, and parent zone if it is on this panel."""
 
     zone_id: int
     due_at: datetime  # while the row has this value, the claim is ours
@@ -72,7 +72,7 @@ class Look:
 
 
 def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
-    """Make the check of the zone's parent due now. Raise RightMissing, or NotSigned if the parent isn't checked."""
+    """Make the parent check due now. Raise RightMissing, or NotSigned if the zone has no check and isn't signed."""
     access.require_right(by, zone, Right.DNSSEC)
     if queries.signing_of(zone).is_signed:
         ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})
@@ -131,10 +131,10 @@ def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | No
 
 
 def look(claim: Claim, *, resolver: Resolver, now: datetime, port: int = 53) -> Look:
-    """Query the parent. Unless the DS is missing or wrong, validate the zone from the root if trust anchors are set.
+    """Query the parent. If trust anchors are set, also validate the zone from the root.
 
-    Network errors are never raised. This function doesn't write to the database. The DS records of a parent zone on
-    this panel come from PostgreSQL.
+    The validation is skipped if no server has a DS, or if the DS is wrong or unknown on any server. Network errors are
+    never raised. Nothing is written. The DS records of a parent zone on this panel come from PostgreSQL.
     """
     name = claim.signed.zone_name
     if claim.here is not None:
@@ -186,7 +186,8 @@ def _proven(finding: Finding) -> Finding:
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
     """Store the result and the next due time of a check. Return False if another worker has claimed it.
 
-    The check is deleted if the zone isn't signed and its parent has no DS. If the parent answered, call `note_ds`.
+    If the result is unknown, the last known state is kept. The check is deleted if the zone isn't signed and its parent
+    has no DS. If every server of the parent answered, call `note_ds`.
     """
     mine = ParentCheck.objects.filter(pk=claim.zone_id, due_at=claim.due_at)
     finding = look.finding

@@ -69,8 +69,8 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
 
     1. A resolver finds the parent zone and its name servers. The resolver's answers about DS records don't count.
     2. Every name server must have an address, and the panel must be allowed to connect to all addresses.
-    3. Each address is queried, all within SECONDS. An answer counts if it is authoritative and from the parent zone. A
-       server that has the zone itself but not its parent denies the DS.
+    3. Each address is queried, all within SECONDS, unless there are too many servers or addresses. An answer counts if
+       it is authoritative and from the parent zone. A server that has the zone itself but not its parent denies the DS.
 
     If this machine has no route for a family (IPv4 or IPv6), its addresses are left out, provided that every name
     server with such an address also has one of the other family. Otherwise, a panel without IPv6 would never get a
@@ -139,7 +139,7 @@ def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: lis
 
 
 def describe_faults(head: str, faults: Sequence[str]) -> str:
-    """Return a sentence with `head` and the first faults, or "" if there are no faults."""
+    """Return a sentence with `head`, the first faults and the number of others, or "" if there are no faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])
@@ -151,9 +151,10 @@ def describe_faults(head: str, faults: Sequence[str]) -> str:
 def servers_of(
     zone: Zone, probe: Probe, known: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[list[Server], list[str]]:
-    """Return a zone's name servers at each of their addresses, and messages about servers without a usable address.
+    """Return a zone's name servers at each of their addresses, and messages about servers that can't be used.
 
-    The resolver finds addresses that are missing from `known`.
+    A server can't be used if no address is found, or if the panel isn't allowed to connect to one of its addresses. The
+    resolver finds addresses that are missing from `known`. Addresses without a route are omitted (`_with_route`).
     """
 
     def addresses(host: str) -> tuple[str, ...] | str:

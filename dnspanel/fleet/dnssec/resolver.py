@@ -51,7 +51,7 @@ class Resolver:
         raise NoAnswer(failure)
 
     def addresses(self, host: str, *, deadline: float) -> tuple[str, ...]:
-        """Return up to 16 addresses of a host, IPv4 first, following aliases. Raise NoAnswer if no resolver answers."""
+        """Return up to 16 addresses of a host, IPv4 first, following aliases. Raise NoAnswer if that fails."""
         found: list[str] = []
         for type in (dns.rdatatype.A, dns.rdatatype.AAAA):
             answer = self.ask(host, type, deadline=deadline)

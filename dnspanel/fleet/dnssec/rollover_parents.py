@@ -33,11 +33,11 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """Return the parents' answers, keyed by rollover id. Omit parents that aren't queried over DNS in this run.
+    """Return the parents' answers, keyed by rollover id. Omit parents whose servers another run must query over DNS.
 
     Every node has acknowledged the sequence `acked`. If the parent zone is on this panel, a node can answer with any
-    state of that zone since then. The answers are unknown if nodes diverge in the zone. Name servers of the parent zone
-    that aren't nodes are queried over DNS, like all servers of other parents.
+    state of that zone since then. The answers are unknown if nodes diverge in that zone. Name servers of the parent
+    zone that aren't nodes are queried over DNS, like all servers of other parents.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}

@@ -60,7 +60,7 @@ class Chain:
 
 
 class _Broken(Exception):
-    """Raised if the chain of trust ends above the zone."""
+    """Raised if the chain of trust ends before the zone's SOA is validated."""
 
     def __init__(self, verdict: Verdict, reason: str) -> None:
         super().__init__(reason)
@@ -75,8 +75,9 @@ def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], 
     1. The root's DNSKEY RRset must be signed by a key that matches an anchor. Otherwise, the verdict is UNKNOWN.
     2. If a name on the way has a DS, the parent zone must sign this DS, and a matching key must sign the DNSKEY RRset.
        If a name has no DS, the parent zone must prove one of two things. If the name isn't a delegation, the walk
-       continues. If the delegation is unsigned, the walk ends as insecure. If there is no proof, the result is bogus.
-    3. The zone's SOA must be signed. If the parent zone doesn't delegate the zone, no SOA is trusted.
+       continues. If the delegation is unsigned, the walk ends as insecure. If there is no proof, the result is bogus. A
+       DS with only unknown algorithms or digest types also ends the walk as insecure.
+    3. The zone's SOA must be signed. If the parent zone doesn't delegate the zone, the result is bogus.
     """
     walk = _Walk(resolver, now.timestamp(), time.monotonic() + SECONDS)
     above = names.ROOT
@@ -126,7 +127,11 @@ class _Walk:
         self.is_at_root = True  # while the root's own keys are not validated
 
     def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
-        """Return a zone's keys if its DNSKEY RRset is valid according to the DS records. Otherwise, raise _Broken."""
+        """Return a zone's keys if its DNSKEY RRset is valid according to the DS records. Otherwise, raise _Broken.
+
+        The verdict is INSECURE if all DS records have unknown algorithms or digest types, UNKNOWN if the root's
+        signatures are missing, and otherwise BOGUS.
+        """
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
             raise _Broken(

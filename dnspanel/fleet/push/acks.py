@@ -105,7 +105,7 @@ def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | 
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """Record several nodes' acks, keyed by node id. The result omits nodes whose position didn't change."""
+    """Record several nodes' acks and clear refusals. The result, keyed by node id, omits nodes that didn't move."""
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
     with prepared_cursor() as cursor:
@@ -127,10 +127,7 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """Record that the node's files are at `position`, if the node is in this epoch.
-
-    Imports can then continue before the node's answers are verified.
-    """
+    """Record that the node's files are at `position`, so that imports continue, if the node is in this epoch."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 

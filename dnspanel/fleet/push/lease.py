@@ -64,10 +64,7 @@ class Lease:
         return bool(deleted)
 
     def leave(self, *, error: str, pause: timedelta = PAUSE) -> None:
-        """Give up the lease after a failed attempt. Another attempt can start after `pause`.
-
-        Raise LeaseLost if the lease was already lost.
-        """
+        """Give up the lease for a new attempt after `pause`. Raise LeaseLost if the lease was already lost."""
         with self._lock:
             beat_at = timezone.now() - LIFETIME + pause
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)

@@ -108,7 +108,7 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
 
 
 def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
-    """Return the data that a node lacks, or None if it can't be read or is unsuitable for a common push."""
+    """Return the data that a node lacks, or None if it is unreadable, too large or not in segments."""
     way = log.way(have)
     step = next_step(have, way)
     if isinstance(step, Nothing):
@@ -129,7 +129,7 @@ def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
 def _record(
     answers: Mapping[int, Ack | ReplicationError], plain: Mapping[int, _Plain], ms: float
 ) -> tuple[list[int], list[int]]:
-    """Record the acks, and wake nodes that waited for them.
+    """Record the acks. If a node that later groups wait for has acknowledged, advance delivery.
 
     Return the nodes that now lack more data, and those whose ack is invalid, missing or not new.
     """

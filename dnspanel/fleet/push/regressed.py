@@ -33,7 +33,10 @@ def regressed_nodes() -> list[tuple[int, str]]:
 
 
 def regression(epoch: UUID, acked: int, report: Mapping[str, Any]) -> str:
-    """Return a clause about data that the node lost after it acknowledged this position, or "" if it lost nothing."""
+    """Return a clause about data that the node lost after it acknowledged this position, or "" if it lost nothing.
+
+    A report without a valid position, or with a position in another epoch, shows no loss.
+    """
     if "position" not in report:
         return ""
     try:

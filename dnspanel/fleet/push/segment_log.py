@@ -108,7 +108,10 @@ class DatabaseChangeLog:
             rows = self._read(rows[-1].last + 1) if len(rows) == PAGE else []
 
     def check(self, ack: Ack) -> None:
-        """Raise Diverged if the ack is at the end of a segment and has different digests than the segment."""
+        """Raise Diverged if the ack's digests differ from those of the segment that ends at its position.
+
+        Only the segments that this log has read last are compared.
+        """
         found = ack.digest_main + ack.digest_records
         for row in self._rows:
             if ack.position == _end(row) and found != row.digest:

@@ -40,7 +40,8 @@ logger = logging.getLogger(__name__)
 def send_snapshot(*, lease: Lease) -> bool:
     """Make the node serve the requested snapshot. On failure, store the reason in the lease's row and return False.
 
-    Raise LeaseLost if another worker has taken over. A DatabaseError is passed on.
+    If the snapshot is missing or damaged, or its content had to be repaired, request another one. Raise LeaseLost if
+    another worker has taken over. A DatabaseError is passed on.
     """
     bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()

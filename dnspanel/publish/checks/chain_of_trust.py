@@ -57,8 +57,7 @@ def refuse_broken(
     """Raise ChainBroken if the range makes a valid zone bogus, unless a person accepted this.
 
     Starting an emergency rollover also counts as acceptance. Must run in a REPEATABLE READ transaction. If the range
-    doesn't change keys or DS RRsets, nothing is read. Otherwise the number of queries is small and doesn't depend on
-    the number of zones.
+    doesn't change keys or DS RRsets, nothing is read. Otherwise a small, constant number of queries is made.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
     links = _links(conn, span.last, suspects) if suspects else []
@@ -104,10 +103,7 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
 
 
 def _find_broken_links(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
-    """Return the links that are broken at this sequence, each with the reason.
-
-    Links with a zone that isn't served at this sequence are skipped.
-    """
+    """Return the links that are broken at this sequence, with reasons. Skip links with a zone that isn't served."""
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}
     at = {(link.parent_id, link.parent_name, link.zone_name, rdtypes.DS) for link in links}

@@ -52,10 +52,7 @@ class ExpectedSigning:
 
 
 def expected_signings(conn: Connection, only: list[int] | None) -> dict[int, ExpectedSigning]:
-    """Return the expected signing data of all served signed zones, or of those in `only`, keyed by zone id.
-
-    Must run in a REPEATABLE READ transaction.
-    """
+    """Return the expected signing of served zones (all, or `only`), keyed by zone id. Needs REPEATABLE READ."""
     rows = conn.execute(_STATES, {"only": only})
     states = {zone_id: state for zone_id, state in rows if state["keys"] or state.get("presigned")}
     ids = [key[0] for state in states.values() for key in state["keys"]]
@@ -93,7 +90,8 @@ def names_in_chain(
 ) -> set[dns.name.Name]:
     """Return the names that have an NSEC3, including empty non-terminals.
 
-    `is_occluded` maps each name to True if it is below a delegation.
+    With opt-out, delegations with only NS and addresses are left out. `is_occluded` is True for names below a
+    delegation.
     """
     found: set[dns.name.Name] = set()
     for name, types in content.items():
@@ -121,7 +119,7 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
     """Yield (label, body) of each helper row that maps a name to its hash, or the hash to its name.
 
-    The label is the hash's label, or None for the row at the name itself.
+    The label is the hash's label, or None for the row at the name itself. A name like a hash has no such row.
     """
     hashed = chain.hash(name)
     relative = name.relativize(apex).labels

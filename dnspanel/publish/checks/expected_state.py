@@ -195,10 +195,7 @@ def _has_authority(
 
 
 def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> dict[dns.name.Name, bool]:
-    """Return the empty non-terminals: names without records above names with records.
-
-    Each is mapped to True if a name below it is authoritative.
-    """
+    """Return the empty non-terminals, each mapped to True if a name below it is authoritative."""
     found: dict[dns.name.Name, bool] = {}
     for name, has_authority in authority.items():
         while name != apex:

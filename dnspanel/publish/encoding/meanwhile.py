@@ -52,8 +52,8 @@ class Meanwhile:
     def encode_edits(self) -> None:
         """Seal the next publications as long as each only edits zones that no unwritten publication touches.
 
-        Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Stop after any other error, because the next
-        step has the same error and reports it.
+        Also stop after _MOST_WAITING segments. Raise psycopg.Error and DatabaseError if PostgreSQL is unreachable. Stop
+        after any other error, because the next step has the same error and reports it.
         """
         try:
             while not self._is_over and (batch := self._next()):

@@ -28,8 +28,7 @@ def rebuild_store(*, schema: int, now: datetime) -> Position | None:
     """Rebuild the schema's LMDB from PostgreSQL at the last segment's position, and replace the files.
 
     Return this position, or None if nothing is encoded for the schema yet. Raise Diverged, and keep the old files, if
-    the result doesn't match the last segment's row. Raise Busy if another process is still publishing after
-    _WAIT_SECONDS.
+    the result doesn't match the last segment's row. Raise Busy if another process publishes for _WAIT_SECONDS.
     """
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:

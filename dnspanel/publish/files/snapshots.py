@@ -132,10 +132,7 @@ def keep_snapshot(*, store: Store, directory: Path, key: Ed25519PrivateKey, now:
 
 
 def read_manifest(snapshot: Snapshot) -> tuple[bytes, Manifest]:
-    """Return a snapshot's manifest, sealed and parsed.
-
-    Raise DamagedObject if it is missing or invalid, or StorageUnreachable if the storage fails.
-    """
+    """Return a sealed and parsed manifest. Raise DamagedObject if it is missing or invalid, or StorageUnreachable."""
     sealed = read_object(snapshot.object_name)
     try:
         return sealed, open_manifest(sealed, segment_signing.all_public_keys())

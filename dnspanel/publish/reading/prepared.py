@@ -46,8 +46,7 @@ class Prepared:
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
     """Store the PUTs of new zones (pairs of zone id and encoded PUTs). Return the value for `record_prepared`.
 
-    `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the zone ids are in
-    ascending order.
+    `rows` is the number of PUTs, and `digest` the sum of their digests. Raise ValueError unless the zone ids ascend.
     """
     zone_ids: list[int] = []
     packed = pack_puts(_noting(puts, zone_ids))

@@ -48,8 +48,8 @@ class Head:
 class Encoded:
     """The last encoded sequence of a schema's log. `digests` (main, records) is None if nothing is encoded.
 
-    The schema's log starts with the very first segment. If the epoch is new or the schema was added later, the log
-    starts with a snapshot.
+    A schema's log starts with a segment, or with a snapshot if the epoch is new or the schema was added later.
+    `stalled` is True while encoding fails.
     """
 
     sequence: int

@@ -64,7 +64,8 @@ def referring_marks(
     """Return the marks of zones outside `touched` whose CNAMEs lead to one of these names.
 
     `full` contains the touched zones that were created, restored or removed. All names in them are included. The marks
-    have the serials at the end of the range. If too many zones or names are concerned, the list is empty.
+    have the serials at the end of the range. If more than MOST_ZONES zones are touched, or more than MOST_NAMES names
+    are concerned, the list is empty.
     """
     if len(touched) > MOST_ZONES:
         return []
@@ -82,7 +83,11 @@ def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
 
 
 def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) -> set[int]:
-    """Return the zones outside `touched` that have a chain of CNAMEs to one of these names."""
+    """Return the zones outside `touched` that have a chain of CNAMEs to one of these names.
+
+    The result is empty for more than MOST_NAMES names. The search stops after LONGEST_CHAIN steps, or when more than
+    MOST_ZONES zones are found.
+    """
     if len(names) > MOST_NAMES:
         return set()
     found: set[int] = set()

@@ -23,10 +23,7 @@ def use_schema(*, schema: int, now: datetime) -> None:
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """Make the publisher write only these schemas and the settings' schemas from now on.
-
-    Segments of other schemas are kept until they are pruned.
-    """
+    """Make the publisher write only these schemas and those in the settings. Segments of others stay until pruned."""
     UsedSchema.objects.exclude(schema__in=schemas).delete()
     for schema in schemas:
         use_schema(schema=schema, now=now)

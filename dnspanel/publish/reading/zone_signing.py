@@ -174,7 +174,7 @@ class _Plan:
 
 
 def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, Rows]:
-    """Return the metadata rows by kind, in this order: presigned, NSEC3 parameters, narrow answers, all other kinds."""
+    """Return the metadata rows, keyed by kind: presigned first, then NSEC3 parameters, narrow answers, and others."""
     first = (PRESIGNED, NSEC3PARAM, NSEC3NARROW)
     kinds = sorted(state.metadata, key=lambda kind: (*(kind != each for each in first), kind))
     return {

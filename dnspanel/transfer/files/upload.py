@@ -103,13 +103,13 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
 
 
 def receive_file(*, job: ImportJob, name: str, stream: Stream) -> int:
-    """Replace the file with the stream's content, and return its size."""
+    """Replace the file with the stream's content, and return its size. Raise the errors of `receive_chunk`."""
     remove_file(job=job, name=name)
     return receive_chunk(job=job, name=name, offset=0, stream=stream)
 
 
 def remove_file(*, job: ImportJob, name: str) -> None:
-    """Remove the file from the upload. Do nothing if it does not exist."""
+    """Remove the file from the upload, if it exists. Raise WrongState if the import no longer accepts files."""
     _check_open(job)
     if not _directory(job).exists():
         return

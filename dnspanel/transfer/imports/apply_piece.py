@@ -224,7 +224,7 @@ def _pause(
     chains: Mapping[int, Nsec3 | None],
     now: datetime,
 ) -> list[int]:
-    """Pause the zones' denial of existence before their NSEC or NSEC3 chain changes, and return the zones' ids.
+    """Pause the denial of existence in presigned zones whose chain or very many RRsets change. Return their ids.
 
     The pause is a revision that belongs to the import. If the piece is started again, its zones are already paused.
     `chains` maps zone ids to the new chains.

@@ -228,7 +228,7 @@ def start_scan(*, job: ImportJob, now: datetime) -> None:
 
 
 def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
-    """Set the job's options. If they affect how zones are read, the spooled documents are scanned again."""
+    """Set the options. If they affect how zones are read, scan again; else decide zones without a choice again."""
     old = Options.from_json(job.options)
     reads_anew = any(getattr(old, name) != getattr(options, name) for name in _READING_OPTIONS)
     stored = options.to_json() | {SERVER_SET: job.options.get(SERVER_SET)}

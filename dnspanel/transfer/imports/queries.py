@@ -1,7 +1,4 @@
-"""Queries for imports, for pages, APIs and the command line.
-
-Lists use keyset pagination, and large tables are never counted.
-"""
+"""Queries for imports, for pages, APIs and the command line. Lists use keyset pagination."""
 
 import csv
 import io

@@ -100,10 +100,10 @@ class _Scanned:
 
 
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """Scan the piece. Return False if another process was faster.
+    """Scan the piece and store the results. Return False and store nothing if another process was faster.
 
-    Zones that don't exist in the panel yet are written to the piece's stage file. All other results become rows of
-    ImportZone and ImportFault.
+    Every zone becomes a row of ImportZone, and every fault a row of ImportFault. Valid zones that the panel doesn't
+    have yet are also written to the piece's stage file.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -127,7 +127,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """Delete the results of a scan before another scan, but keep people's choices. Must run in a transaction."""
+    """Delete a scan's results, but keep people's choices and the source's faults. Must run in a transaction."""
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()
@@ -136,7 +136,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Mark duplicate zones when all pieces are scanned, and let people choose an action for each zone."""
+    """When all pieces are scanned, mark duplicate zones with a warning, and let people choose actions for the zones."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -232,7 +232,7 @@ def _storable(text: str) -> str:
 def _scan(
     job: ImportJob, piece: ImportPiece, writer: stage.StageWriter, signatures: dict[str, BroughtSignatures | None]
 ) -> list[_Scanned]:
-    """Parse the piece's documents, and stage the new zones.
+    """Parse the piece's documents, add faults for names and signing, and stage the valid new zones.
 
     If the job keeps signatures, add the zones' signatures to `signatures`.
     """
@@ -297,7 +297,8 @@ def _report_signed(
     """Add a note to zones that stay signed, and a warning to zones whose keys from the source aren't used.
 
     Add an error if the zone's parent is in the panel and has a DS that no longer matches after the import. An existing
-    zone keeps its signing: it gets the error only if it is signed in the source and unsigned here.
+    zone keeps its signing: it gets the error only if it is signed in the source and unsigned here. Skip zones that keep
+    their signatures.
     """
     zones = [(path, zone) for path, zone in zones if zone.signatures is None]
     found = [zone.name for _, zone in zones]
@@ -357,7 +358,7 @@ def _report_wildcard_cuts(
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Add an error for each DS in a new zone that matches no key of the child zone, if the panel has the child."""
+    """Add an error for each DS RRset in a new zone that doesn't validate the child zone, if the child zone is here."""
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones
@@ -373,9 +374,10 @@ def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
 
 
 def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Add a note or a warning with the expiration of each zone's own signatures.
+    """Add a note or a warning with the expiration of the signatures to each zone that keeps its signatures.
 
-    Add an error if they are invalid, expired, not allowed, or don't match the DS in a parent zone in the panel.
+    Add only an error if they have expired or don't match the NSEC3 chain. Otherwise, also add an error if the author
+    isn't allowed to sign, or if the DS in a parent zone in the panel doesn't match.
     """
     now = timezone.now()
     may_sign = not zones or job_rights.may_sign(job)

@@ -77,7 +77,7 @@ class StageWriter:
 
 
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
-    """Return the file's content, or None if its size or CRC-32 is wrong, for example after a crash."""
+    """Return the file's content, or None if it is missing or its size or CRC-32 is wrong, for example after a crash."""
     try:
         content = path.read_bytes()
     except OSError:

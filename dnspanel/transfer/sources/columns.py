@@ -136,10 +136,7 @@ def _columns_named(row: Sequence[str]) -> dict[str, int]:
 
 
 def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping:
-    """Return the most likely meaning of the columns.
-
-    The mapping's `header` is True if the table has a header, which is then at `header_at(rows)`.
-    """
+    """Return the most likely meaning of the columns. If the table has a header, it is at `header_at(rows)`."""
     mapping = CsvMapping(delimiter=delimiter, header=False)
     rows = rows[header_at(rows) :]
     if not rows:

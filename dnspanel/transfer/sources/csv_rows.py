@@ -71,10 +71,7 @@ class RowReader:
         self._zones = frozenset(map(names.parse, mapping.zones))
 
     def zone_and_line(self, row: list[str]) -> tuple[str, str]:
-        """Return the row's zone and its line in a zone file.
-
-        Raise ValueError or BadName, with the reason, if the row isn't a valid record.
-        """
+        """Return the row's zone and zone-file line. Raise ValueError or BadName if the row isn't a valid record."""
         mapping = self._mapping
         zone, owner, type, value = self._record(row)
         line = record_line(

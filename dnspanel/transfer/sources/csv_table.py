@@ -34,10 +34,7 @@ __all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:
-    """The beginning of a table.
-
-    `header` is empty if the table has no header. `rows` has up to ten later rows, without empty rows and comments.
-    """
+    """The beginning of a table: the header or [], and up to ten later rows, except empty rows and comments."""
 
     delimiter: str
     header: list[str]
@@ -46,10 +43,7 @@ class CsvSample:
 
 
 def sample(path: Path) -> CsvSample:
-    """Return the beginning of a table, with guesses for the meaning of its columns.
-
-    Raise SourceRefused if the file is not UTF-8 text or not a table.
-    """
+    """Return the beginning of a table with guessed columns. Raise SourceRefused if it isn't UTF-8 text or a table."""
     lines = list(itertools.islice(TextFile(path).lines(import_limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
     try:
@@ -81,7 +75,7 @@ class CsvSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the faults of invalid rows, and then over the zones.
+        """Yield the faults of invalid rows, and then each zone's document or fault, without the first `skip` items.
 
         Raise SourceRefused if the file is not UTF-8 text, or UploadRefused if it is an archive bomb.
         """

@@ -53,7 +53,7 @@ class FileKind(Enum):
 
 
 def file_kind(path: str, text: bytes) -> FileKind:
-    """Guess a file's kind from its path and content. Zone files, the usual kind, are detected first."""
+    """Guess a file's kind from its path and content. Zone files with common endings are detected first."""
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
         return FileKind.ZONE
     if _LITTER.search(path):

@@ -57,7 +57,7 @@ _ALWAYS_REPORTED = _ERRORS | {FileKind.BACKUP, FileKind.KEY}
 
 @dataclass(slots=True)
 class _Survey:
-    """The results of the first pass over the files."""
+    """The results of the first pass over files. `included_by` maps an included file to a file that includes it."""
 
     listing: Listing | None = None
     configurations: frozenset[str] = frozenset()
@@ -66,10 +66,7 @@ class _Survey:
 
 
 class FileSource:
-    """The documents in an upload's files, as a `documents.Source`.
-
-    `names` are the file names that the uploader gave.
-    """
+    """The documents in an upload's files, as a `documents.Source`. `names` are the uploader's file names."""
 
     unit = "bytes"
 
@@ -84,7 +81,10 @@ class FileSource:
         return min(self.total, sum(meter.read for meter in self._meters) // 2)
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over the upload's items. Raise UploadRefused if the upload exceeds a limit or is truncated."""
+        """Yield the faults of the configurations, then each file's documents or fault, without the first `skip` items.
+
+        Raise UploadRefused if the upload exceeds a limit or is truncated.
+        """
         self._meters = (Meter(self._contents.size), Meter(self._contents.size))
         return itertools.islice(self._items(), skip, None)
 

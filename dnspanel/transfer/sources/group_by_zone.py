@@ -62,10 +62,7 @@ def record_line(  # noqa: PLR0913  # the fields of a record
 
 
 class ZoneCollector:
-    """Collector that groups zone-file lines, added in any order, into one document per zone.
-
-    The documents are in the order of the zones' first lines.
-    """
+    """Collector of zone-file lines in any order that makes one document per zone, in the order of first lines."""
 
     def __init__(self, folder: Path) -> None:
         self._numbers: dict[str, int] = {}

@@ -86,7 +86,10 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """Return the key to keep, and append error messages to `wrong`. Raise ValueError if the key is invalid."""
+    """Return the key to keep, locked if its private part can't be used. Append error messages to `wrong`.
+
+    Raise ValueError if a member is missing or invalid.
+    """
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]

@@ -59,10 +59,10 @@ class JsonSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Iterate over zone objects in the file's order, then over zones whose RRsets are separate objects.
+        """Yield the items of zone objects in the file's order, then the zones whose RRsets are separate objects.
 
-        Raise SourceRefused if the file isn't UTF-8 text or has a value that is too large or nested too deeply. Raise
-        UploadRefused if the file is an archive bomb.
+        The first `skip` items are omitted. Raise SourceRefused if the file isn't UTF-8 text or has a value that is too
+        large or nested too deeply. Raise UploadRefused if the file is an archive bomb.
         """
         return itertools.islice(self._items(), skip, None)
 

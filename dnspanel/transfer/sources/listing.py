@@ -28,7 +28,7 @@ class Listing:
     """The zones that configurations list.
 
     `zones` maps each file's path to the canonical names of its zones. `passed_over` has the files of zones that are not
-    imported.
+    imported. `directory` is the first directory that a configuration sets for its files.
     """
 
     zones: dict[str, list[str]] = field(default_factory=dict)
@@ -55,10 +55,7 @@ def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
 
 
 def listing_of(configurations: dict[str, Configuration], index: PathIndex) -> Listing:
-    """Combine all configurations of an upload into one listing.
-
-    Zones are in the order in which the configurations list them.
-    """
+    """Combine all configurations of an upload into one listing, with zones in the order in which they are listed."""
     return _Lister(configurations, index).listing()
 
 
@@ -83,10 +80,7 @@ class _Lister:
         return self._listing
 
     def _roots(self) -> list[Configuration]:
-        """Return the configurations that no other configuration includes.
-
-        If all configurations include each other in a circle, return all of them.
-        """
+        """Return the configurations that no other includes, or all if they include each other in a circle."""
         included = {
             path
             for conf in self._configurations.values()

@@ -113,7 +113,7 @@ class LmdbFile:
         return self._newest_meta()[1] == self._transaction
 
     def table(self, name: bytes) -> Table | None:
-        """Return the named table, or None if it does not exist."""
+        """Return the named table, or None if it does not exist. Raise BadBytes if the file is damaged."""
         for node in self._nodes(self._main, name):
             if node.key != name:
                 return None

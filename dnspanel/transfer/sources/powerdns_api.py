@@ -82,8 +82,7 @@ class PowerdnsApiSource:
     ) -> None:
         """Prepare to read from a server at `url`, such as `https://host:8081`.
 
-        `addresses` returns the host's addresses to connect to. Raise SourceRefused if the URL, key or a zone name is
-        invalid.
+        `addresses` returns the host's addresses. Raise SourceRefused if the URL, key or a zone name is invalid.
         """
         self._api = _Api.at(url, key, server_id, timeout, addresses)
         self._requested = None if zones is None else {_name(zone) for zone in zones}

@@ -41,8 +41,7 @@ _TABLES = {
 class PowerdnsDumpSource:
     """The zones of the dump at `path`, as a `documents.Source`.
 
-    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's size, because there are
-    two passes.
+    The SQLite file with the dump's rows is stored in `directory`. `total` is twice the dump's size (two passes).
     """
 
     unit = "bytes"

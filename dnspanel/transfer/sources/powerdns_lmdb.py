@@ -94,7 +94,7 @@ class _Shard:
 
 @dataclass
 class _Aside:
-    """Metadata and DNSSEC keys to keep, by the zone's name and variant."""
+    """Metadata and DNSSEC keys to keep, keyed by the zone's name and variant."""
 
     by_zone: dict[tuple[str, str], list[Kept]] = field(default_factory=lambda: defaultdict(list))
 
@@ -287,7 +287,7 @@ class _Database:
         return text
 
     def _remarks(self, shard: _Shard, zone_id: int, zone: str) -> dict[tuple[str, str], str]:
-        """Return the zone's comments by owner and type. Join the comments of one RRset."""
+        """Return the comments of each RRset as one text, keyed by owner and type."""
         by_rrset: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
         for key, body in self._rows(shard, shard.comments, zone_id):
             _, relative, type = keys.decode_record_key(comments.decode_comment_key(key))

@@ -148,7 +148,7 @@ class _Tables:
         return zones, sorted(faults, key=lambda fault: fault.source)
 
     def texts(self, batch: Sequence[_Zone], comments: _Comments) -> dict[int, ZoneText]:
-        """Return records by zone id, with their RRsets' comments. Zones without records are missing.
+        """Return the zones' records with their RRsets' comments, keyed by zone id. Zones without records are missing.
 
         Remove these comments from `comments`. Omit empty non-terminals.
         """
@@ -175,7 +175,7 @@ class _Tables:
         return texts
 
     def comments(self, batch: Sequence[_Zone]) -> _Comments:
-        """Return comments by zone id, owner and type. Join the comments of one RRset."""
+        """Return the comments of each RRset as one text, keyed by zone id, then by owner and type."""
         by_zone: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._of_zones("comments", "domain_id, name, type, comment", batch, "modified_at, id")
         for id, name, type, comment in rows:
@@ -183,7 +183,7 @@ class _Tables:
         return {id: {key: comment_text(several) for key, several in found.items()} for id, found in by_zone.items()}
 
     def kept_items(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
-        """Return the data to keep, by zone id: metadata, DNSSEC keys and fields of the zone."""
+        """Return the data to keep, keyed by zone id: metadata, DNSSEC keys and fields of the zone."""
         kept = {zone.id: [powerdns.kept_metadata(zone.name, *field) for field in zone.fields] for zone in batch}
         by_id = {zone.id: zone.name for zone in batch}
         for id, kind, content in self._of_zones("domainmetadata", "domain_id, kind, content", batch, "kind, id"):

@@ -13,8 +13,7 @@ _R = TypeVar("_R")
 def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
     """Yield `work(input)` for each input, in order. Threads compute at most `workers` results ahead.
 
-    An error in `work` is raised in place of the result. If the iteration ends early, wait for running calls and start
-    no others.
+    An error in `work` is raised in place of the result. If the iteration ends early, only wait for running calls.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

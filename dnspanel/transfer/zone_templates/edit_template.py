@@ -160,8 +160,9 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
     """Make the template, a set of name servers, the default for its team's new zones, or clear that default.
 
-    A set without a team is for zones without a team. A previous default is replaced. Raise TemplateRefused if the
-    template isn't a set of name servers, and Forbidden or TemplateUnknown like `change_template`.
+    A set without a team is for zones without a team, and for teams without a default. A previous default is replaced.
+    Raise TemplateRefused if the template isn't a set of name servers, and Forbidden or TemplateUnknown like
+    `change_template`.
     """
     with transaction.atomic():
         # Lock all sets in the same order, so that concurrent choices wait for each other.
@@ -258,7 +259,7 @@ def _checked_line(field: str, text: str) -> str:
 
 
 def check_text(content: Text) -> Text:
-    """Return the content with normalized line ends and labels.
+    """Return the content with normalized line ends, note, labels and defaults.
 
     Raise TemplateRefused if the content is invalid or has no records. The fields of the errors are `text`, `note`, and
     `variables/NAME` for an error in a variable.

@@ -129,8 +129,8 @@ def start_run(
 ) -> TemplateRun:
     """Create a real run with the dry run's version, zones and values, for a worker to process.
 
-    `overwrite` also replaces RRsets that were edited manually. Raise RunRefused if the dry run has not ended,
-    TemplateUnknown if the template was deleted, or Forbidden if the author isn't allowed to change any zone.
+    `overwrite` also replaces RRsets that were edited manually. Raise RunRefused unless the dry run ended successfully,
+    or if the author has several unfinished runs. Raise TemplateUnknown or Forbidden like `create_run`.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)

@@ -66,7 +66,7 @@ def infer_kinds(text: str, declared: Mapping[str, Variable]) -> dict[str, Variab
 
 
 def fitting_kind(text: str, name: str, declared: Mapping[str, Variable]) -> VariableKind | None:
-    """Return the first kind that makes the variable's first line valid, or None if none does or it is too long."""
+    """Return the first kind that makes the variable's first line valid, or None if none fits or the line is long."""
     line = next((line for line in text.split("\n") if OPEN in line and name in _names_in(line)), "")
     if not line or len(line) > _LONGEST_LINE:
         return None

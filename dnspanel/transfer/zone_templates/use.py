@@ -207,7 +207,7 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: edit.NewZone) -> tuple[edit.NewZone, tuple[Fault, ...]]:
-    """Add the template's RRsets to a new zone, replacing RRsets with the same keys. Return the zone and the faults."""
+    """Put the template's RRsets into a new zone, replacing equal keys. Return zone and faults (one for a snippet)."""
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet adds records at a name and can’t create zones.")),)
     made = use.make_content(zone.name)

@@ -58,7 +58,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class AlertRow:
-    """A row of the alert list, as one user sees it: a line of equal alerts, or one alert of an expanded line."""
+    """A row of the alert list, as one user sees it: a line of equal alerts, or one alert of an expanded line.
+
+    `is_member` is True for one alert of an expanded line, and `can_open` if opening the row shows more alerts or links.
+    """
 
     line: AlertLine
     links: Sequence[Link]
@@ -89,7 +92,10 @@ class AlertRow:
 
 
 def alert_rows(lines: Iterable[AlertLine], person: User, *, opened: str, after: int = 0) -> Iterator[AlertRow]:
-    """Yield a row for each line. After the line `opened`, also yield a page of its alerts with ids above `after`."""
+    """Yield a row for each line. If the line `opened` has several alerts, also yield a row for each of them.
+
+    These rows come after the line, a page at a time, for alerts with ids above `after`.
+    """
     for line in lines:
         is_one, is_opened = len(line.alerts) == 1, line.key == opened
         links = [link for alert in line.alerts[: MOST_LINKS + 1] for link in links_of(alert, person)]

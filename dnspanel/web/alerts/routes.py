@@ -36,7 +36,7 @@ def route_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def route_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new route. A POST creates the route, and shows a webhook's signing secret once."""
+    """Show the form for a new route, or create it. A webhook needs a confirmation, and its secret is shown once."""
     access.require(request.user, Permission.NODES)
     form = RouteForm(request.POST or None)
     if form.is_valid():

@@ -58,7 +58,7 @@ def catalog_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def catalog_detail(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """Show a catalog: its members by name with their states, its rules, and its settings for members."""
+    """Show a catalog: its members sorted by name with their states, its rules, and its settings for members."""
     catalog = access.catalog_for(request.user, catalog_id)
     return render(request, "fleet/catalog.html", _context(request, catalog))
 

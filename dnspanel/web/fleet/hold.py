@@ -105,7 +105,7 @@ def hold_zone(request: PanelRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def hold_again(request: PanelRequest) -> HttpResponse:
-    """Query the nodes again for publications that the panel doesn't have, unless a decision is in progress."""
+    """During a hold, query the nodes again for publications that the panel lacks, unless a decision is made."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     if current_hold() is None or (report is not None and report.choice):
@@ -118,7 +118,7 @@ def hold_again(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def hold_decide(request: PanelRequest) -> HttpResponse:
-    """Save the decision, which the user confirms by typing a phrase. A worker carries it out."""
+    """Save the decision, unless one is saved. The user confirms by typing a phrase. A worker carries it out."""
     access.require(request.user, Permission.NODES)
     report = unknown_history.newest_report()
     form = DecisionForm(request.POST)

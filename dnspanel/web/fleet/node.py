@@ -65,7 +65,10 @@ class NodeDetails:
 
 @require_safe
 def node_detail(request: PanelRequest, name: str) -> HttpResponse:
-    """Show one node. Every two seconds, htmx fetches only the changing part. The charts fetch `node_points`."""
+    """Show one node, or redirect to its enrolment page while it awaits approval.
+
+    Every two seconds, htmx fetches only the changing part. The charts fetch `node_points`.
+    """
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     status = node_status(name=name, now=now)
@@ -152,9 +155,9 @@ def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
 
 
 def _divergences(request: PanelRequest, node: Node) -> list[Divergence]:
-    """Return the node's recorded differences in zones that the person is allowed to read, newest first.
+    """Return up to MOST_DIVERGENCES differences of the node in zones that the person is allowed to read.
 
-    For users who are allowed to change nodes, include zones that the panel doesn't have.
+    The newest come first. For users who are allowed to change nodes, include zones that the panel doesn't have.
     """
     found = Divergence.objects.filter(node=node).order_by("-found_at")
     known = Q(zone_id__in=access.zones_within_reach(request.user, Right.READ).values("pk"))

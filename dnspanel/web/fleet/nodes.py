@@ -1,4 +1,4 @@
-"""Views of the fleet page: all nodes with live numbers, as tiles or as a table (by default for over 100 nodes)."""
+"""Views of the fleet page: nodes with live numbers, as tiles or as a table, and actions on the selected nodes."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ _MOST_NAMED = 5
 
 @require_safe
 def node_list(request: PanelRequest) -> HttpResponse:
-    """List all nodes with live numbers. Every two seconds, htmx fetches only the grid."""
+    """List the nodes that match the filters, with live numbers. htmx later fetches only the grid or the totals."""
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
     everything = watched_statuses(now=now)

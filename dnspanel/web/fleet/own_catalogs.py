@@ -45,7 +45,7 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a producer catalog: its members by name, its groups, and the secondaries that transfer it."""
+    """Show a producer catalog: its members sorted by name, its groups, and the secondaries that transfer it."""
     return _page(request, producer_for(request.user, zone_name))
 
 

@@ -1,4 +1,4 @@
-"""Views of delivery: the order of groups, the groups that each group waits for, and actions to stop or pin delivery."""
+"""Views of delivery: its state in each group, actions to stop or pin delivery, and actions to change groups."""
 
 from collections.abc import Callable
 
@@ -62,7 +62,7 @@ def delivery_act(request: PanelRequest, act: str) -> HttpResponse:
 
 @require_POST
 def group_new(request: PanelRequest) -> HttpResponse:
-    """Create a group of nodes at the end of the order. The first group contains all nodes without a group."""
+    """Create a group at the end of the order. The first group has all nodes except the canary. Others are empty."""
     access.require(request.user, Permission.NODES)
     name = request.POST.get("name", "").strip().lower()
 

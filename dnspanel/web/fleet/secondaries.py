@@ -45,7 +45,10 @@ def secondary_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def secondary_new(request: PanelRequest) -> HttpResponse:
-    """Show the form for a new secondary. A POST creates the secondary and shows its configuration and secret once."""
+    """Show the form for a new secondary. A POST creates the secondary after a confirmation.
+
+    The page then shows the secondary's configuration and secret once.
+    """
     access.require_set_up(request.user)
     form = SecondaryForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid():
@@ -64,7 +67,7 @@ def secondary_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def secondary_detail(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Show a secondary: its zones by name with their states, refused requests, and its configuration."""
+    """Show a secondary: its zones sorted by name with their states, withheld zones, and its configuration."""
     secondary = access.secondary_for(request.user, secondary_id)
     form = SecondaryForm.of(set_up_secondaries.terms_of(secondary))
     return render(request, "fleet/secondary.html", {**_context(request, secondary), "form": form})
@@ -98,7 +101,7 @@ def secondary_notify(request: PanelRequest, secondary_id: int) -> HttpResponse:
 
 @require_POST
 def secondary_rotate(request: PanelRequest, secondary_id: int) -> HttpResponse:
-    """Replace the secondary's TSIG secret and show the new configuration once. The old secret works for another day."""
+    """Replace the TSIG secret after a confirmation, and show it once. The old secret works for another day."""
     access.require_set_up(request.user)
     secondary = access.secondary_for(request.user, secondary_id)
     ask(request, _ABOUT_SECRET)

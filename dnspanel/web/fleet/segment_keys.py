@@ -22,7 +22,7 @@ from dnspanel.zones.rights import access
 
 @require_safe
 def node_keys(request: PanelRequest) -> HttpResponse:
-    """List the valid signing keys, the nodes that accept each key, and the expiry of the panel's certificates.
+    """List the valid signing keys, the nodes that lack each key, and the expiry of the panel's certificates.
 
     Create the certificate authority and the first signing key if they don't exist.
     """

@@ -43,7 +43,7 @@ class TopList:
 
 @dataclass(frozen=True, slots=True)
 class TopView:
-    """One node's lists, and the time of the fetch. Before the first fetch, `at` is None and there are no lists."""
+    """One node's lists, and the time of the fetch: None without lists if nothing was fetched in the last minute."""
 
     at: datetime | None
     lists: tuple[TopList, ...]
@@ -59,7 +59,7 @@ def node_top(request: PanelRequest, name: str) -> HttpResponse:
 
 
 def top_of(node: Node) -> TopView:
-    """Return the node's lists (empty before the first fetch), and keep the collector fetching for half a minute."""
+    """Return the node's lists, which are empty until a fetch, and keep the collector fetching for half a minute."""
     telemetry.watch(node.pk)
     top = telemetry.top(node.pk)
     return view_of(top) if top is not None else TopView(None, ())

@@ -246,9 +246,9 @@ class NewZoneForm(ApexForm, PublishingForm):
         return self.readable_names
 
     def clean(self) -> dict[str, Any]:
-        """Add `zones`, each with its initial RRsets, and `server_set` (chosen set or None) to the cleaned data.
+        """Add `zones`, each with its initial RRsets, and `server_set` (set or None) to the cleaned data.
 
-        Rule violations become errors of the name server field.
+        Without a set, name servers and hostmaster are required. Rule violations become errors of the name server field.
         """
         cleaned = self.cleaned_data
         cleaned["zones"], cleaned["server_set"] = [], self._chosen_set()

@@ -29,7 +29,7 @@ def show_once(request: PanelRequest, page: HttpResponse, *, after: str) -> HttpR
 @no_store
 @require_GET
 def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
-    """Show the page stored under this key and delete it, or redirect if it was already shown."""
+    """Show the page stored under this key and delete it, or redirect if the page is unknown or was already shown."""
     waiting = request.session.get(_KEY, {})
     if waiting.get("key") != key:
         return redirect("home")

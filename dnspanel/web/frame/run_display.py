@@ -112,7 +112,7 @@ class Counted:
 
 
 def count_findings(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
-    """Return the run's counts so far, one for each kind of finding.
+    """Return the run's counts so far, one for each kind of finding that occurred.
 
     `listed` has pairs of a finding and a zone, and is evaluated only after the run has ended.
     """

@@ -42,7 +42,7 @@ class Head:
 def heads(
     columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Head]:
-    """Return the headers by column. `sort` is the sort order as in the URL, or "" for the first column.
+    """Return the headers, keyed by column. `sort` is the sort order as in the URL, or "" for the first column.
 
     `refusals` has the reason for each column that can't be sorted.
     """

@@ -40,7 +40,7 @@ class Sync:
 
 
 def sync_of_zone(zone: Zone | ZoneRow, statuses: Sequence[NodeStatus]) -> Sync:
-    """Return how many nodes serve the zone's newest revision."""
+    """Return how many nodes serve the zone's newest revision, or that nodes don't serve the zone."""
     if not zone.is_served:
         return Sync("quiet", count_nodes(()), problem=gettext("not served by nodes"))
     return sync_of(zone.sequence, statuses, zone=zone.name)

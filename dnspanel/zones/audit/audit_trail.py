@@ -1,4 +1,4 @@
-"""List audit entries and publications as one stream, newest first.
+"""List audit entries and publications as one stream, newest first, or in the order of the audit log's chain.
 
 Both tables are read backward by primary key. Therefore a page costs the same in a log of any length, and new actions
 don't shift later pages.
@@ -82,7 +82,7 @@ class Act:
 
     @property
     def other_details(self) -> dict[str, Any]:
-        """The details that aren't in `changes`."""
+        """The details other than old and new values."""
         found = list(_changes_in(self.action, self.target, self.details))
         told = {change.name for change in found}
         told |= {f"{name}_before" for name in told} | ({"before", "after"} if found else set())

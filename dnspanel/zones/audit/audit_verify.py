@@ -94,7 +94,10 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
 
 
 def _left_out() -> Iterator[str]:
-    """Yield a fault for each action that was inserted later: it has no link, but the chain is already past its id."""
+    """Yield a fault for each action that was inserted later: it has no link, but the chain is already past its id.
+
+    At most MOST_FAULTS are yielded for each kind of action.
+    """
     chain = AuditChain.objects.filter(pk=1).first()
     if chain is None:
         return

@@ -31,7 +31,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The counts of a hook's recent answers by kind, and the median response time in milliseconds."""
+    """The counts of a hook's recent replies by kind, and the median response time in milliseconds.
+
+    `median_ms` is None if the hook gave no valid answer.
+    """
 
     yes: int
     no: int
@@ -44,7 +47,7 @@ class Summary:
 
 
 def summary_of(replies: Sequence[HookReply]) -> Summary:
-    """Count the replies by kind, and compute the median response time."""
+    """Count the replies by kind, and compute the median response time of all replies except silent ones."""
     words = Counter(reply.word for reply in replies)
     times = [reply.ms for reply in replies if reply.word != HookReply.Word.SILENT]
     return Summary(words["yes"], words["no"], words["silent"], median(times) if times else None)
@@ -69,10 +72,7 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
 
 
 def troubled_hooks() -> list[PublishHook]:
-    """Return hooks that failed to answer at least TROUBLE_FROM times in a row.
-
-    Hooks that block publications while they don't answer come first.
-    """
+    """Return hooks that failed to answer at least TROUBLE_FROM times in a row, blocking hooks first."""
     found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
     return list(found.order_by("-when_silent", "pk"))
 

@@ -65,7 +65,10 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """Return the question to a hook about parts of a publication. The hook must cover each zone or its parent zone."""
+    """Return the question to a hook about parts of a publication. Changes beyond the limits are only counted.
+
+    The hook must cover each zone or its parent zone.
+    """
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())

@@ -281,7 +281,7 @@ def refused_zones(
     now: datetime,
     under: SystemRight | None = None,
 ) -> set[int]:
-    """Return the ids of zones that rules prevent the author from changing. Callers skip these zones."""
+    """Return the ids of zones to skip, because rules prevent the change and `under` doesn't bypass the rules."""
     if passes_rules(under):
         return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
@@ -305,7 +305,8 @@ def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
 ) -> Iterator[ApprovalNeeded | Frozen]:
     """Yield the errors for each freeze and approval rule that blocks this change to a zone, freezes first.
 
-    A new zone is never blocked, and a restored zone only by freezes. A rule doesn't block its exempt tokens.
+    A new zone and a change of only the serial are never blocked, and a restored zone only by freezes. A rule doesn't
+    block its exempt tokens.
     """
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
@@ -405,7 +406,10 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """Set the request's final state. Record bypassed rules in the audit log and the list of requests."""
+    """Set the final state of the passage's request. Record bypassed rules in the audit log.
+
+    Without a request, bypassed rules are also added to the list of requests.
+    """
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:
@@ -422,10 +426,7 @@ def record_passage(
 def _list_past_rules(
     author: Author, reason: str, zone_ids: Sequence[int], now: datetime, publication: Publication | None = None
 ) -> None:
-    """Add an action that bypassed rules to the list of requests, which alerts read.
-
-    `publication` is None if the action published nothing.
-    """
+    """Add an action that bypassed rules to the list of requests. `publication` is None if nothing was published."""
     by, token = user_of(author), token_of(author)
     PublishRequest.objects.create(
         name=reason[:80],

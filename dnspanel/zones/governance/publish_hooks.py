@@ -160,7 +160,7 @@ def _kept_answers() -> Iterator[Answers]:
 
 
 def _ask(exc: HookUnasked, answers: Answers) -> None:
-    """Call the hooks outside of transactions, and add their answers to `answers`. Audit all answers except yes."""
+    """Call the hooks outside of transactions. Note their replies, add them to `answers`, and audit all except yes."""
     if not exc.questions:
         return
     sent: list[tuple[Any, Any]] = hooks_questioned.send(sender=PublishHook, questions=exc.questions)

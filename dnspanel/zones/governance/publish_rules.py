@@ -76,9 +76,9 @@ def may_govern(person: Person, scope: Scope) -> bool:
 def add_approval_rule(
     *, scope: Scope, terms: ApprovalTerms, reason: str, author: Author, now: datetime
 ) -> ApprovalRule:
-    """Require approval, or a ticket, for changes to zones. The rule also applies to existing drafts and requests.
+    """Require approvals, a ticket or both for changes to zones. The rule also covers existing drafts and requests.
 
-    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid terms or more than MOST rules.
+    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid values or if MOST rules exist.
     """
     _refuse_terms(terms)
     with transaction.atomic():
@@ -101,7 +101,8 @@ def add_approval_rule(
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
     """Block publications of zones during the given times.
 
-    Raise RightMissing if the author can't govern the zones, RuleRefused for invalid times or more than MOST freezes.
+    Raise RightMissing if the author can't govern the zones, and RuleRefused for invalid values or if MOST freezes
+    exist.
     """
     refuse_times(times, now)
     with transaction.atomic():
@@ -238,7 +239,7 @@ def _refuse_terms(terms: ApprovalTerms) -> None:
 
 
 def refuse_times(times: FreezeTimes, now: datetime) -> None:
-    """Raise RuleRefused if a freeze can't have these times."""
+    """Raise RuleRefused if a freeze can't have these times, this repeat rule or this time zone."""
     if times.ends_at <= times.starts_at:
         raise RuleRefused("ends_at", gettext("The end must be after the start."))
     if times.ends_at - times.starts_at > freeze_times.LONGEST:

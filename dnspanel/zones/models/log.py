@@ -131,8 +131,7 @@ class Change(models.Model):
     """An RRset before and after a revision. Null means that it didn't exist.
 
     The values have the format of `RRset.to_json`. A revision that creates or deletes a zone stores no changes, because
-    they can be derived from the current state and later changes. Every revision that raises the serial includes the
-    SOA.
+    they can be derived from the current state and later changes. A revision that raises the serial includes the SOA.
     """
 
     revision = models.ForeignKey(

@@ -62,8 +62,7 @@ class RRset(models.Model):
 class Expiry(models.Model):
     """The removal time of a published RRset, and the person who set it. `expiry` writes the rows.
 
-    A trigger (migration 0031) deletes the row with its RRset. The time isn't stored in the RRset's row, so publications
-    don't change it.
+    A trigger (migration 0031) deletes the row with its RRset. Publications don't change the time.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

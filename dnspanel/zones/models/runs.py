@@ -162,8 +162,7 @@ class ChangeRun(ZoneRun):
 class ChangeRunZone(models.Model):
     """A zone in a change run, with its outcome. All changed zones are stored, but only some of the refused ones.
 
-    `before` contains the data for undoing the change. `revision` is the zone's revision when the run processed the
-    zone.
+    `before` contains the data for undoing the change. `revision` is the zone's revision when it was processed.
     """
 
     run = models.ForeignKey(ChangeRun, on_delete=models.CASCADE, related_name="zones")

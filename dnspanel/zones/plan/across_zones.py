@@ -173,7 +173,7 @@ def _answers(
 ) -> dict[str, Mapping[int, RRset]]:
     """Return the zones' answers for names after the changes, in one query. `closest` is {name: zone}.
 
-    Omit names that are delegated to other servers.
+    Omit names that are delegated to other servers or are below a DNAME.
     """
     near: dict[int, tuple[str, set[str]]] = {}
     for name, zone in closest.items():

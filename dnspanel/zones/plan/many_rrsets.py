@@ -34,7 +34,7 @@ Act = Callable[[RRset], RRset | None]
 
 
 def set_ttl(ttl: int) -> Act:
-    """Return an action that sets the TTL, in seconds."""
+    """Return an action that sets the TTL, in seconds. The action raises an error if the TTL is out of range."""
     if 0 <= ttl <= MAX_TTL:
         return lambda rrset: replace(rrset, ttl=ttl)
 

@@ -107,8 +107,8 @@ class _Published:
     def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
         """Return the changes that undo this publication in the zone, and the keys of RRsets that can't be undone.
 
-        An RRset can't be undone if it changed since then, or if a CNAME would be next to other data. `current` has all
-        RRsets at the names of the published changes.
+        An RRset can't be undone if it changed since then, or if a CNAME would be next to other data. An RRset that
+        already equals its earlier state is in neither. `current` has all RRsets at the names of the published changes.
         """
         back: dict[Key, RRset | None] = {}
         stay = []
@@ -233,11 +233,12 @@ def undo_zone_changes(
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """Undo the changes of the publication `sequence` in one new publication, except RRsets that changed since.
 
-    Also return the skipped RRsets as (zone name, name, type): RRsets that changed since then, CNAMEs that would be next
-    to other data, DS that would break a zone of this panel, values that some node can't read now, and locked RRsets.
-    All RRsets of a zone are skipped if an approval rule, a freeze, a publish hook or a quota rejects the undo. The same
-    applies to presigned and deleted zones, and, unless the panel is the author, to catalogs and zones with a primary
-    elsewhere. A second undo changes nothing. Zones that the publication created or deleted are ignored.
+    Also return the skipped RRsets as (zone name, name, type). Skipped are RRsets that changed since then, RRsets at
+    names where a CNAME would be next to other data, and RRsets at locked names. DS that would break a zone of this
+    panel, and values that some node can't read now, are skipped too. All RRsets of a zone are skipped if an approval
+    rule, a freeze, a publish hook or a quota rejects the undo. The same applies to presigned and deleted zones, and,
+    unless the panel is the author, to catalogs and zones with a primary elsewhere. A second undo changes nothing. Zones
+    that the publication created, restored or deleted are ignored.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -387,7 +388,7 @@ def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
 
 
 def _published_by(sequence: int) -> dict[int, _Published]:
-    """Return the changes of a publication, keyed by zone id. Omit zones that it created, restored or deleted."""
+    """Return the changes of a publication, keyed by zone id. Only revisions of the kind CHANGE count."""
     rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
     published: dict[int, _Published] = {}
     for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):

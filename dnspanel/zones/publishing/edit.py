@@ -1,4 +1,4 @@
-"""Create, delete and restore zones. Verbs."""
+"""Create, delete and restore zones, and empty the trash. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ Then = Callable[[], Publication]  # publishes more for the caller, in the same t
 
 @dataclass(frozen=True, slots=True)
 class NewZone:
-    """A zone to create: its canonical name, and its RRsets if it has more than the default SOA and NS records."""
+    """A zone to create: its name (canonical for `create_zones`), and its RRsets beyond the default SOA and NS."""
 
     name: str
     rrsets: Sequence[RRset] | None = None
@@ -63,10 +63,10 @@ class NewZone:
 class Apex:
     """The defaults for a new zone that lacks an SOA or NS.
 
-    The name servers come from the first available source: `server_set`, `nameservers`, the team's default set for new
-    zones, or the settings. A zone with the name servers of a set is linked to the set. If the caller created the SOA
-    (`soa_is_made`), its primary is replaced with the set's primary. `soa_edit` has the rules for the zone's serials,
-    including the first one.
+    The name servers come from the first available source: `server_set`, `nameservers`, the default set of the team or
+    the panel, or the settings. A zone with the name servers of a set is linked to the set. If the caller created the
+    SOA (`soa_is_made`), its primary is replaced with the set's primary. `soa_edit` has the rules for the zone's
+    serials, including the first one.
     """
 
     nameservers: Sequence[str] | None = None
@@ -76,7 +76,7 @@ class Apex:
     soa_edit: soa.SoaEdit | None = None
 
     def complete(self, zone: str, rrsets: Sequence[RRset], now: datetime) -> list[RRset]:
-        """Return the RRsets, with a default SOA and apex NS where missing. The name servers must already be set."""
+        """Return the RRsets with missing SOA and NS added and the SOA adjusted. `nameservers` must already be set."""
         at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
         content = list(rrsets)
         if self.soa_is_made and self.server_set is not None:
@@ -294,10 +294,10 @@ def restore_zone(
 ) -> Publication:
     """Restore a zone from the trash with a higher serial. Return the publication.
 
-    A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. Raise
-    NotInTrash, RightMissing, QuotaExceeded, or RuleViolations for values that nodes can't read now. Raise NameRefused
-    if another zone has the name now, or if other people's zones are above or below the zone. Also raise NameRefused if
-    the parent zone has a DS that matches none of the zone's keys.
+    A DS in the zone is disabled if it is for another zone of this panel and matches none of that zone's keys now. If
+    the same form is sent twice, return the first publication. Raise NotInTrash, RightMissing, QuotaExceeded, or
+    RuleViolations for values that nodes can't read now. Raise NameRefused if another zone has the name now, or if other
+    people's zones are above or below. Also raise it if a DS in the parent zone matches none of the zone's keys.
     """
     try:
         with transaction.atomic(durable=True):

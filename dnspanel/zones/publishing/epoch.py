@@ -168,7 +168,7 @@ def _refuse_others(live: Sequence[ready_zones.BulkZone | Zone], by: Author) -> N
 
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[ready_zones.BulkZone, list[RRset]]]:
-    """Return the zones with their new ids, each with its RRsets. The SOA has the zone's first serial in this panel."""
+    """Return the zones with their new ids, each with its RRsets. The SOA has the next serial unless it is presigned."""
     preferred = [zone.node_zone_id for zone in zones]
     taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
     fresh = iter(ready_zones.allocate_zone_ids(len(taken))) if taken else iter(())

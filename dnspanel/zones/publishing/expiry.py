@@ -107,7 +107,7 @@ def expiring(
 
 
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
-    """Remove due RRsets, if the person who set the removal time still has the right. Return the number removed.
+    """Remove at most `most` due RRsets with the rights of the people who set the times. Return their number.
 
     Removals that one person or token set on the same day share a publication. If it is rejected, each zone is tried
     separately, and then each RRset, except if the deletion guard stops the zone. The reason is stored with each

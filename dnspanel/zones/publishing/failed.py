@@ -41,7 +41,7 @@ _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 
 
 def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTransaction) -> Publication | None:
-    """Revert a publication and mark it as failed. Return the reverting publication.
+    """Revert a publication and mark it as failed. Return the last reverting publication.
 
     Zones that the failed publication created or restored are moved to the trash. If their primary is elsewhere, nodes
     only stop serving them. Later changes stay. Return None and mark nothing if nothing is left to revert.

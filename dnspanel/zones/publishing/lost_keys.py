@@ -56,8 +56,8 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
     """Replace the zones' signing states in the panel with those of the nodes, in the caller's transaction.
 
     Each entry of `signings` is the zone's id, its name, the number of its new revision, and the signing. A key keeps
-    the row id that it has on nodes, unless another key has that id here. Rollovers of these zones are cancelled,
-    because the panel's record of a rollover is older than the nodes' state.
+    the row id that it has on nodes, unless another key has that id here. Keys that nodes don't have are deleted, and
+    rollovers are cancelled, because the panel's record is older than the nodes' state.
     """
     if not signings:
         return

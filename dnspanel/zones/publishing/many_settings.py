@@ -94,7 +94,7 @@ def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
 
 
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `change_marks` without writing or checking quotas. Raise TooMany, or its other errors."""
+    """Return the outcome of `change_marks` without writing or checking quotas. Also raise TooMany."""
     _require_somewhere(author, Right.SETTINGS)
     return outcome_of_marks(selected_zones(selection, author, MOST_ZONES), marks, author)
 
@@ -110,11 +110,12 @@ def change_marks(
     """Change the tags and the team of zones. Return the outcome. The audit log records each zone's old and new values.
 
     The zones in the outcome have their old values; `in_transaction` is called with the outcome within the transaction.
-    The change applies to current values: a tag that another person added since then stays. Zones are skipped, with the
-    reason, if they are deleted, if the author isn't allowed to change their settings or would gain a right over them,
-    if they would escape an approval rule, a freeze or a hook, or if their team would change while other people's zones
-    are above or below. Raise SettingsRefused for a team that the author can't choose, and QuotaExceeded for a team with
-    too many zones. Raise Forbidden if the author isn't allowed to change the settings of any zone.
+    The change applies to current values: a tag that another person added since then stays. Deleted zones and zones with
+    too many tags are skipped, with the reason. So are zones whose settings the author isn't allowed to change, or over
+    which the author would gain a right. Zones that would escape an approval rule, a freeze or a hook are skipped, and
+    zones that would change their team while other people's zones are above or below. Raise SettingsRefused for a team
+    that the author can't choose, and QuotaExceeded for a team with too many zones. Raise Forbidden if the author isn't
+    allowed to change the settings of any zone.
     """
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
@@ -142,7 +143,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Return the outcome of `delete_found` without writing. Raise TooMany, or Forbidden if no zone can be deleted."""
+    """Return the outcome of `delete_found` by rights and locks only. Raise TooMany, or Forbidden as `delete_found`."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 

@@ -41,7 +41,7 @@ PIECE_RRSETS = 2_000
 class Published:
     """The last publication of a change in pieces (None if nothing changed), and one plan for each zone.
 
-    A plan's `zone` has the serial from before the first piece, and the revision from before the last piece.
+    A plan's `zone` has the serial from before the first piece, and the revision from before the zone's last piece.
     """
 
     publication: Publication | None

@@ -136,9 +136,9 @@ def steps_of(
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
     """Draft changes to PTRs that make them match the existing addresses, where possible. Return a summary.
 
-    A name that has the address is added as the PTR. It replaces a name without the address or, with `take_over`, any
-    other name. If several names in one call have the address, the first one is used. Names without the address are
-    removed from the PTR. Raise QuotaExceeded if the draft becomes too large.
+    A name that has the address is added as the PTR. It replaces names that aren't known to have the address or, with
+    `take_over`, any other name. If several names in one call have the address, the first one is used. Names without the
+    address are removed from the PTR. Raise QuotaExceeded if the draft becomes too large.
     """
     steps = steps_of(author=author, pairs=pairs)
     return _draft(_changes_of(steps, take_over=take_over), author, now)
@@ -147,9 +147,9 @@ def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, ta
 def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
     """Return the patches, with matching changes to PTRs for their addresses, if the author has the right to make them.
 
-    The PTRs are based on the current state: if someone changes the same PTRs before the patches are published, that
-    change is overwritten. A patch's own change to a PTR has precedence. If a patch is invalid, nothing is added to any
-    patch, because publishing it will show the reason.
+    Other reverse zones get patches at the end. Patches of whole zones are not examined. The PTRs are based on the
+    current state: if someone changes them before the patches are published, that change is overwritten. A patch's own
+    change to a PTR has precedence. If a patch is invalid, nothing is added, because publishing it will show the reason.
     """
     owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
     at = store_rrsets.rrsets_at_names(owners)

@@ -96,11 +96,10 @@ def create_ready_zones(  # zones, and what happens with them
 ) -> Publication:
     """Create zones at revision 1 in one publication. If any zone fails, create none.
 
-    `rows` returns the RRsets in the format of `copy_rows`. `in_transaction` must sign the zones in `signed`. If a zone
-    with the same name was deleted, the new zone begins above the deleted zone's last serial. `in_transaction` gets the
-    ids of such new zones. Raise NamesTaken with all names that already have a zone. Raise NamesRefused with all names
-    that the author isn't allowed to have (see `nesting`). Also raise NameReserved, QuotaExceeded, HookRefused, or
-    IntegrityError for rows that the database rejects.
+    `rows` returns the RRsets in the format of `copy_rows`. `in_transaction` must sign the zones in `signed`, and gets
+    the ids of zones whose serials were raised (see `insert_zones`). Raise NamesTaken with all names that already have a
+    zone. Raise NamesRefused with all names that the author isn't allowed to have (see `nesting`). Also raise
+    NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the database rejects.
     """
     try:
         with transaction.atomic(durable=True):
@@ -146,8 +145,8 @@ def insert_zones(
 ) -> list[BulkZone]:
     """Write zones and their RRsets to the tables. Return the zones with their first serials.
 
-    If a zone with the same name was deleted, the first serial is above that zone's last serial (`last_serials`).
-    `append_publication` must follow in the same transaction. Raise NameReserved for a name in a reserved zone.
+    If a zone with the same name was deleted, the first serial is above its last serial, except with imported signatures
+    (`raise_serials`). `append_publication` must follow in the same transaction. Raise NameReserved for a reserved name.
     """
     for zone in zones:
         if names.is_within(zone.name, RESERVED):

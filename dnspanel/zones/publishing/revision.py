@@ -60,7 +60,7 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises an error to refuse t
 def preview(
     *, author: draft.Drafter, zones: Sequence[Zone] | None = None, of: named_drafts.NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
-    """Return the plans that `publish` would carry out now for the author's draft, or for its changes to `zones`."""
+    """Return the plans that `publish` would carry out now with these arguments, for zones that the author can see."""
     drafted = draft.operations_of(author) if of is None else named_drafts.operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
     # A draft can outlive a grant, so zones that the author can no longer see are left out.
@@ -105,9 +105,9 @@ def publish(
     how they pass approval rules. Without it, a draft that waits for approval is rejected.
 
     Raise RightMissing for an RRset that the author is not allowed to change, ApprovalNeeded, Frozen, HookRefused,
-    DraftRefused, or PublishRefused (Conflicts, RuleViolations or GuardHolds): the draft then doesn't change. If no
-    change is left, because other people have already published the same changes, delete these operations and raise
-    NothingToPublish. A form sent twice returns the first publication.
+    DraftRefused, or PublishRefused (Conflicts, RuleViolations, GuardHolds or QuotaExceeded): the draft then doesn't
+    change. If no change is left, because other people have already published the same changes, delete these operations
+    and raise NothingToPublish. A form sent twice returns the first publication.
     """
     author = acting.author
     assert author is not None, "every draft has an author"

@@ -52,7 +52,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The publication of the patches (None if nothing changed), and their plans in the same order."""
+    """The last publication (None: no change), and the patches' plans in the same order (none for a repeated form)."""
 
     publication: Publication | None
     plans: tuple[ZonePlan, ...]
@@ -120,9 +120,10 @@ def publish_patches(  # noqa: PLR0913  # what is published, and what a person co
 
     A zone can have only one patch. Raise Unknown for a deleted zone, RevisionMoved for a zone that is not at its
     expected revision, or RightMissing for an RRset that the author is not allowed to change. Raise RuleViolations,
-    GuardHolds unless `confirmed`, PublishedInPart if only some publications succeeded, or the errors of a patch's
-    `decide`. `in_transaction` runs in the same transaction (the last one), even if nothing changes: its writes are
-    committed only if the patches are published. A form sent twice returns the first publication, without plans.
+    QuotaExceeded, GuardHolds unless `confirmed`, PublishedInPart if only some publications succeeded, or the errors of
+    a patch's `decide`. `in_transaction` runs in the same transaction (the last one), even if nothing changes: its
+    writes are committed only if the patches are published. A form sent twice returns the first publication, without
+    plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")

@@ -82,9 +82,10 @@ def ask(
 ) -> PublishRequest:
     """Create a request to publish the draft after approval, automatically if `terms` has a time.
 
-    `name` is for a draft without a name. Raise Forbidden if the author can't edit zones, and DraftRefused like
-    `named_drafts.put_aside`. Raise RequestRefused if the draft already has a request or more than MOST_CHANGES changes,
-    or if the reason lacks a required ticket. Also raise it if the time is in the past or more than LATEST ahead.
+    The draft is `named`, or else the author's draft (only `zones`, if given), which is saved as `name`. Raise Forbidden
+    if the author can't edit zones, and DraftRefused like `named_drafts.put_aside`. Raise RequestRefused if the draft
+    already has a request or more than MOST_CHANGES changes. Also raise it if the reason is too long or lacks a required
+    ticket, or if the time isn't in the future or is more than LATEST ahead.
     """
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
@@ -127,8 +128,8 @@ def ask(
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
     """Approve the request if its content still has the digest `seen`. Return the note.
 
-    The note replaces an earlier approval by the same person. Raise RequestRefused if the person isn't allowed to
-    approve, or if the content has another digest now. A rejected approval is recorded in the audit log.
+    The note replaces an earlier approval by the same person. Raise RequestRefused for a closed request, a person who
+    isn't allowed to approve, or another digest. The rejection is recorded in the audit log.
     """
     with _refusal_told("approve", request, by, now), transaction.atomic():
         found = _lock_request(request)
@@ -148,8 +149,8 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
     """Decline the request and close it. Return the note with the reason `text`.
 
-    The request's draft becomes an ordinary draft again. Raise RequestRefused if `text` is empty or if the person isn't
-    allowed to decline.
+    The request's draft becomes an ordinary draft again. Raise RequestRefused if `text` is empty or too long, if the
+    request is closed, or if the person isn't allowed to decline.
     """
     if not text.strip():
         raise RequestRefused(gettext("Enter a reason to decline the request."))
@@ -165,7 +166,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """Add a comment for all readers of the request. Raise RequestRefused for an empty comment or a closed request."""
+    """Add a comment for all readers. Raise RequestRefused for an invalid text, a closed request or too many notes."""
     if not text.strip():
         raise RequestRefused(gettext("Enter a comment."))
     with transaction.atomic():
@@ -200,9 +201,9 @@ def publish_request(
     """Publish the request in its author's name and with the author's current rights.
 
     `by` is the author, an approver, or None at the scheduled time. With a reason in `past_rules`, a person with the
-    right to govern the zones bypasses the remaining rules, and the publication is in this person's name. Raise
-    RequestRefused if the request is closed, `by` isn't allowed to publish it, or someone has the draft open. Raise the
-    errors of `revision.publish`.
+    right to govern the zones bypasses the remaining rules, and is the publication's author. Raise RequestRefused if the
+    request is closed, `by` isn't allowed to publish it, or someone has the draft open. Also raise it if the author's
+    account is closed, the token revoked, or a change not visible to the author. Raise the errors of `revision.publish`.
     """
     draft = request.draft
     if draft is None or not request.is_open:
@@ -272,7 +273,7 @@ def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence
 
 
 def publish_due(*, now: datetime) -> int:
-    """Publish due requests. Return the number of publications.
+    """Publish due requests, at most MOST_LOOKED_AT in one call. Return the number of publications.
 
     Each request is tried once. If it is rejected, the reason is stored in the request, and the author can set a new
     time. While publishing is on hold, all requests wait. If a request's creation time is in the future, the clock was

@@ -1,4 +1,4 @@
-"""List the requests for a reader: own requests, requests waiting for approval, and a zone's scheduled requests."""
+"""List requests for a reader: own, waiting and scheduled ones, and those that bypassed rules."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable

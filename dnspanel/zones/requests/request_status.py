@@ -229,7 +229,7 @@ def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
     """Return a digest of each RRset in the plans: of its current and new content, or of a conflict.
 
     The current content of an SOA is omitted, because it changes with every publication of its zone. Other people's
-    edits of the SOA are conflicts.
+    edits of the SOA are conflicts. A change that others have already published has the fixed digest "so".
     """
     found = {
         _key(plan, change.name, change.type): _short(

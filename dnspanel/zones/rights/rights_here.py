@@ -51,7 +51,7 @@ def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
 def people_here(
     actor: Actor, zone: Zone, *, after: str = "", limit: int, name: str = "", type: int = 0
 ) -> list[PersonHere]:
-    """Return people with rights over the zone, sorted by username, beginning after `after`. Needs three queries.
+    """Return people with rights over the zone, sorted by username, beginning after `after`. Needs at most four queries.
 
     A token that isn't allowed to see people sees only its owner. If name and type are given, each result has only the
     person's rights over this RRset, possibly none.
@@ -66,7 +66,7 @@ def people_here(
 
 
 def tokens_here(actor: Actor, zone: Zone, *, now: datetime, before: int | None = None, limit: int) -> list[TokenHere]:
-    """Return tokens with rights over the zone, newest first, with ids below `before`. Needs four queries.
+    """Return tokens with rights over the zone, newest first, with ids below `before`. Needs at most five queries.
 
     A token that isn't allowed to see people sees only itself.
     """

@@ -178,7 +178,7 @@ def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
 
 
 def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Zone]") -> "QuerySet[StoredRRset]":
-    """Select the RRsets in the blocks that match the search and come after a position."""
+    """Select the RRsets in the blocks that match the search after a position, in the order of results."""
     complete = []
     within = Q()
     for zone_id, first_key, end_key in _ranges(blocks):

@@ -66,7 +66,7 @@ class InZone:
 
 
 def progress() -> Progress:
-    """Return the progress of the search texts. Needs two queries, or three if the search texts lack a publication."""
+    """Return the progress of the search texts. Needs at most three queries."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
@@ -84,8 +84,7 @@ def progress() -> Progress:
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
     """Return the condition for search texts that can have matching RRsets, or None if the index can't help.
 
-    Negated terms, and terms that the trigram index can't find, are left out, because they require a scan of all search
-    texts.
+    Negated terms, and terms that the trigram index can't find, are left out, because they require a full scan.
     """
     return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
 
@@ -212,9 +211,9 @@ def _has_ttl_in(span: Span) -> Q:
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
-    """Return a condition for the zone's names from `start` onward that can match. Needs at most four queries.
+    """Return a condition for the zone's names from `start` onward that can match.
 
-    Return None if the search texts can't help.
+    Return None if the search texts can't help. Needs at most four queries, and one more for each tag in the search.
     """
     may = may_hold(terms)
     if may is None or not _know(zone):
@@ -242,7 +241,7 @@ def _between(block: Block) -> Q:
 
 
 def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
-    """Return the zone's blocks, in order, by each value in the column `values`, which is `types` or `ttls`.
+    """Return the zone's blocks, in order, keyed by each value in the column `values`, which is `types` or `ttls`.
 
     Return None if the zone's texts aren't current.
     """

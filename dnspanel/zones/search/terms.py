@@ -103,10 +103,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A time range for the last change: from `after` up to, but excluding, `before`.
-
-    Each end is a time or an age. None means no bound.
-    """
+    """A range for the last change, from `after` up to but excluding `before`: times, ages, or None for no bound."""
 
     after: datetime | timedelta | None = None
     before: datetime | timedelta | None = None
@@ -198,7 +195,7 @@ class Search:
 
     @property
     def needles(self) -> tuple[str, ...]:
-        """The lowercase strings of terms without a hyphen, which pages highlight in the results."""
+        """The lowercase strings that pages highlight in results: positive words, and positive text filters."""
         kinds = {Filter.WORD, Filter.NAME, Filter.VALUE, Filter.COMMENT, Filter.ZONE, Filter.HAS}
         terms = (term for term in self.terms if term.filter in kinds and not (term.negated or term.is_warning))
         return tuple(term.text.lower() for term in terms)

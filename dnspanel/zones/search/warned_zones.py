@@ -43,10 +43,7 @@ def unchecked_zones(search: Search) -> int:
 
 
 def _equal(column: str, outer: str) -> dict[str, OuterRef]:
-    """Return two bounds that replace an equality condition.
-
-    For an equality condition, PostgreSQL would first read the whole table into a hash table.
-    """
+    """Return two bounds in place of an equality, because PostgreSQL would hash the whole table for an equality."""
     return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
 
 
@@ -85,7 +82,7 @@ def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """Return one visible complaint for each RRset that has any, by (zone id, owner key, type). Needs one query."""
+    """Return one visible complaint for each RRset with any, keyed by (zone id, owner key, type). Uses one query."""
     if not keys:
         return {}
     wanted = set(keys)

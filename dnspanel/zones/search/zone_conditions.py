@@ -36,7 +36,7 @@ _SERIAL_DIGITS = 10
 
 
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
-    """Select the zones that match every term.
+    """Select the zones that match every term. A search with faults finds nothing.
 
     A word is searched in the zones' names, an address also in their records, and a network only in their records. RRset
     filters find zones with one RRset that matches all of these filters, except that any RRset can match `has:`. A
@@ -57,7 +57,7 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
 def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime) -> "QuerySet[Zone, Row]":
     """Select the zones that match every term that has an index or a column. `terms_inside` returns the other terms.
 
-    `zones` has the zones that the client can see.
+    `zones` has the zones that the client can see. Raise the errors of `refuse_unless_known`.
     """
     warned_zones.refuse_unless_known(search)
     known = zones

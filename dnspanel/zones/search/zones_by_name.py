@@ -27,10 +27,7 @@ _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
 @dataclass(frozen=True, slots=True)
 class Fitting(Generic[Row]):
-    """The zones that a search found.
-
-    If the search reached its limit, `looked_to` is the name of the last compared zone: more zones may follow.
-    """
+    """The zones that a search found, and if its limit was reached, the last compared zone's name (`looked_to`)."""
 
     rows: list[Row]
     looked_to: str = ""
@@ -41,7 +38,7 @@ def zones_fitting(
 ) -> Fitting[Row]:
     """Return at most `limit` matching zones after the name `after`, sorted by name.
 
-    The search does only 1/`part` of the usual work, for pages that also show other results.
+    A search with faults finds nothing. Only 1/`part` of the usual work is done, for pages with other results.
     """
     if search.faults:
         return Fitting([])

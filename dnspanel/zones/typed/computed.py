@@ -86,8 +86,8 @@ def certificate_for(usage: str, chain: Sequence[x509.Certificate]) -> x509.Certi
 def sshfp_of(text: str, *, with_sha1: bool = False) -> list[dict[str, str]]:
     """Return the fields of SSHFP records for public keys, one per line, as in a .pub file or from `ssh-keyscan`.
 
-    Each key gets a SHA-256 fingerprint, and also a SHA-1 one if `with_sha1`. Raise BadFields if a line is invalid or
-    there are too many.
+    Each key gets a SHA-256 fingerprint, and also a SHA-1 one if `with_sha1`. Raise BadFields if a line is invalid, or
+    unless there are 1 to MOST_KEYS keys.
     """
     lines = [line.strip() for line in text[:LONGEST_PEM].splitlines() if line.strip() and not line.startswith("#")]
     if not lines or len(lines) > MOST_KEYS:

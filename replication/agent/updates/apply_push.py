@@ -116,8 +116,7 @@ class Applier:
 
         1. Check each segment's signature, then apply its content, in order. Committed transactions stay committed.
         2. Purge and verify everything touched. If a segment was rejected, only purge, and raise the error.
-        3. Acknowledge the store's position.
-
+        3. Acknowledge the store's position, or the end of this push if the store has later data that isn't proved yet.
         If many zones are new and the panel requests it, the ack has an earlier position, and `applied` has the store's.
         `ack` later returns a newer ack. Signatures of zones in `unproven` are not verified. Raise NotServed if PowerDNS
         answers wrongly, Busy if another push takes too long, and Unfinished while a snapshot is being installed. Raise
@@ -222,7 +221,7 @@ class Applier:
         """Make PowerDNS read its list of zones, if there are new zones and reading is due.
 
         Then prove and acknowledge the new zones. Pushes can be applied during the read. After a failure, `ack` raises
-        the error until a later call succeeds.
+        the error until the next attempt begins or a push proves the zones.
         """
         if not self._is_time_to_read():
             return
@@ -282,11 +281,11 @@ class Applier:
                 self._has_unlisted.set()
 
     def check_powerdns(self) -> None:
-        """Check that PowerDNS runs and answers with the store's position. Runs at the start and once a second.
+        """Check that PowerDNS runs and answers with the store's position. Called at the start and once a second.
 
         At the start and after an outage, purge everything and query the position zone, until PowerDNS answers
         correctly. A new agent doesn't know which names the previous agent left unpurged, and pushes during an outage
-        are unproven.
+        are unproven. While a snapshot is being installed, only check that PowerDNS runs. Failures go into the status.
         """
         try:
             self._purger.sweep()
@@ -308,7 +307,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Purge everything and record the answered position. Do nothing during a push. Raise NotServed on failure."""
+        """Purge everything, unless a push runs, and note the answered position if no data waits. Raise NotServed."""
         if not self._lock.acquire(blocking=False):
             return
         try:

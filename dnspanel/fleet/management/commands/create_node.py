@@ -1,4 +1,4 @@
-"""Command that creates a node and prints its enrollment code."""
+"""Command that creates a node, or takes one that hasn't joined yet, and prints a new enrollment code."""
 
 from argparse import ArgumentParser
 from typing import Any

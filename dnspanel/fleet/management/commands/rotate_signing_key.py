@@ -1,4 +1,4 @@
-"""Command that rotates the signing key, or makes nodes accept only the key in use."""
+"""Command that creates a new signing key, activates it at once, or retires the former keys."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -149,7 +149,7 @@ class Server:
     def zone(self, zone: str) -> Item:
         """Return the zone's document, or a fault if its transfer fails. A transfer that breaks off is tried twice.
 
-        Raise SourceAway if the connection fails.
+        Raise SourceAway if the connection fails, or ServerRefused if the host isn't allowed.
         """
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
@@ -171,7 +171,7 @@ class Server:
         """Send a query and return the response. If this server has a `key`, the response must be signed.
 
         Raise NotGiven if the response is late, invalid or has an RCODE other than NOERROR. Raise SourceAway if the
-        connection fails, or Broken if the connection breaks.
+        connection fails, ServerRefused if the host isn't allowed, or Broken if the connection breaks.
         """
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
