@@ -148,7 +148,10 @@ class _Asker:
         self._validate(name, type, *self._ask(name, type))
 
     def verify_either(self, name: str, type: int) -> None:
-        """Raise NotServed unless the RRset has a valid signature, or a valid denial proves that it does not exist."""
+        """Check the RRset's signature if the answer contains the RRset, and the denial otherwise.
+
+        Raise the errors of `verify` or `verify_denial`.
+        """
         if verify.rrset_in(self._answer(name, type), name, type) is not None:
             self.verify(name, type)
         else:

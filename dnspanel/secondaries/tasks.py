@@ -104,7 +104,7 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _is_full(sent: notices.Sent, at_once: int) -> bool:
-    """Return True if more messages can be due: a full batch was sent, and some of its messages were answered."""
+    """Return True if the next batch should be sent at once: this one was full, and the server answered part of it."""
     return sent.sent >= at_once and sent.answered > 0
 
 

@@ -278,7 +278,7 @@ def format_toml(values: Mapping[str, str | int | bool | Sequence[str]]) -> str:
 
 
 def format_identity(identity: Identity) -> str:
-    """Format the identity as the contents of its file. `parse_identity` is the inverse."""
+    """Format the identity as the contents of its file: JSON that `parse_identity` accepts once decoded."""
     fields = {
         "node": identity.node,
         "cluster": str(identity.cluster),

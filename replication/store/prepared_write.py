@@ -40,7 +40,7 @@ class _Run(NamedTuple):
 
 
 class _Removed(NamedTuple):
-    """A marker that all rows of this zone have been deleted."""
+    """A marker for the removal of a zone: all its rows have been deleted, or their deletions precede the marker."""
 
     zone: bytes
 

@@ -197,7 +197,10 @@ class _ZipReader:
         return content
 
     def _unpack_entry(self, central: _Central, start: int) -> bytes | None:
-        """Return the unpacked content, or None if it is damaged or larger than stated in the directory."""
+        """Return the unpacked content, or None if unpacking fails or the content is larger than the directory states.
+
+        Truncated or altered content can be returned. The caller checks its size and checksum.
+        """
         if central.method == _STORED:
             if central.packed != central.unpacked:
                 return None

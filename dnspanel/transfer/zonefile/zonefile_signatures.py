@@ -27,10 +27,11 @@ _AT_APEX = APEX + _TAIL
 
 
 def signatures_of(reader: Reader) -> BroughtSignatures | None:
-    """Return the zone's signatures, with one TTL for each owner's RRSIGs (`_take_least_ttls`).
+    """Return the signing data of a signed zone, without its chain, which `with_chain` adds.
 
-    A zone is signed if its SOA and its DNSKEY each have a signature that names the zone and one of its keys. Otherwise,
-    warn, discard its DNSSEC records and return None. The result lacks the chain, which `with_chain` adds.
+    The zone counts as signed if its SOA and its DNSKEY each have a signature that names the zone as its signer and the
+    tag of one of its keys. Give each owner's RRSIGs in the reader one TTL (`_take_least_ttls`). If the zone isn't
+    signed, warn, discard its DNSSEC records and return None.
     """
     entries = tuple(_texts(reader, APEX + type_tail(rdtypes.DNSKEY)))
     tags = set()

@@ -35,7 +35,10 @@ def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
 
 
 def unreadable_in(rrsets: Iterable[tuple[int, str, RRset]]) -> list[tuple[int, Violation]]:
-    """Return violations with zone ids for values that some node can't read. `rrsets`: (zone id, zone name, RRset)."""
+    """Return (zone id, violation) for each value that some node can't read.
+
+    `rrsets` has (zone id, zone name, RRset).
+    """
     concerned = [each for each in rrsets if each[2].type in unreadable.TYPES]
     unanswered = reasons_against({rrset.type for _, _, rrset in concerned})
     return [(id, found) for id, zone, rrset in concerned for found in unreadable_values(zone, rrset, unanswered)]

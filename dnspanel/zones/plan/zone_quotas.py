@@ -47,10 +47,11 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
 
 
 def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
-    """Return {zone id: reason} for the zones in the trash that a quota prevents from being restored.
+    """Return {zone id: reason} for the zones in the trash that can't be restored because of a quota.
 
-    The quotas of creators and teams limit the zones, counted in the given order, and their RRsets. Until the
-    transaction ends, others can't add zones for the same people and teams. Creators and teams must be loaded.
+    The quotas of creators and teams limit the number of zones, counted in the given order. The quotas of the author and
+    the teams limit the RRsets in each zone. Until the transaction ends, others can't add zones for the same creators
+    and teams. Creators and teams must be loaded.
     """
     holders = {
         zone.pk: [holder_of(each) for each in (zone.created_by, zone.team) if each is not None] for zone in zones

@@ -23,7 +23,7 @@ PAUSE_SECONDS = 0.05
 
 
 class Prover:
-    """A verifier that purges changes from one PowerDNS's caches, then checks its answers. Not thread-safe."""
+    """A verifier that purges stale data from one PowerDNS's caches, then checks its answers. Not thread-safe."""
 
     def __init__(
         self, store: Store, purger: Purger, *, dns_address: str, dns_port: int, clock: Callable[[], float] = time.time

@@ -54,8 +54,8 @@ class Expiries(V2View):
     def get(self, request: Request) -> HttpResponse:
         """List RRsets that will be removed.
 
-        Lists RRsets of all zones that have a removal time, earliest first. If the panel couldn't remove an RRset in
-        time, `refusal` gives the reason. A page can have fewer items than `limit` even if more follow, so read pages
+        Lists the RRsets that have a removal time, in all zones, earliest first. If the panel couldn't remove an RRset
+        in time, `refusal` gives the reason. A page can have fewer items than `limit` even if more follow, so read pages
         until `next` is null.
         """
         page = page_request(request, int, int)
