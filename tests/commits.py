@@ -26,7 +26,8 @@ _AREAS = """
     dnssec drafts editor exports forward imports push requests rules runs scim search sessions settings templates tokens
     zonefile
 
-    bench changelog ci deploy dev docs house licence locale migrations panel readme requirements static tests texts
+    bench changelog ci deploy dev docs house licence locale migrations panel readme requirements setup static tests
+    texts
 """
 AREAS = frozenset(_AREAS.split())
 

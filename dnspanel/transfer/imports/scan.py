@@ -136,7 +136,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """When all pieces are scanned, mark duplicate zones with a warning, and let people choose actions for the zones."""
+    """Mark duplicate zones with a warning once all pieces are scanned, and let people choose actions for the zones."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
