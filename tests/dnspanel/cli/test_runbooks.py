@@ -40,10 +40,12 @@ def test_many_zones_deleted(run: Run) -> None:
     run("zones", "delete", *names[:4], "--yes", "--reason", "closed")
     run("zones", "delete", *names[4:], "--yes")
     first, second = Publication.objects.order_by("-sequence").values_list("sequence", flat=True)[:2][::-1]
-    find, preview, undo, preview_since, since = commands_of("many-zones-deleted", SEQUENCE=str(first))
+    find, preview, preview_undo, undo, preview_since, since = commands_of("many-zones-deleted", SEQUENCE=str(first))
     listed = carried_out(run, find).out
     assert any(line.split()[0] == str(first) and "closed" in line for line in listed.splitlines())
     assert "4 zones with 8 RRsets would be restored." in carried_out(run, preview).out
+    assert "customer0.test.: restore" in carried_out(run, preview_undo).out
+    assert Zone.objects.filter(deleted_at=None).count() == 0
     # This test has no nodes, so it doesn't wait for the publication.
     assert "4 zones restored, 0 existed already." in carried_out(run, [*undo[:-1]]).out
     assert Zone.objects.filter(deleted_at=None).count() == 4
