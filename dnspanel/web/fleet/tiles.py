@@ -54,6 +54,7 @@ class Tile:
     bar: tuple[BarPart, ...]
     position: str
     behind: str  # "current", "−3", the reason why it is unknown, or empty without data
+    is_current: bool
     lag: str  # "3 · 40 s" or "none"
     latency: str
     cache_hit: str
@@ -67,7 +68,7 @@ class Tile:
     @property
     def behind_class(self) -> str:
         """The CSS class of the text `behind`."""
-        return "quiet" if self.behind == gettext("current") else "change"
+        return "quiet" if self.is_current else "change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
         bar=rcode_bar(now.rcodes if now else {}),
         position=f"{status.node.acked:,}" if status.node.epoch else gettext("no data yet"),
         behind=_behind(status, head),
+        is_current=status.node.epoch == head.epoch and not status.health.lag,
         lag=_lag(status),
         latency=milliseconds(now.latency_ms if now else None),
         cache_hit=percent(now.cache_hit if now else None),

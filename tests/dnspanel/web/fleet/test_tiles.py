@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from django.template.loader import render_to_string
 from django.utils.translation import override
 
 from dnspanel.fleet.models import Node, NodeState
@@ -40,6 +41,8 @@ def test_a_node_in_sync_has_the_same_class_in_every_language() -> None:
     with override("de"):
         tile = tile_of(node_status(), LIVE, HEAD)
         assert (tile.behind == "current", tile.behind_class) == (False, "quiet")
+        row = render_to_string("fleet/_rows.html", {"block": {"ids": "1", "tiles": [tile]}})
+        assert tile.behind not in row
 
 
 def test_a_node_without_live_numbers_shows_none_rather_than_zero() -> None:
