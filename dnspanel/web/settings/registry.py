@@ -22,9 +22,9 @@ class Section:
     settings: tuple[EnvironmentSetting, ...]
 
 
-def _setting(variable: str, text: str, attribute: str | None = None) -> EnvironmentSetting:
-    own = variable.removeprefix("PANEL_") if attribute is None else attribute
-    return EnvironmentSetting(variable, text, own)
+def _setting(variable: str, text: str) -> EnvironmentSetting:
+    """Describe a variable whose attribute is its name without PANEL_."""
+    return EnvironmentSetting(variable, text, variable.removeprefix("PANEL_"))
 
 
 SECTIONS = (
@@ -43,7 +43,7 @@ SECTIONS = (
     Section(
         gettext_lazy("Addresses and proxies"),
         (
-            _setting("PANEL_URL", gettext_lazy("public URL of the panel"), "PANEL_URL"),
+            EnvironmentSetting("PANEL_URL", gettext_lazy("public URL of the panel"), "PANEL_URL"),
             _setting("PANEL_PROXY_URL", gettext_lazy("URL for the proxy’s health checks")),
             _setting("PANEL_ALLOWED_HOSTS", gettext_lazy("allowed host names")),
             _setting("PANEL_SESSION_IDLE_MINUTES", gettext_lazy("session idle timeout in minutes")),
@@ -108,13 +108,13 @@ SECTIONS = (
     Section(
         gettext_lazy("Mail"),
         (
-            _setting("PANEL_MAIL_HOST", gettext_lazy("mail server host name"), "EMAIL_HOST"),
-            _setting("PANEL_MAIL_PORT", gettext_lazy("mail server port"), "EMAIL_PORT"),
-            _setting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
+            EnvironmentSetting("PANEL_MAIL_HOST", gettext_lazy("mail server host name"), "EMAIL_HOST"),
+            EnvironmentSetting("PANEL_MAIL_PORT", gettext_lazy("mail server port"), "EMAIL_PORT"),
+            EnvironmentSetting("PANEL_MAIL_USER", gettext_lazy("mail server user name"), "EMAIL_HOST_USER"),
             EnvironmentSetting("PANEL_MAIL_PASSWORD", gettext_lazy("mail server password"), is_secret=True),
             _setting("PANEL_MAIL_TLS", gettext_lazy("mail server encryption")),
-            _setting("PANEL_MAIL_FROM", gettext_lazy("sender address for alerts"), "DEFAULT_FROM_EMAIL"),
-            _setting(
+            EnvironmentSetting("PANEL_MAIL_FROM", gettext_lazy("sender address for alerts"), "DEFAULT_FROM_EMAIL"),
+            EnvironmentSetting(
                 "PANEL_LANGUAGE",
                 gettext_lazy("language for alert emails, and default for other emails"),
                 "DEFAULT_LANGUAGE",
@@ -124,13 +124,13 @@ SECTIONS = (
     Section(
         gettext_lazy("Storage"),
         (
-            _setting("PANEL_VAR", gettext_lazy("the publisher’s LMDB and the segments"), "VAR_DIR"),
+            EnvironmentSetting("PANEL_VAR", gettext_lazy("the publisher’s LMDB and the segments"), "VAR_DIR"),
             _setting("PANEL_STATIC_ROOT", gettext_lazy("collected static files")),
             _setting("PANEL_TRANSFER_DIR", gettext_lazy("import and export files")),
-            _setting("PANEL_SEGMENTS_S3_BUCKET", gettext_lazy("bucket for segments and snapshots"), ""),
-            _setting("PANEL_SEGMENTS_S3_ENDPOINT", gettext_lazy("S3 endpoint"), ""),
-            _setting("PANEL_SEGMENTS_S3_REGION", gettext_lazy("S3 region"), ""),
-            _setting("PANEL_SEGMENTS_S3_PREFIX", gettext_lazy("S3 object name prefix"), ""),
+            EnvironmentSetting("PANEL_SEGMENTS_S3_BUCKET", gettext_lazy("bucket for segments and snapshots")),
+            EnvironmentSetting("PANEL_SEGMENTS_S3_ENDPOINT", gettext_lazy("S3 endpoint")),
+            EnvironmentSetting("PANEL_SEGMENTS_S3_REGION", gettext_lazy("S3 region")),
+            EnvironmentSetting("PANEL_SEGMENTS_S3_PREFIX", gettext_lazy("S3 object name prefix")),
             EnvironmentSetting("PANEL_SEGMENTS_S3_ACCESS_KEY", gettext_lazy("S3 credentials"), is_secret=True),
             EnvironmentSetting("PANEL_SEGMENTS_S3_SECRET_KEY", gettext_lazy("S3 credentials"), is_secret=True),
             _setting("PANEL_STATEMENT_SECONDS", gettext_lazy("time limit for PostgreSQL statements")),
