@@ -113,7 +113,7 @@ def write_units(joining: Joining) -> None:
     install_agent.write_unit_files("replication.agent", files, values)
 
 
-def start_units(say: install_agent.Say, units: tuple[str, str] = ("pdns.service", AGENT_UNIT)) -> None:
+def start_units(say: install_agent.Say, units: tuple[str, str]) -> None:
     """Start PowerDNS and the agent, now and after each boot (see `start`). Raise CannotJoin if systemctl fails."""
     install_agent.start(
         units,

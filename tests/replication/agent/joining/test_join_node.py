@@ -159,5 +159,5 @@ def test_systemd_understands_the_agents_unit_and_finds_it_well_protected(tmp_pat
 @pytest.mark.skipif(Path("/run/systemd/system").is_dir(), reason="systemd runs here, and would be asked")
 def test_without_systemd_nothing_is_started_and_a_message_tells_so() -> None:
     messages: list[str] = []
-    start_units(messages.append)
+    start_units(messages.append, ("pdns.service", AGENT_UNIT))
     assert messages == ["systemd does not run here. Start PowerDNS and the agent with the commands in their units."]
