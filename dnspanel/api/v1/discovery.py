@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 from dnspanel.api.v1.view import ROOT_URL, SERVER, SERVER_URL, PowerdnsView, answer
 
-# The PowerDNS release with this API, by which clients choose features, not the version of the nodes. 4.9.12 is
+# The PowerDNS release that has this API. Clients choose features by it; it isn't the version of the nodes. 4.9.12 is
 # the first release with EXTEND and PRUNE, which the panel has. 5.0 adds views and networks, which the panel lacks. The
 # panel also has the changes from 4.7 to 4.9: PUT of a zone with its RRsets, and 204 for deleted metadata.
 VERSION = "4.9.12"

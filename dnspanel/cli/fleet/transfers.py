@@ -10,7 +10,7 @@ from dnspanel.cli.zone_paths import zone_path
 
 _NOTICES = (
     output.Column("ADDRESS", "address"),
-    output.Column("TOLD", lambda row: output.moment(row["notified_at"])),
+    output.Column("NOTIFIED", lambda row: output.moment(row["notified_at"])),
     output.Column("SET", lambda row: output.moment(row["set_at"])),
     output.by("set_by"),
     output.Column("ERROR", "error"),

@@ -92,14 +92,14 @@ class MassDeletion(PublishRefused):
         self,
         *,
         count: int,
-        lately: int,
+        recent: int,
         existing: int,
         most: int,
         window: timedelta,
         zones: Sequence[GuardedZone] = (),
         rrsets: int = 0,
     ) -> None:
-        self.count, self.lately, self.existing, self.most = count, lately, existing, most
+        self.count, self.recent, self.existing, self.most = count, recent, existing, most
         self.zones, self.rrsets = tuple(zones), rrsets  # the first zones; the number of RRsets in all zones
         minutes = int(window.total_seconds()) // 60
         message = (
@@ -108,18 +108,18 @@ class MassDeletion(PublishRefused):
                 "{minutes} minutes. Someone must confirm deleting more than {most:,} zones within {minutes} "
                 "minutes. Nothing was deleted."
             )
-            if lately
+            if recent
             else gettext(
                 "This would delete {count:,} of {existing:,} zones. Someone must confirm deleting more than "
                 "{most:,} zones within {minutes} minutes. Nothing was deleted."
             )
         )
-        super().__init__(message.format(count=count, existing=existing, recent=lately, most=most, minutes=minutes))
+        super().__init__(message.format(count=count, existing=existing, recent=recent, most=most, minutes=minutes))
 
     @property
     def total(self) -> int:
         """The number of zones deleted by this action and shortly before it. A person types the number to confirm."""
-        return self.count + self.lately
+        return self.count + self.recent
 
 
 class PublishedInPart(PublishRefused):

@@ -34,16 +34,16 @@ def refuse_mass_deletion(
     """
     if is_unguarded(author):
         return
-    lately = _deleted_lately(author, now, names)
-    if lately + count <= MASS_FEW:
+    recent = _count_recent(author, now, names)
+    if recent + count <= MASS_FEW:
         return
     existing = Zone.objects.filter(deleted_at=None).count()
-    most = max(MASS_FEW, MASS_PERCENT * (existing + lately) // 100)
-    if lately + count > most:
+    most = max(MASS_FEW, MASS_PERCENT * (existing + recent) // 100)
+    if recent + count > most:
         found = Zone.objects.none() if zones is None else zones.order_by("name")
         refusal = MassDeletion(
             count=count,
-            lately=lately,
+            recent=recent,
             existing=existing,
             most=most,
             window=MASS_WINDOW,
@@ -62,7 +62,7 @@ def is_unguarded(author: Author) -> bool:
     return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))
 
 
-def _deleted_lately(author: Author, now: datetime, besides: Collection[str]) -> int:
+def _count_recent(author: Author, now: datetime, besides: Collection[str]) -> int:
     """Count the zone names that this author deleted within MASS_WINDOW, except given names and names in use again."""
     by_them = Publication.objects.filter(sequence=OuterRef("sequence"), author=user_of(author), token=token_of(author))
     is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))

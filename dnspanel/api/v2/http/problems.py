@@ -291,7 +291,7 @@ def _guard(exc: zones.GuardHolds) -> Problem:
 
 def _mass_deletion(exc: zones.MassDeletion) -> Problem:
     totals = {"zones": exc.count, "removed": exc.rrsets, "rrsets": exc.rrsets}
-    more = {"deleted_lately": exc.lately, "existing": exc.existing}
+    more = {"deleted_lately": exc.recent, "existing": exc.existing}
     return needs_confirmation(str(exc), exc.zones, reasons=[str(exc)], totals=totals, **more)
 
 

@@ -61,8 +61,8 @@ def test_the_first_account_leaves_the_others_together(alice: User, bob: User, ch
     assert accounts_of(fresh(bob)) == [charlie]
     set_same_person(user=fresh(bob), other=None, by=zoe, now=NOW)
     assert accounts_of(fresh(charlie)) == []
-    told = AuditEntry.objects.filter(action="person.same", details__other="").order_by("pk")
-    assert list(told.values_list("target", flat=True)) == ["alice", "bob"]
+    unlinked = AuditEntry.objects.filter(action="person.same", details__other="").order_by("pk")
+    assert list(unlinked.values_list("target", flat=True)) == ["alice", "bob"]
 
 
 def test_a_token_puts_nobody_at_or_above_its_owner_together(alice: User, bob: User) -> None:

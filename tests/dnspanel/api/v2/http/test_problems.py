@@ -68,7 +68,7 @@ def test_every_error_of_ours_is_translated(kind: type[Exception]) -> None:
         "rrsets": 22,
         "limit": "entries",
         "count": 2,
-        "lately": 1,
+        "recent": 1,
         "sequence": 3,
         "reason": "Why.",
         "existing": 9,
