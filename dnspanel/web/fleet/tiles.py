@@ -67,7 +67,6 @@ class Tile:
 
     @property
     def behind_class(self) -> str:
-        """The CSS class of the text `behind`."""
         return "quiet" if self.is_current else "change"
 
 

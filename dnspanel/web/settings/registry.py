@@ -23,7 +23,6 @@ class Section:
 
 
 def _setting(variable: str, text: str) -> EnvironmentSetting:
-    """Describe a variable whose attribute is its name without PANEL_."""
     return EnvironmentSetting(variable, text, variable.removeprefix("PANEL_"))
 
 

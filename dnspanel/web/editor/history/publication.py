@@ -294,8 +294,8 @@ def _ready_ms(found: Publication) -> int | None:
     sealings = FirstSealing.objects.filter(epoch=found.epoch, last__gte=found.sequence).order_by("last")
     firsts = [sealings.filter(schema=schema).values_list("at", flat=True).first() for schema in schemas_in_use()]
     known = [at for at in firsts if at is not None]
-    is_known = bool(known) and len(known) == len(firsts)
-    return max(0, round((max(known) - found.at).total_seconds() * 1000)) if is_known else None
+    is_sealed = 0 < len(known) == len(firsts)
+    return max(0, round((max(known) - found.at).total_seconds() * 1000)) if is_sealed else None
 
 
 def _is_encoded(found: Publication) -> bool:
