@@ -90,7 +90,7 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
         [
             path
             for path in _files("replication/agent")
-            if path.endswith(("/test_integrity_scan.py", "/test_rebuild.py", "/test_snapshots.py", "/test_stale.py"))
+            if path.endswith(("/test_integrity_scan.py", "/test_rebuild_node.py", "/test_stale.py"))
         ],
     ),
     "pages in Chromium, fronts, demos and schemathesis": (

@@ -26,9 +26,9 @@ NODE = "node:"
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
     """Parse lines with a name server, its addresses and nodes. Raise TemplateRefused for `hosts` if one is invalid."""
-    lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
+    lines = [words for line in text.splitlines() if (words := line.split())]
     hosts, faults = [], []
-    for words in lines:
+    for words in lines[: MOST_HOSTS + 1]:  # `content_of` refuses more than MOST_HOSTS
         nodes = [word[len(NODE) :] for word in words[1:] if word.startswith(NODE)]
         addresses = [word for word in words[1:] if not word.startswith(NODE)]
         try:

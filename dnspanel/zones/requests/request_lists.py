@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 from uuid import UUID
 
-from django.db.models import Prefetch
+from django.db.models import Exists, OuterRef, Prefetch
 
 from dnspanel.accounts.actors.actors import token_of
 from dnspanel.accounts.people.same_person import humans_of
@@ -18,6 +18,7 @@ from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.freeze_times import next_begin
 from dnspanel.zones.governance.ticket_patterns import ticket_in
 from dnspanel.zones.models import (
+    Draft,
     Freeze,
     Operation,
     Publication,
@@ -235,9 +236,10 @@ def attention_of(reader: Drafter, now: datetime) -> Attention:
 
     A declined request stays in the list until its draft is published, discarded or resumed.
     """
-    requests = PublishRequest.objects.filter(draft__isnull=False)
-    waiting = requests.filter(state=RequestState.OPEN)
-    returned = requests.filter(state=RequestState.DECLINED, author=person(reader))
+    waiting = PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
+    # The refusal separates a draft from its request, so that its owner can ask again. The name still connects the two.
+    left = Draft.objects.filter(owner=person(reader), name=OuterRef("name"), author=None, request=None)
+    returned = PublishRequest.objects.filter(Exists(left), state=RequestState.DECLINED, author=person(reader))
     freezes = Freeze.objects.filter(zone=None, team=None, tag="")
     if not waiting.values_list("pk").union(returned.values_list("pk"), freezes.values_list("pk")):
         return Attention()
@@ -247,7 +249,7 @@ def attention_of(reader: Drafter, now: datetime) -> Attention:
     return Attention(
         waiting=tuple(waiting_for(reader)),
         late=tuple(each for each in own if each.refusal),
-        returned=tuple(returned.order_by("-ended_at")),
+        returned=tuple({each.name: each for each in returned.order_by("ended_at")}.values()),
         planned=tuple(each for each in own if not each.refusal),
         frozen=tuple(publish_guards.freezes_now(rules, now)),
         soon=tuple((freeze, at) for freeze, at in begins if at is not None and at <= now + FREEZES_SOON),

@@ -182,6 +182,7 @@ def test_a_set_that_says_no_more_who_is_named_in_the_soa_leaves_it_as_it_is(admi
         ("ns1.test 192.0.2.1 node:a", "Enter either addresses or nodes for ns1.test., not both."),
         (".", "The root can’t be a name server."),
         ("\n".join(f"ns{n}.test" for n in range(21)), "A set can have at most 20 name servers."),
+        ("\n" * 50 + "ns1.test 192.0.2.300", "“192.0.2.300” isn’t a valid IP address."),
     ],
 )
 def test_hosts_that_cannot_be_are_refused_with_the_reason(text: str, fault: str) -> None:

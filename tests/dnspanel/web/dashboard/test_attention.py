@@ -14,6 +14,8 @@ from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.transfer.models import ImportJob
 from dnspanel.web.dashboard.attention import MOST_AT_ONCE, MOST_LISTED, Group, Line, attention_groups
 from dnspanel.zones.drafts import draft
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope
 from dnspanel.zones.lists import queries
 from dnspanel.zones.log import publish_hold
 from dnspanel.zones.models import Expiry, Freeze, Publication, PublishRequest, Rollover, Zone
@@ -138,12 +140,16 @@ def test_an_author_is_told_of_a_reverted_publication(make_zone: MakeZone, bob: U
 
 
 def test_ones_own_requests_and_freezes_are_told(make_zone: MakeZone, bob: User) -> None:
-    zone, now = make_zone(), timezone.now()
+    zone, now, adam = make_zone(), timezone.now(), make_person("adam", Role.ADMINISTRATOR)
+    terms = ApprovalTerms(role=Role.EDITOR)
+    publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=adam, now=now)
     for name in ("scheduled", "declined"):
         draft.replace_rrset(author=bob, zone=zone, rrset=rr("x 300 A 192.0.2.1"), now=now)
         at = now + timedelta(days=1) if name == "scheduled" else None
         publish_requests.ask(author=bob, name=name, terms=publish_requests.Terms(publish_at=at), now=now)
-    PublishRequest.objects.filter(name="declined").update(state="declined", ended_at=now)
+    request = PublishRequest.objects.get(name="declined")
+    erin = make_person("erin", Role.EDITOR)
+    publish_requests.decline(request=request, by=erin, now=now, text="Not today")
     for reason, hours in (("now", -1), ("later", 1)):
         times = {"starts_at": now + timedelta(hours=hours), "ends_at": now + timedelta(hours=9)}
         Freeze.objects.create(reason=reason, placed_at=now, **times)
