@@ -114,16 +114,18 @@ def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None
 def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
     """Store the reason for a failed refresh, and set the time of the next attempt.
 
-    The first failure sets the alert's time: now if the panel refused an answer, otherwise after SILENT_FOR.
+    The first failure sets the alert's time to SILENT_FOR later. If the panel refused an answer, set it to now, unless
+    the alert's time has passed.
     """
     since = row.failed_since or now
     failures = row.failures + 1
+    alert_at = row.alert_at or since + SILENT_FOR
     _active(row).update(
         failed_since=since,
         failures=failures,
         error=shortened(reason, 1000),
         due_at=_next_turn(row, due_after_failure(timers, failures, now), now),
-        alert_at=row.alert_at or (now if is_refused else since + SILENT_FOR),
+        alert_at=min(alert_at, now) if is_refused else alert_at,
     )
     logger.warning("no transfer zone=%s refused=%s: %s", row.zone.name, is_refused, reason)
 

@@ -97,13 +97,13 @@ class Cryptokey(view.PowerdnsView):
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
         """Set `active` (the key signs) and `published` (the key is in the DNSKEY RRset, default true). Return 204."""
         zone = view.zone_by_id(request, zone_id, Right.DNSSEC)
-        key, before = _key_with_id(zone, cryptokey_id), queries.signing_of(zone)
+        key = _key_with_id(zone, cryptokey_id)
         wait, body = requested_wait(request), view.json_object(request)
         if not isinstance(active := body.get("active"), bool):
             raise view.Refusal(422, "Key 'active' not present or not a Bool")
         published, acting = _flag(body, "published", default=True), _acting(request)
         publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
-        for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):
+        for publication in publications:
             wait_for_all(request, publication, wait)
         return view.no_content()
 

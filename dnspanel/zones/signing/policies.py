@@ -187,12 +187,12 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
         locked = _lock_policy(policy)
         if to.zone is not None and not Zone.objects.filter(pk=to.zone.pk, deleted_at=None).exists():
             raise Unknown(to.zone.name)
-        if to.tag is not None and PolicyAttachment.objects.exclude(tag=None).count() >= MOST_TAGS:
+        before = PolicyAttachment.objects.select_related("policy").select_for_update(of=("self",)).filter(**to.key)
+        old = before.first()
+        if old is None and to.tag is not None and PolicyAttachment.objects.exclude(tag=None).count() >= MOST_TAGS:
             raise PolicyRefused(
                 {"tag": [gettext("At most {most_tags} tags can have a policy.").format(most_tags=MOST_TAGS)]}
             )
-        before = PolicyAttachment.objects.select_related("policy").select_for_update(of=("self",)).filter(**to.key)
-        old = before.first()
         if old is not None and old.policy_id == locked.pk:
             return to
         PolicyAttachment.objects.update_or_create(defaults={"policy": locked, "attached_at": now}, **to.key)

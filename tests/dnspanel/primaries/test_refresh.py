@@ -115,7 +115,8 @@ def test_without_the_key_the_transfer_is_refused_and_told(primary: Primary, alic
 def test_a_smaller_serial_changes_nothing_and_is_told(transferred: Zone, primary: Primary) -> None:
     row = row_of(transferred)
     assert row.serial is not None
-    TransferredZone.objects.filter(pk=row.pk).update(serial=row.serial + 5)
+    # The primary was silent before, and the alert's time is still ahead.
+    TransferredZone.objects.filter(pk=row.pk).update(serial=row.serial + 5, alert_at=NOW + timedelta(hours=1))
     before = records_here(transferred)
     assert "Serials can only increase" in take_turn(transferred)
     assert records_here(transferred) == before

@@ -184,3 +184,10 @@ def test_only_a_tag_is_a_tag(alice: User, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(policies, "MOST_TAGS", 0)
     with pytest.raises(PolicyRefused, match="0 tags"):
         policies.attach(policy=policy, to=Target(tag="web"), by=alice, now=NOW)
+
+
+def test_the_last_tag_that_can_have_a_policy_can_get_another(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "MOST_TAGS", 1)
+    for name in ("First", "Second"):
+        policies.attach(policy=create(alice, name=name), to=Target(tag="web"), by=alice, now=NOW)
+    assert policies.PolicyAttachment.objects.get(tag="web").policy.name == "Second"
