@@ -1,16 +1,26 @@
 """Query when a publication arrived at each node, and how long this took."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Subquery
 
+from dnspanel.database.sql import fetch_all
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.fleet.node_health import Word
 from dnspanel.fleet.push.maintenance import ACKS_KEPT
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
 from dnspanel.zones.models import Publication
+
+USUAL_OF = 100  # publications before the shown one, whose median is the usual time
+
+# A push can confirm several publications at once. The acknowledgement then belongs to the last of them.
+_USUAL = """
+SELECT a.node_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM a.at - p.at)::float8) * 1000
+FROM fleet_ack a JOIN zones_publication p ON p.epoch = a.epoch AND p.sequence = a.sequence
+WHERE a.node_id = ANY(%s) AND a.epoch = %s AND a.sequence >= %s AND a.sequence < %s GROUP BY a.node_id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,15 @@ def arrivals(publication: Publication, *, now: datetime, with_canary: bool = Fal
     )
     acked = {pk: at for pk, at, is_valid in nodes.values_list("pk", "at", "is_valid") if is_valid}
     return [_arrival(status, acked, publication, now) for status in active]
+
+
+def usual_ms(publication: Publication, nodes: Collection[int]) -> dict[int, float]:
+    """Return the median time of these nodes to confirm one of the USUAL_OF publications before this one.
+
+    The keys are ids of nodes, and the values are milliseconds. Needs one query.
+    """
+    last = publication.sequence
+    return dict(fetch_all(_USUAL, [list(nodes), publication.epoch, last - USUAL_OF, last]))
 
 
 def _arrival(

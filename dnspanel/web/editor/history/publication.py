@@ -18,7 +18,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.node_health import Word
-from dnspanel.fleet.reads.arrivals import NodeArrival
+from dnspanel.fleet.reads.arrivals import NodeArrival, usual_ms
 from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
 from dnspanel.fleet.reads.summary import encoded_by_schema
@@ -26,6 +26,7 @@ from dnspanel.publish.encoding.stall import stalls
 from dnspanel.publish.models import FirstSealing
 from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext
+from dnspanel.web.editor.history import lanes
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
 from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.zones.errors import CannotUndo, RightMissing
@@ -56,6 +57,8 @@ class DisplayReach:
     has_it: bool
     ms: int | None
     message: str
+    usual_ms: int | None  # the median of the publications before, as soon as all nodes have this one
+    lane: lanes.Lane | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +88,14 @@ class DisplayShadowed:
 class DisplayStage:
     """Nodes that receive a publication together, and the reason why the stage waits, or "".
 
-    If no group waits for another, there is one stage without a name.
+    If no group waits for another, there is one stage without a name. `nodes` has at most MOST_LANES nodes: those
+    without the publication first, then the slowest. `rest` counts the other nodes.
     """
 
     name: str
     is_ring0: bool
     nodes: list[DisplayReach]
+    rest: int
     waits: str
 
 
@@ -101,6 +106,7 @@ class Progress:
     publication: Publication
     is_ready: bool
     ready_ms: int | None  # None: not ready, or the time is unknown
+    ready_lane: lanes.Lane | None
     stall: str
     stages: list[DisplayStage]
     counts: NodeCounts
@@ -114,6 +120,10 @@ class Progress:
         """The publication's channel, or "" for web and system, where the author's name is enough."""
         quiet = {Channel.WEB, Channel.SYSTEM}
         return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
+
+    @property
+    def has_medians(self) -> bool:
+        return any(node.usual_ms is not None for stage in self.stages for node in stage.nodes)
 
     @property
     def is_everywhere(self) -> bool:
@@ -233,25 +243,33 @@ def _progress(
 ) -> Progress:
     is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
     arrived = arrivals_by_stage(found, now=now)
+    counts = count_nodes((node.node, node.has_it) for stage in arrived for node in stage.nodes)
+    having = [node for stage in arrived if not stage.is_ring0 for node in stage.nodes if node.has_it]
+    times = [node.ms for node in having if node.ms is not None]
+    ready_ms = _ready_ms(found)
+    rows = [_most_interesting(stage.nodes) for stage in arrived]
+    # The page polls until all nodes have the publication. Only then is the median worth its query.
+    is_done = counts.is_everywhere and not found.failed_reason
+    usual = usual_ms(found, [node.node.pk for nodes in rows for node in nodes]) if is_done else {}
+    scale = lanes.Scale.of(ready_ms, [*usual.values(), *(node.ms for nodes in rows for node in nodes)])
     stages = [
         DisplayStage(
             stage.name if in_full or not stage.is_ring0 else gettext("canary name server"),
             stage.is_ring0,
-            [_display(node, is_swift=is_swift, in_full=in_full) for node in stage.nodes],
+            [_display(node, scale, usual.get(node.node.pk), is_swift=is_swift, in_full=in_full) for node in nodes],
+            len(stage.nodes) - len(nodes),
             stage.waits if in_full or not stage.waits else gettext("updated later"),
         )
-        for stage in arrived
+        for stage, nodes in zip(arrived, rows, strict=True)
     ]
-    having = [node for stage in stages if not stage.is_ring0 for node in stage.nodes if node.has_it]
-    times = [node.ms for node in having if node.ms is not None]
-    ready_ms = _ready_ms(found)
     return Progress(
         publication=found,
         is_ready=bool(having) or ready_ms is not None or _is_encoded(found),
         ready_ms=ready_ms,
+        ready_lane=scale.ready_lane,
         stall=stall,
         stages=stages,
-        counts=count_nodes((node.node, node.has_it) for stage in arrived for node in stage.nodes),
+        counts=counts,
         seconds=f"{max(times) / 1000:.2f}" if times and len(times) == len(having) else "",
         is_swift=is_swift,
         isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
@@ -302,15 +320,31 @@ def _is_encoded(found: Publication) -> bool:
     return min(encoded_by_schema(found.epoch, ()).values(), default=0) >= found.sequence
 
 
-def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReach:
+def _most_interesting(nodes: Sequence[NodeArrival]) -> list[NodeArrival]:
+    """Return the MOST_LANES nodes that lack the publication or got it last, in the given order."""
+    last = sorted(nodes, key=lambda node: (node.has_it, -(node.ms or 0)))[: lanes.MOST_LANES]
+    return [node for node in nodes if node in last]
+
+
+def _display(
+    node: NodeArrival, scale: lanes.Scale, usual: float | None, *, is_swift: bool, in_full: bool
+) -> DisplayReach:
     if node.has_it:
         ms = None if node.ms is None else round(node.ms)
-        return DisplayReach(node.node.name, "ok", has_it=True, ms=ms, message=gettext("in sync"))
+        return DisplayReach(
+            name=node.node.name,
+            tone="ok",
+            has_it=True,
+            ms=ms,
+            message=gettext("in sync"),
+            usual_ms=None if usual is None or ms is None else round(usual),
+            lane=scale.lane(node.ms, usual),
+        )
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
     tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
     message = node.message if in_full else str(node.word)
     message = gettext("in progress") if is_on_its_way else message
-    return DisplayReach(node.node.name, tone, has_it=False, ms=None, message=message)
+    return DisplayReach(node.node.name, tone, has_it=False, ms=None, message=message, usual_ms=None, lane=None)
 
 
 @require_POST

@@ -11,6 +11,7 @@ from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish.encoding import stall
 from dnspanel.publish.models import FirstSealing, Segment, UsedSchema
+from dnspanel.web.editor.history import lanes
 from dnspanel.web.editor.history import publication as module
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
@@ -108,6 +109,35 @@ def test_times_come_from_the_first_sealing_and_the_first_confirmation(
     page = client.get(url(published)).content.decode()
     assert "in sync" in page
     assert "0.11" not in page
+
+
+def test_bars_show_the_times_beside_the_median_of_the_publications_before(
+    published: Publication, active_node: MakeNode, browser: Browser, charlie: User
+) -> None:
+    node = active_node("ns1")
+    before = published.sequence - 1
+    Publication.objects.filter(sequence=before).update(epoch=published.epoch)
+    at = Publication.objects.get(sequence=before).at
+    Ack.objects.create(node=node, epoch=published.epoch, sequence=before, at=at + timedelta(milliseconds=400))
+    prove(node, published, 100)
+    seal(published)
+    page = browser(charlie).get(url(published)).content.decode()
+    assert "100 ms, median 400 ms" in " ".join(page.split())
+    assert "The mark in a bar is the median of the last 100 publications." in page
+    assert '<rect x="0" y="2" width="30" height="6">' in page, "ready after 12 of 400 ms"
+    assert '<rect x="30" y="2" width="220" height="6">' in page
+    assert 'x1="1000"' in page, "the mark of the median"
+
+
+def test_of_many_nodes_the_slowest_are_shown(
+    published: Publication, active_node: MakeNode, browser: Browser, charlie: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "MOST_LANES", 2)
+    for name, ms in (("ns1", 30), ("ns2", 10), ("ns3", 20)):
+        prove(active_node(name), published, ms)
+    page = browser(charlie).get(url(published)).content.decode()
+    assert [f">{name}</a>" in page for name in ("ns1", "ns2", "ns3")] == [True, False, True]
+    assert "1 more node got the publication earlier." in page
 
 
 def test_fronts_and_the_canary_have_their_place(
