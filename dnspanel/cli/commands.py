@@ -5,10 +5,6 @@ import click
 from dnspanel import __version__
 from dnspanel.cli.access.access import access
 from dnspanel.cli.access.audit import audit
-from dnspanel.cli.access.directories import directories
-from dnspanel.cli.access.evidence import evidence
-from dnspanel.cli.access.hooks import hooks
-from dnspanel.cli.access.teams import teams
 from dnspanel.cli.access.tokens import tokens, whoami
 from dnspanel.cli.access.tsig_keys import tsig_keys
 from dnspanel.cli.access.webhooks import webhooks
@@ -16,13 +12,7 @@ from dnspanel.cli.api import api
 from dnspanel.cli.arguments import prepare_arguments
 from dnspanel.cli.config import environment
 from dnspanel.cli.dnssec.dnssec import dnssec
-from dnspanel.cli.fleet.catalogs import catalogs
-from dnspanel.cli.fleet.fronts import fronts
-from dnspanel.cli.fleet.name_servers import name_servers
 from dnspanel.cli.fleet.nodes import nodes
-from dnspanel.cli.fleet.primaries import primaries
-from dnspanel.cli.fleet.secondaries import secondaries
-from dnspanel.cli.fleet.transfers import transfers
 from dnspanel.cli.session import SHARED_OPTIONS, Session, colour_of
 from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones.drafts import drafts
@@ -78,11 +68,9 @@ for command in (
     records,
     locks,
     requests,
-    hooks,
     access,
     expiries,
     templates,
-    name_servers,
     dnssec,
     import_files,
     imports,
@@ -93,18 +81,10 @@ for command in (
     drafts,
     search,
     nodes,
-    fronts,
-    secondaries,
-    primaries,
-    catalogs,
-    transfers,
-    teams,
     tokens,
     tsig_keys,
-    directories,
     webhooks,
     audit,
-    evidence,
     whoami,
     api,
 ):

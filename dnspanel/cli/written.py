@@ -76,12 +76,6 @@ def send_write(
     return session.client.send(method, path, body, query={**(query or {}), "dry_run": True} if dry_run else query)
 
 
-def tell_dry_run(session: Session, *, dry_run: bool) -> None:
-    """Print that nothing was written, if this was a dry run and the output is not JSON."""
-    if dry_run and not session.is_json:
-        output.tell("Nothing was written.")
-
-
 def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
     """Show the result of a write: its publication, the changed zones, and warnings. Show the plans of a dry run.
 

@@ -13,7 +13,7 @@ from tests.docs.documents import ROOT, section
 FOLDER = ROOT / "docs" / "operate" / "runbooks"
 INDEX = FOLDER / "README.md"
 
-_BLOCK = re.compile(r"^[ ]*```(?:sh)?\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^[ ]*```(?:sh)?\n(.*?)^[ ]*```$", re.MULTILINE | re.DOTALL)
 
 
 def pages() -> list[Path]:
@@ -25,7 +25,7 @@ def command_lines_of(stem: str, step: str = "") -> list[str]:
     """Return the commands in `docs/operate/runbooks/STEM.md`, or in one of its steps, as a reader copies them."""
     page = FOLDER / f"{stem}.md"
     written = section(page, step) if step else page.read_text()
-    text = "".join(_BLOCK.findall(written)).replace("\\\n", " ")
+    text = "".join(BLOCK.findall(written)).replace("\\\n", " ")
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 

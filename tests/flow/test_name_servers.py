@@ -1,5 +1,7 @@
 """Name server sets with a complete panel: all nodes' answers for zones of a team with a set."""
 
+import json
+
 import pytest
 
 from dnspanel.demo.stack import Stack
@@ -18,15 +20,17 @@ def answers(stack: Stack, name: str, rdtype: str, *rdata: str) -> bool:
 def test_a_team_s_new_zone_is_answered_with_its_set_and_follows_it_and_vanity_names_lead_to_nodes(
     stack: Stack, run: Run
 ) -> None:
-    team = str(run_inside(stack, "people.make_team"))
-    made = run("name-servers", "create", "Customers", "ns1.customer.test,node:ns1", "ns.house.test", "--team", team)
+    team = run_inside(stack, "people.make_team")
+    vanity = {"name": "ns1.customer.test", "nodes": ["ns1"]}
+    terms = {"name": "Customers", "team": team, "servers": [vanity, {"name": "ns.house.test"}], "default": True}
+    made = run("api", "POST", "/name-server-sets", "--input", "-", input=json.dumps(terms))
     assert made.code == 0, made
-    assert run("name-servers", "change", "Customers", "--default").code == 0
-    created = run("zones", "create", "customer.test", "--team", team, "--wait")
+    path = f"/name-server-sets/{made.json['id']}"
+    created = run("zones", "create", "customer.test", "--team", str(team), "--wait")
     assert created.code == 0, created
     assert answers(stack, "customer.test", "NS", "ns.house.test.", "ns1.customer.test.")
 
-    kept = run("name-servers", "keep", "Customers", "customer.test", "--output", "json")
+    kept = run("api", "PUT", f"{path}/addresses/customer.test")
     assert kept.code == 0, kept
     [address] = kept.json["names"][0]["addresses"]
     until(
@@ -35,12 +39,19 @@ def test_a_team_s_new_zone_is_answered_with_its_set_and_follows_it_and_vanity_na
         what="every node answers with the address of ns1",
     )
 
-    assert run("name-servers", "change", "Customers", "ns1.customer.test,node:ns1", "ns2.house.test").code == 0
-    assert run("name-servers", "zone", "customer.test").code == 1
+    servers = json.dumps([vanity, {"name": "ns2.house.test"}])
+    assert run("api", "PATCH", path, "-F", f"servers={servers}").code == 0
+    assert differences(run) == (["ns.house.test."], ["ns2.house.test."])
     assert run("templates", "run", "Customers", "--apply").code == 0
     until(
         lambda: answers(stack, "customer.test", "NS", "ns1.customer.test.", "ns2.house.test."),
         seconds=20,
         what="every node answers with the new set",
     )
-    assert run("name-servers", "zone", "customer.test").code == 0
+    assert differences(run) == ([], [])
+
+
+def differences(run: Run) -> tuple[list[str], list[str]]:
+    """Return the name servers only in the zone, and those only in the set that the zone follows."""
+    found = run("api", "GET", "/zones/customer.test/name-servers").json
+    return found["more"], found["fewer"]

@@ -1,1 +1,1 @@
-"""Commands for rights, teams, directories, tokens, webhooks, publish hooks and the audit log."""
+"""Commands for rights, tokens, TSIG keys, webhooks and the audit log."""

@@ -1,1 +1,1 @@
-"""Commands for nodes, fronts, catalogs, name server sets, primaries and secondaries."""
+"""Commands for nodes."""

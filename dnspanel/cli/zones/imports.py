@@ -17,7 +17,7 @@ from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Command, Commands, Session, options, options_as
 from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
-from dnspanel.cli.written import dry_run_option, send_write, tell_dry_run
+from dnspanel.cli.written import dry_run_option, send_write
 from dnspanel.cli.zones.upload import upload
 
 POLL_SECONDS = 0.5
@@ -283,7 +283,7 @@ def _rehearse(session: Session, number: int, act: str) -> None:
     if not session.is_json:
         for reason in found["reasons"]:
             output.tell(f"Needs --confirm: {reason}")
-    tell_dry_run(session, dry_run=True)
+    output.tell("Nothing was written.")
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
@@ -68,7 +68,7 @@ def run_apart(live_server: Any, everything: str, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def administrator(transactional_db: None) -> str:
-    """Return an administrator's token with every permission. It can also read other people's tokens."""
+    """Return an administrator's token with all rights and permissions. It can also read other people's tokens."""
     root = make_person("root", Role.ADMINISTRATOR)
-    terms = TokenTerms("all", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset(Permission))
+    terms = TokenTerms("all", scope=(Grant(frozenset(Right), everywhere=True),), permissions=frozenset(Permission))
     return create_token(owner=root, terms=terms, by=root, now=timezone.now()).secret

@@ -1,11 +1,19 @@
 """Tests of `dnspanel api`, which gives access to all of API v2."""
 
 import json
+import shlex
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dnspanel.accounts.people.teams import create_team
 from dnspanel.zones.models import Zone
 from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.fleet.conftest import MakeNode, create_front
+from tests.docs.documents import ROOT, section
+from tests.docs.runbooks import BLOCK
+from tests.people import NOW
 
 
 def test_a_request_is_sent_and_its_answer_printed(run: Run) -> None:
@@ -79,9 +87,60 @@ def test_the_token_goes_to_the_panel_alone(run: Run, path: str) -> None:
     assert (refused.code, "is not a path below /api/v2" in refused.err) == (2, True)
 
 
-@pytest.mark.parametrize("path", ["/users", "/roles", "/approval-rules", "/freezes", "/grants"])
+PATHS = (
+    *("/users", "/roles", "/approval-rules", "/freezes", "/grants", "/teams", "/publish-hooks", "/scim-directories"),
+    *("/evidence-destinations", "/secondaries", "/transferred-zones", "/catalogs", "/produced-catalogs"),
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_what_has_no_command_of_its_own_is_reached(run: Run, administrator: str, path: str) -> None:
     assert run("api", "GET", path, "--paginate", token=administrator).code == 0
+
+
+@pytest.fixture
+def documentation_addresses(settings: Any) -> None:
+    settings.SOURCE_NETWORKS = settings.SECONDARY_NETWORKS = ["192.0.2.0/24"]
+
+
+# The sections of documents with commands to set up other servers.
+SECTIONS = (
+    ("use/cli.md", "Set up other servers"),
+    ("operate/catalogs.md", "Create your own catalog"),
+    ("operate/scim.md", "Connect a directory"),
+    ("operate/secondaries.md", "Without a key"),
+    ("operate/fronts.md", "Set up a front"),
+)
+
+
+@pytest.mark.parametrize(("document", "heading"), SECTIONS)
+@pytest.mark.usefixtures("documentation_addresses")
+def test_the_documented_commands_set_up_other_servers(
+    run: Run, administrator: str, active_node: MakeNode, tmp_path: Path, document: str, heading: str
+) -> None:
+    for name in ("ns1", "ns2", "fra1"):
+        active_node(name)
+    create_front()
+    team = create_team(name="Web", by=None, now=NOW).pk
+    for name in ("example.com", "example.net", "example.org"):
+        assert run("zones", "create", name).code == 0
+        assert run("api", "PATCH", f"/zones/{name}", "-f", "tags[]=gold").code == 0
+    secret = tmp_path / "key.txt"
+    secret.write_text("c2l4dGVlbiBieXRlcyBub3c=\n")
+    commands = commands_in(section(ROOT / "docs" / document, heading))
+    assert commands
+    for command in commands:
+        line = command.replace("key.txt", str(secret)).replace("team=3", f"team={team}").replace("/3/", f"/{team}/")
+        program, *words = shlex.split(line)
+        assert program == "dnspanel"
+        done = run(*words, token=administrator)
+        assert done.code == 0, (line, done.err)
+
+
+def commands_in(text: str) -> list[str]:
+    """Return the commands of the command line in these blocks of code."""
+    lines = "\n".join(BLOCK.findall(text)).replace("\\\n", " ").splitlines()
+    return [line.strip() for line in lines if line.strip().startswith("dnspanel ")]
 
 
 def test_a_person_is_invited(run: Run, administrator: str) -> None:

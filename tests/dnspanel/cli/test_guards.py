@@ -24,7 +24,6 @@ COMMANDS = {
     "POST /draft/publish": "drafts publish",
     "POST /drafts/{key}/publish": "drafts publish 00000000-0000-0000-0000-000000000001",
     "POST /imports/{import_id}/{act}": "imports undo 1",
-    "DELETE /produced-catalogs/{zone_name}": "catalogs delete a.test --yes",
     "POST /publications/{sequence}/undo": "publications undo 1",
     "POST /requests": "requests ask name",
     "POST /zones/{zone_name}/changes": "records delete a.test www A",
@@ -32,8 +31,9 @@ COMMANDS = {
     "POST /zones/{zone_name}/revisions/{number}/undo": "zones undo a.test 1",
     "POST /zones/{zone_name}/apply-template": "templates apply a.test 1",
 }
-# Another operation of the list does the same, or the command asks the user itself.
+# Another operation of the list does the same, the command asks the user itself, or only `api` reaches the operation.
 ELSEWHERE = {
+    "DELETE /produced-catalogs/{zone_name}": "api",
     "POST /bulk": "records",
     "DELETE /zones/{zone_name}": "zones delete",
     "PUT /zones/{zone_name}/rrsets/{owner}/{type_name}": "records set",

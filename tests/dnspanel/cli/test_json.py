@@ -37,7 +37,7 @@ CODES = {0, 1, 2, 3, 130}
 # The value for a parameter of this name. Other parameters get a value by their type.
 NAMES = {"name": "www", "type": "A", "type_": "A", "values": "192.0.2.1", "addresses": "192.0.2.53", "key": "x"}
 # First words of commands whose parameter `zone` isn't a zone.
-ZONE_IS_NAME = {"nodes": "ns1", "fronts": "ns1"}
+ZONE_IS_NAME = {"nodes": "ns1"}
 
 Call = Callable[..., Ran]
 

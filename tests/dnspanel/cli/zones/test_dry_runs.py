@@ -4,17 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.accounts.models import User
 from dnspanel.api.v2.schema.document import document
-from dnspanel.catalogs.models import Catalog, Producer
 from dnspanel.cli.commands import dnspanel
-from dnspanel.primaries.models import TransferredZone
-from dnspanel.zones.models import KeptAddresses, Publication, Zone
+from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.cli.in_process import run_command
 from tests.dnspanel.cli.test_client import Server, server
 from tests.dnspanel.cli.test_main import ALL, commands
-from tests.dnspanel.fleet.conftest import MakeNode
 
 __all__ = ["server"]
 
@@ -41,30 +37,33 @@ COMMANDS = {
     "changeRRsets": {"records delete"},
     "changeZoneDnssec": {"dnssec cds", "dnssec denial", "dnssec signalling"},
     "cloneZone": {"zones clone"},
-    "createCatalog": {"catalogs follow"},
     "createDnssecKey": {"dnssec key add", "dnssec key import"},
     "createOtherKey": {"dnssec other-key add"},
-    "createProducedCatalog": {"catalogs make"},
     "createRollover": {"dnssec rollover begin"},
-    "createTransferredZone": {"primaries create"},
     "createZone": {"zones create"},
-    "deleteCatalog": {"catalogs unfollow"},
     "deleteDnssecKey": {"dnssec key delete"},
     "deleteOtherKey": {"dnssec other-key remove"},
-    "deleteProducedCatalog": {"catalogs delete"},
-    "deleteVanityAddresses": {"name-servers keep"},
     "deleteZones": {"zones delete"},
-    "giveBackZone": {"primaries give-back"},
     "publishDraft": {"drafts publish"},
     "publishNamedDraft": {"drafts publish"},
     "restoreRevision": {"zones revert"},
     "restoreZones": {"zones restore"},
     "setRRset": {"records set"},
-    "setVanityAddresses": {"name-servers keep"},
-    "setZonePrimaries": {"primaries set"},
-    "takeOverZone": {"primaries take-over"},
     "undoPublication": {"undo", "publications undo"},
     "undoRevision": {"zones undo"},
+}
+# Operations that set up other servers, with `dnspanel api` and `?dry_run=true`.
+BY_API = {
+    "createCatalog",
+    "createProducedCatalog",
+    "createTransferredZone",
+    "deleteCatalog",
+    "deleteProducedCatalog",
+    "deleteVanityAddresses",
+    "giveBackZone",
+    "setVanityAddresses",
+    "setZonePrimaries",
+    "takeOverZone",
 }
 # Operations without a command except `api`. Another operation of the list does the same.
 ELSEWHERE = {
@@ -144,15 +143,6 @@ def test_a_dry_run_asks_no_question(run: Run, zone: None) -> None:
     assert Publication.objects.count() == before
 
 
-def test_a_take_over_is_shown(run: Run, erin: User) -> None:
-    assert run("primaries", "create", "abroad.test", "9.9.9.9").code == 0
-    TransferredZone.objects.update(serial=7)
-    before = Publication.objects.count()
-    ran = run("primaries", "take-over", "abroad.test", "--dry-run")
-    assert (ran.code, ran.err.splitlines()[-1]) == (0, "Nothing was written.")
-    assert Publication.objects.count() == before
-
-
 def test_a_job_is_not_undone_as_a_dry_run(run: Run) -> None:
     assert run("zones", "change", "--undo", "1", "--dry-run").code == 2
 
@@ -168,7 +158,7 @@ def operations_with_a_dry_run() -> set[str]:
 
 
 def test_each_operation_with_a_dry_run_has_a_command_with_one() -> None:
-    assert operations_with_a_dry_run() == COMMANDS.keys() | ELSEWHERE.keys()
+    assert operations_with_a_dry_run() == COMMANDS.keys() | ELSEWHERE.keys() | BY_API
     without = {
         words
         for each in COMMANDS.values()
@@ -176,55 +166,6 @@ def test_each_operation_with_a_dry_run_has_a_command_with_one() -> None:
         if not any("--dry-run" in parameter.opts for parameter in ALL[tuple(words.split())].params)
     }
     assert without == set()
-
-
-def test_a_zone_from_elsewhere_is_neither_created_nor_moved(run: Run, erin: User) -> None:
-    made = run("primaries", "create", "abroad.test", "9.9.9.9", "--dry-run")
-    assert (made.code, made.err.splitlines()[-1]) == (0, "Nothing was written.")
-    assert "9.9.9.9" in made.out
-    assert not Zone.objects.exists()
-    assert run("primaries", "create", "abroad.test", "9.9.9.9").code == 0
-    moved = run("primaries", "set", "abroad.test", "9.9.9.10", "--dry-run", "--output", "json")
-    assert (moved.code, moved.json["addresses"], moved.err) == (0, ["9.9.9.10"], "")
-    assert TransferredZone.objects.get().addresses == ["9.9.9.9"]
-    TransferredZone.objects.update(serial=7)
-    assert run("primaries", "take-over", "abroad.test").code == 0
-    back = run("primaries", "give-back", "abroad.test", "--dry-run")
-    assert (back.code, back.err.splitlines()[-1]) == (0, "Nothing was written.")
-    assert not TransferredZone.objects.get().is_active
-
-
-def test_a_catalog_is_neither_created_nor_deleted(run: Run, administrator: str) -> None:
-    def rehearsed(*args: str) -> str:
-        ran = run("catalogs", *args, "--dry-run", token=administrator)
-        assert (ran.code, ran.err.splitlines()[-1]) == (0, "Nothing was written."), ran
-        return ran.out
-
-    assert "theirs.test." in rehearsed("follow", "theirs.test", "9.9.9.9")
-    assert "ours.test." in rehearsed("make", "ours.test")
-    assert not Zone.objects.exists()
-    assert run("catalogs", "follow", "theirs.test", "9.9.9.9", token=administrator).code == 0
-    assert run("catalogs", "make", "ours.test", token=administrator).code == 0
-    rehearsed("unfollow", "theirs.test")
-    assert "ours.test." in rehearsed("delete", "ours.test")
-    assert (Catalog.objects.count(), Producer.objects.count(), Zone.objects.filter(deleted_at=None).count()) == (
-        1,
-        1,
-        2,
-    )
-
-
-def test_the_addresses_of_name_servers_are_not_published(run: Run, active_node: MakeNode) -> None:
-    address = active_node("ns1").dns_address
-    assert run("zones", "create", "a.test", "--nameserver", "ns1.a.test").code == 0
-    assert run("name-servers", "create", "House", "ns1.a.test,node:ns1").code == 0
-    printed = run("name-servers", "keep", "House", "a.test", "--dry-run")
-    assert (printed.code, "Nothing was written." in printed.err, address in printed.out) == (0, True, True)
-    assert not KeptAddresses.objects.exists()
-    assert run("name-servers", "keep", "House", "a.test").code == 0
-    stopped = run("name-servers", "keep", "House", "a.test", "--stop", "--dry-run")
-    assert (stopped.code, stopped.err.splitlines()[-1]) == (0, "Nothing was written.")
-    assert KeptAddresses.objects.exists()
 
 
 @pytest.mark.usefixtures("zone")
