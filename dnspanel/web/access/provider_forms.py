@@ -30,25 +30,7 @@ _GROUPS = [
 ]
 
 
-def _mono(
-    label: str,
-    max_length: int,
-    help_text: str = "",
-    *,
-    initial: str = "",
-    required: bool = True,
-    widget: type[forms.Widget] = forms.TextInput,
-    **attrs: str,
-) -> forms.CharField:
-    """Create a form field for a name, an address or a secret. Other keyword arguments are HTML attributes."""
-    return forms.CharField(
-        label=label,
-        max_length=max_length,
-        required=required,
-        initial=initial,
-        help_text=help_text,
-        widget=widget(attrs=MONO | attrs),
-    )
+_SECRET = forms.PasswordInput(attrs={**MONO, "autocomplete": "new-password"})
 
 
 class CommonForm(AllOrSomeForm):
@@ -68,10 +50,11 @@ class CommonForm(AllOrSomeForm):
     )
 
     name = text_field(gettext_lazy("Button text"), 40, required=True)
-    slug = _mono(
+    slug = mono_field(
         gettext_lazy("URL slug"),
         40,
         gettext_lazy("Use lowercase letters, digits and dashes. You can’t change the slug later."),
+        required=True,
     )
     rules = RulesField()
     makes_people = switch_field(
@@ -92,11 +75,10 @@ class CommonForm(AllOrSomeForm):
         gettext_lazy("Treat all email addresses as verified"),
         gettext_lazy("Select this only if people can’t change their own email addresses at the provider."),
     )
-    mail_domains = _mono(
+    mail_domains = mono_field(
         gettext_lazy("Email domains"),
         rows.MOST_DOMAINS * 255,
         gettext_lazy("Enter the domains allowed at first sign-in, separated by commas."),
-        required=False,
     )
     session_hours = number_field(
         gettext_lazy("Session length (hours)"),
@@ -145,26 +127,28 @@ class OidcForm(CommonForm):
     kind = KINDS[ProviderKind.OIDC]
     template = "access/_provider_fields.html"
 
-    issuer = _mono(
+    issuer = mono_field(
         gettext_lazy("Issuer"),
         rows.LONGEST_URL,
         gettext_lazy("Enter the issuer exactly as the provider writes it. It can’t be changed later."),
-        widget=forms.URLInput,
+        required=True,
         placeholder="https://",
+        type="url",
     )
-    client_id = _mono(gettext_lazy("Client ID"), 255)
-    secret = _mono(
-        gettext_lazy("Client secret"),
-        oidc.LONGEST_SECRET,
-        gettext_lazy("The secret is stored encrypted and won’t be shown again."),
-        widget=forms.PasswordInput,
-        autocomplete="new-password",
+    client_id = mono_field(gettext_lazy("Client ID"), 255, required=True)
+    secret = forms.CharField(
+        label=gettext_lazy("Client secret"),
+        max_length=oidc.LONGEST_SECRET,
+        required=True,
+        help_text=gettext_lazy("The secret is stored encrypted and won’t be shown again."),
+        widget=_SECRET,
     )
-    scopes = _mono(gettext_lazy("Scopes"), 300, initial=oidc.DEFAULT_SCOPES)
-    group_claim = _mono(
+    scopes = mono_field(gettext_lazy("Scopes"), 300, required=True, initial=oidc.DEFAULT_SCOPES)
+    group_claim = mono_field(
         gettext_lazy("Groups claim"),
         100,
         gettext_lazy("Enter a claim such as groups, or a nested claim such as realm_access.roles."),
+        required=True,
         initial="groups",
     )
 
@@ -182,13 +166,12 @@ class SamlForm(CommonForm):
     kind = KINDS[ProviderKind.SAML]
     template = "access/_saml_fields.html"
 
-    metadata_url = _mono(
+    metadata_url = mono_field(
         gettext_lazy("Metadata URL"),
         rows.LONGEST_URL,
         gettext_lazy("The panel loads the metadata when you save, and again every few hours."),
-        required=False,
-        widget=forms.URLInput,
         placeholder="https://",
+        type="url",
     )
     metadata = mono_field(
         gettext_lazy("Metadata XML"),
@@ -196,28 +179,27 @@ class SamlForm(CommonForm):
         gettext_lazy("Enter an EntityDescriptor for a single provider. The entity ID can’t be changed later."),
         rows=5,
     )
-    client_id = _mono(
+    client_id = mono_field(
         gettext_lazy("Panel entity ID"),
         saml.LONGEST_ENTITY_ID,
         gettext_lazy("Leave empty to use the panel’s metadata URL."),
-        required=False,
     )
-    subject = _mono(
+    subject = mono_field(
         gettext_lazy("ID attribute"),
         saml.LONGEST_ATTRIBUTE,
         gettext_lazy(
             "This attribute identifies the person. Leave empty to use the NameID, which must not be transient."
         ),
-        required=False,
     )
-    mail = _mono(gettext_lazy("Email attribute"), saml.LONGEST_ATTRIBUTE)
-    username = _mono(gettext_lazy("User name attribute"), saml.LONGEST_ATTRIBUTE)
-    first_name = _mono(gettext_lazy("First name attribute"), saml.LONGEST_ATTRIBUTE)
-    last_name = _mono(gettext_lazy("Last name attribute"), saml.LONGEST_ATTRIBUTE)
-    group_claim = _mono(
+    mail = mono_field(gettext_lazy("Email attribute"), saml.LONGEST_ATTRIBUTE, required=True)
+    username = mono_field(gettext_lazy("User name attribute"), saml.LONGEST_ATTRIBUTE, required=True)
+    first_name = mono_field(gettext_lazy("First name attribute"), saml.LONGEST_ATTRIBUTE, required=True)
+    last_name = mono_field(gettext_lazy("Last name attribute"), saml.LONGEST_ATTRIBUTE, required=True)
+    group_claim = mono_field(
         gettext_lazy("Groups attribute"),
         rows.LONGEST_GROUP_NAME,
         gettext_lazy("Enter the attribute’s Name or FriendlyName."),
+        required=True,
         initial=saml.DEFAULT_GROUPS,
     )
 
@@ -237,10 +219,11 @@ class LdapForm(CommonForm):
     kind = KINDS[ProviderKind.LDAP]
     template = "access/_ldap_fields.html"
 
-    uri = _mono(
+    uri = mono_field(
         gettext_lazy("Server"),
         rows.LONGEST_URL,
         gettext_lazy("The panel always uses TLS, with StartTLS for ldap:// addresses."),
+        required=True,
         placeholder="ldaps://ldap.example.net",
     )
     certificates = mono_field(
@@ -249,64 +232,69 @@ class LdapForm(CommonForm):
         gettext_lazy("Enter certificates in PEM format. Leave empty to trust public CAs."),
         rows=4,
     )
-    bind_dn = _mono(
+    bind_dn = mono_field(
         gettext_lazy("Bind DN"),
         tree.LONGEST_DN,
         gettext_lazy("The bind DN only needs the right to read people and groups. Leave empty for anonymous access."),
-        required=False,
     )
-    secret = _mono(
-        gettext_lazy("Bind password"),
-        ldap.LONGEST_SECRET,
-        gettext_lazy("The secret is stored encrypted and won’t be shown again."),
+    secret = forms.CharField(
+        label=gettext_lazy("Bind password"),
+        max_length=ldap.LONGEST_SECRET,
         required=False,
-        widget=forms.PasswordInput,
-        autocomplete="new-password",
+        help_text=gettext_lazy("The secret is stored encrypted and won’t be shown again."),
+        widget=_SECRET,
     )
-    base = _mono(gettext_lazy("People search base"), tree.LONGEST_DN, placeholder="ou=people,dc=example,dc=net")
-    person_filter = _mono(
+    base = mono_field(
+        gettext_lazy("People search base"), tree.LONGEST_DN, required=True, placeholder="ou=people,dc=example,dc=net"
+    )
+    person_filter = mono_field(
         gettext_lazy("Sign-in filter"),
         tree.LONGEST_FILTER,
         gettext_lazy("For Active Directory, use (&(objectCategory=person)(objectClass=user))."),
+        required=True,
     )
-    login = _mono(
+    login = mono_field(
         gettext_lazy("Sign-in attributes"),
         tree.LONGEST_ATTRIBUTE,
         gettext_lazy("Separate multiple entries with commas."),
+        required=True,
     )
-    subject = _mono(
+    subject = mono_field(
         gettext_lazy("ID attribute"),
         tree.LONGEST_ATTRIBUTE,
         gettext_lazy(
             "This attribute identifies the person and can’t be changed later. Use entryUUID, or objectGUID "
             "for Active Directory."
         ),
+        required=True,
     )
-    username = _mono(
+    username = mono_field(
         gettext_lazy("User name attribute"),
         tree.LONGEST_ATTRIBUTE,
         gettext_lazy("Use uid, or sAMAccountName for Active Directory."),
+        required=True,
     )
-    mail = _mono(gettext_lazy("Email attribute"), tree.LONGEST_ATTRIBUTE)
-    first_name = _mono(gettext_lazy("First name attribute"), tree.LONGEST_ATTRIBUTE, required=False)
-    last_name = _mono(gettext_lazy("Last name attribute"), tree.LONGEST_ATTRIBUTE, required=False)
+    mail = mono_field(gettext_lazy("Email attribute"), tree.LONGEST_ATTRIBUTE, required=True)
+    first_name = mono_field(gettext_lazy("First name attribute"), tree.LONGEST_ATTRIBUTE)
+    last_name = mono_field(gettext_lazy("Last name attribute"), tree.LONGEST_ATTRIBUTE)
     groups = forms.ChoiceField(label=gettext_lazy("Group membership"), choices=_GROUPS, initial=Groups.SEARCH)
-    group_claim = _mono(
+    group_claim = mono_field(
         gettext_lazy("Membership attribute"),
         100,
         gettext_lazy("Enter a group attribute such as member or uniqueMember, or a person attribute such as memberOf."),
+        required=True,
         initial=tree.DEFAULT_MEMBERS,
     )
-    group_base = _mono(
+    group_base = mono_field(
         gettext_lazy("Group search base"),
         tree.LONGEST_DN,
         gettext_lazy("Leave empty to use the people search base. Groups outside this search base are ignored."),
-        required=False,
     )
-    group_filter = _mono(
+    group_filter = mono_field(
         gettext_lazy("Group filter"),
         tree.LONGEST_FILTER,
         gettext_lazy("For Active Directory, use (objectClass=group)."),
+        required=True,
     )
 
     def __init__(self, *args: Any, provider: SignInProvider | None = None, **kwargs: Any) -> None:
@@ -327,7 +315,7 @@ class LdapForm(CommonForm):
 class TryForm(PanelForm):
     """The form for a name to look up on the LDAP server."""
 
-    login = _mono(gettext_lazy("Sign-in name"), LONGEST_NAME, autocapitalize="none")
+    login = mono_field(gettext_lazy("Sign-in name"), LONGEST_NAME, required=True, autocapitalize="none")
 
 
 FORMS: dict[str, type[CommonForm]] = {

@@ -8,7 +8,7 @@ from dnspanel.alerts.models import LEAST, Route, RouteKind
 from dnspanel.alerts.routes import RouteTerms
 from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field, text_field
 
 _TIME = {"type": "time", "class": "input"}
 
@@ -16,17 +16,15 @@ _TIME = {"type": "time", "class": "input"}
 class RouteForm(PanelForm):
     """The form for an alert route: its address, its lowest severity, and its quiet hours."""
 
-    name = forms.CharField(
-        max_length=100, widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": gettext_lazy("on call")})
-    )
+    name = text_field(None, 100, required=True, autocomplete="off", placeholder=gettext_lazy("on call"))
     kind = forms.ChoiceField(
         label=gettext_lazy("Method"), choices=RouteKind.choices, widget=forms.RadioSelect, initial=RouteKind.MAIL
     )
-    address = forms.CharField(
-        label=gettext_lazy("Email address or URL"),
-        max_length=2000,
-        help_text=gettext_lazy("Webhooks get a signed POST request over HTTPS. Private addresses aren’t allowed."),
-        widget=forms.TextInput(attrs=MONO),
+    address = mono_field(
+        gettext_lazy("Email address or URL"),
+        2000,
+        gettext_lazy("Webhooks get a signed POST request over HTTPS. Private addresses aren’t allowed."),
+        required=True,
     )
     least = forms.ChoiceField(label=gettext_lazy("Alerts to send"), choices=LEAST, widget=forms.RadioSelect)
     quiet_from = forms.TimeField(

@@ -7,7 +7,15 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, PublishingForm, TypedNameForm, mono_field, switch_field, text_field
+from dnspanel.web.frame.forms import (
+    PanelForm,
+    PublishingForm,
+    TypedNameForm,
+    mono_field,
+    number_field,
+    switch_field,
+    text_field,
+)
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
@@ -69,14 +77,8 @@ class DenialForm(SigningForm):
         gettext_lazy("Narrow mode (white lies)"),
         gettext_lazy("Hashes of names can’t be listed, but nodes must create more signatures for negative answers."),
     )
-    iterations = forms.IntegerField(
-        label=gettext_lazy("Iterations"),
-        initial=0,
-        required=False,
-        min_value=0,
-        max_value=MOST_ITERATIONS,
-        widget=forms.NumberInput(attrs={"class": "input"}),
-        help_text=gettext_lazy("Recommended: 0 (RFC 9276)."),
+    iterations = number_field(
+        gettext_lazy("Iterations"), 0, MOST_ITERATIONS, gettext_lazy("Recommended: 0 (RFC 9276)."), initial=0
     )
     salt = mono_field(
         gettext_lazy("Salt"), 2 * LONGEST_SALT, gettext_lazy("Hexadecimal digits. Recommended: empty (RFC 9276).")

@@ -68,13 +68,7 @@ class FrontForm(PanelForm):
         super().__init__(*args, **kwargs)
         self._names = names
         for name in names:
-            self.fields[f"{_OF_NODE}{name}"] = forms.IntegerField(
-                label=name,
-                required=False,
-                min_value=0,
-                max_value=MOST_WEIGHT,
-                widget=forms.NumberInput(attrs={"class": "input"}),
-            )
+            self.fields[f"{_OF_NODE}{name}"] = number_field(name, 0, MOST_WEIGHT)
 
     @property
     def of_nodes(self) -> list[Any]:

@@ -9,7 +9,7 @@ from django import forms
 from django.utils.functional import lazy
 
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field
 from dnspanel.zones.lists.queries import zone_total
 from dnspanel.zones.rights import access
 
@@ -80,12 +80,11 @@ class AllOrSomeForm(PanelForm):
             label=each.label, choices=choices, required=False, widget=forms.RadioSelect
         )
         if each.needs_number and self.initial[each.name] != ALL:
-            self.fields[each.number] = forms.CharField(
-                label=gettext("Number of zones"),
-                required=False,
-                max_length=30,
-                widget=forms.TextInput(attrs={**MONO, "inputmode": "numeric"}),
-                help_text=gettext("To confirm, enter the total number of zones."),
+            self.fields[each.number] = mono_field(
+                gettext("Number of zones"),
+                30,
+                gettext("To confirm, enter the total number of zones."),
+                inputmode="numeric",
             )
 
     def _complete_data(self, data: Mapping[str, Any], each: AllOrSome) -> Any:

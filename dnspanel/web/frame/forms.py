@@ -54,15 +54,28 @@ MONO_LINES = {"class": "textarea input-mono", **_AS_TYPED}
 
 
 def mono_field(
-    label: str | None, max_length: int, help_text: str = "", *, required: bool = False, rows: int = 0, **attrs: object
+    label: str | None,
+    max_length: int,
+    help_text: str = "",
+    *,
+    required: bool = False,
+    initial: str | None = None,
+    rows: int = 0,
+    **attrs: object,
 ) -> forms.CharField:
     """Return a monospaced field for names, addresses, keys or values.
 
     The field is a single line, or a text area if `rows` is given. `attrs` are HTML attributes, such as a placeholder.
     """
     lines = forms.Textarea(attrs={"rows": rows, **MONO_LINES, **attrs})
-    widget = lines if rows else forms.TextInput(attrs={**MONO, **attrs})
-    return forms.CharField(label=label, required=required, max_length=max_length, help_text=help_text, widget=widget)
+    return forms.CharField(
+        label=label,
+        required=required,
+        max_length=max_length,
+        help_text=help_text,
+        initial=initial,
+        widget=lines if rows else forms.TextInput(attrs={**MONO, **attrs}),
+    )
 
 
 def text_field(

@@ -17,7 +17,6 @@ from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm
 from dnspanel.web.frame.forms import (
-    MONO,
     MONO_LINES,
     PublishingForm,
     input_faults,
@@ -235,9 +234,7 @@ class PowerdnsApiForm(AllOrSomeForm, SourceForm):
     key = secret_field(
         gettext_lazy("API key"), 1000, gettext_lazy("Stored encrypted, and deleted after the scan."), required=True
     )
-    server_id = forms.CharField(
-        label=gettext_lazy("Server ID"), max_length=100, initial="localhost", widget=forms.TextInput(MONO)
-    )
+    server_id = mono_field(gettext_lazy("Server ID"), 100, required=True, initial="localhost")
     zones = mono_field(
         gettext_lazy("Zone names"), 300 * MOST_NAMED_ZONES, gettext_lazy("Enter one zone name per line."), rows=4
     )
@@ -284,12 +281,8 @@ class PowerdnsSqlForm(SourceForm):
     port = number_field(
         gettext_lazy("Port"), 1, 65535, gettext_lazy("Leave empty for the default port (5432 or 3306).")
     )
-    database = forms.CharField(
-        label=gettext_lazy("Database"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=MONO)
-    )
-    user = forms.CharField(
-        label=gettext_lazy("User"), max_length=200, initial="powerdns", widget=forms.TextInput(attrs=MONO)
-    )
+    database = mono_field(gettext_lazy("Database"), 200, required=True, initial="powerdns")
+    user = mono_field(gettext_lazy("User"), 200, required=True, initial="powerdns")
     password = secret_field(
         None,
         1000,

@@ -3,8 +3,6 @@
 from functools import partial
 from typing import Any
 
-from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,11 +16,11 @@ from dnspanel.audit.forward.errors import DestinationRefused, NotSent
 from dnspanel.audit.forward.models import Destination, Kind
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
-from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import PanelForm, mono_field, switch_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.webhooks.address_guard import LONGEST_URL
 
-_TEXT = {"class": "textarea input-mono", "autocomplete": "off", "spellcheck": "false", "rows": 4}
 _ADDRESSES = {
     Kind.SYSLOG: (
         gettext_lazy("Host and port"),
@@ -41,43 +39,35 @@ _SECRET_STAYS = gettext_lazy("Leave empty to keep the stored value, which is nev
 class DestinationForm(PanelForm):
     """The form for an audit log destination: its address, the CA that signs its certificate, and credentials."""
 
-    name = forms.CharField(max_length=destinations.LONGEST_NAME)
-    address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
-    ca = forms.CharField(
-        label=gettext_lazy("Certificate authority"),
-        required=False,
-        max_length=LONGEST_PEM,
-        help_text=gettext_lazy("PEM format. Leave empty to use the system’s CAs."),
-        widget=forms.Textarea(attrs=_TEXT),
+    name = text_field(None, destinations.LONGEST_NAME, required=True)
+    address = mono_field(None, LONGEST_URL, required=True)
+    ca = mono_field(
+        gettext_lazy("Certificate authority"),
+        LONGEST_PEM,
+        gettext_lazy("PEM format. Leave empty to use the system’s CAs."),
+        rows=4,
     )
-    certificate = forms.CharField(
-        label=gettext_lazy("Client certificate"),
-        required=False,
-        max_length=LONGEST_PEM,
-        help_text=gettext_lazy("PEM format, with intermediate certificates. Leave empty to send no certificate."),
-        widget=forms.Textarea(attrs=_TEXT),
+    certificate = mono_field(
+        gettext_lazy("Client certificate"),
+        LONGEST_PEM,
+        gettext_lazy("PEM format, with intermediate certificates. Leave empty to send no certificate."),
+        rows=4,
     )
-    key = forms.CharField(
-        label=gettext_lazy("Private key"),
-        required=False,
-        max_length=LONGEST_PEM,
-        help_text=gettext_lazy("PEM format. Stored encrypted and never shown again."),
-        widget=forms.Textarea(attrs=_TEXT),
+    key = mono_field(
+        gettext_lazy("Private key"),
+        LONGEST_PEM,
+        gettext_lazy("PEM format. Stored encrypted and never shown again."),
+        rows=4,
     )
-    headers = forms.CharField(
-        label=gettext_lazy("Headers"),
-        required=False,
-        max_length=LONGEST_HEADERS,
-        help_text=gettext_lazy(
-            "Stored encrypted and never shown again. Enter one per line, such as Authorization: Bearer …"
-        ),
-        widget=forms.Textarea(attrs=_TEXT),
+    headers = mono_field(
+        gettext_lazy("Headers"),
+        LONGEST_HEADERS,
+        gettext_lazy("Stored encrypted and never shown again. Enter one per line, such as Authorization: Bearer …"),
+        rows=4,
     )
-    without_headers = forms.BooleanField(label=gettext_lazy("Delete stored headers"), required=False)
-    from_beginning = forms.BooleanField(
-        label=gettext_lazy("Send the whole log"),
-        required=False,
-        help_text=gettext_lazy("Otherwise, only new entries are sent."),
+    without_headers = switch_field(gettext_lazy("Delete stored headers"))
+    from_beginning = switch_field(
+        gettext_lazy("Send the whole log"), gettext_lazy("Otherwise, only new entries are sent.")
     )
 
     def __init__(self, *args: Any, kind: Kind, destination: Destination | None = None, **kwargs: Any) -> None:
@@ -122,17 +112,10 @@ def evidence_new(request: PanelRequest) -> HttpResponse:
         create = partial(
             destinations.create_destination, kind=kind, terms=form.terms, by=request.user, now=timezone.now()
         )
-        try:
+        with form.catching(DestinationRefused):
             made = run_confirmed(request, _ABOUT_LOG, create)
-        except DestinationRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
-            messages.success(
-                request,
-                gettext("Destination {name} created. Send a test message to check the connection.").format(
-                    name=made.name
-                ),
-            )
+            text = gettext("Destination {name} created. Send a test message to check the connection.")
+            say_done(request, text, name=made.name)
             return redirect("settings-evidence-detail", made.pk)
     context = {"form": form, "kind": kind, "kinds": Kind.choices}
     return render(request, "settings/evidence_new.html", context, status=422 if form.is_bound else 200)
@@ -163,12 +146,9 @@ def evidence_detail(request: PanelRequest, destination_id: int) -> HttpResponse:
             by=request.user,
             now=timezone.now(),
         )
-        try:
+        with form.catching(DestinationRefused):
             run_confirmed(request, _ABOUT_LOG, change)
-        except DestinationRefused as exc:
-            form.refuse_all(exc.fields)
-        else:
-            messages.success(request, gettext("Destination saved. Changes apply from the next batch."))
+            say_done(request, gettext("Destination saved. Changes apply from the next batch."))
             return redirect("settings-evidence-detail", destination_id)
     context = {"row": row, "destination": row.destination, "form": form}
     return render(request, "settings/evidence_detail.html", context, status=422 if form.is_bound else 200)
@@ -187,9 +167,7 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
     )
     ask(request, _ABOUT_LOG if active else question)
     destinations.switch_destination(destination=destination, active=active, by=request.user, now=timezone.now())
-    messages.success(
-        request, (gettext("{name} enabled.") if active else gettext("{name} disabled.")).format(name=destination.name)
-    )
+    say_done(request, gettext("{name} enabled.") if active else gettext("{name} disabled."), name=destination.name)
     return redirect("settings-evidence-detail", destination.pk)
 
 
@@ -197,12 +175,9 @@ def evidence_switch(request: PanelRequest, destination_id: int) -> HttpResponse:
 def evidence_test(request: PanelRequest, destination_id: int) -> HttpResponse:
     """Send a test message to the destination and show the result."""
     destination = _row(request, destination_id).destination
-    try:
+    with reporting(request, NotSent, text=gettext("Test failed: {exc}")):
         destinations.try_destination(destination=destination, by=request.user, clock=timezone.now)
-    except NotSent as exc:
-        messages.error(request, gettext("Test failed: {exc}").format(exc=exc))
-    else:
-        messages.success(request, gettext("{name} confirmed the test message.").format(name=destination.name))
+        say_done(request, gettext("{name} confirmed the test message."), name=destination.name)
     return redirect("settings-evidence-detail", destination.pk)
 
 
@@ -223,7 +198,7 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
     )
     ask(request, question)
     destinations.delete_destination(destination=destination, by=request.user, now=timezone.now())
-    messages.success(request, gettext("{name} deleted.").format(name=destination.name))
+    say_done(request, gettext("{name} deleted."), name=destination.name)
     return redirect("settings-evidence")
 
 

@@ -15,7 +15,7 @@ from django.utils.functional import Promise
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.time_zones import UnknownTimeZone, offered_names, time_zone_named
-from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm
+from dnspanel.web.frame.forms import OwnClockField, PanelForm, mono_field, number_field
 from dnspanel.zones.errors import RuleRefused
 from dnspanel.zones.governance import freeze_times
 from dnspanel.zones.governance.publish_rules import FreezeTimes, refuse_times
@@ -76,27 +76,25 @@ class FreezeTimesForm(PanelForm):
     month_day = forms.ChoiceField(label=gettext_lazy("Day of the month"), required=False, choices=_MONTH_DAYS)
     ordinal = forms.ChoiceField(label=gettext_lazy("Occurrence in the month"), required=False, choices=_ORDINALS)
     weekday = forms.ChoiceField(label=gettext_lazy("Weekday"), required=False, choices=_DAYS)
-    interval = forms.IntegerField(
-        label=gettext_lazy("Interval"),
-        required=False,
+    interval = number_field(
+        gettext_lazy("Interval"),
+        1,
+        freeze_times.MOST_INTERVAL,
+        gettext_lazy("Enter 2 for every second day, week or month."),
         initial=1,
-        min_value=1,
-        max_value=freeze_times.MOST_INTERVAL,
-        help_text=gettext_lazy("Enter 2 for every second day, week or month."),
     )
     last_day = forms.DateField(
         label=gettext_lazy("Repeat until"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
-    repeats = forms.CharField(
-        label=gettext_lazy("Repeat rule"),
-        required=False,
-        max_length=freeze_times.LONGEST_RULE,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "FREQ=MONTHLY;BYMONTHDAY=1,15"}),
-        help_text=gettext_lazy(
+    repeats = mono_field(
+        gettext_lazy("Repeat rule"),
+        freeze_times.LONGEST_RULE,
+        gettext_lazy(
             "Enter an RFC 5545 rule with FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY or UNTIL."
         ),
+        placeholder="FREQ=MONTHLY;BYMONTHDAY=1,15",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

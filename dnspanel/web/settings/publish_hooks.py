@@ -13,9 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask, before_secret, run_confirmed
-from dnspanel.web.frame.forms import MONO
+from dnspanel.web.frame.forms import mono_field, number_field, text_field
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.one_time_page import show_once
+from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.settings.publish_rules import ScopeForm, about_lifting, governor, lift_rule
 from dnspanel.webhooks import place_publish_hooks
 from dnspanel.webhooks.address_guard import LONGEST_URL
@@ -29,23 +30,17 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("forged requests"), back="/set
 class HookForm(ScopeForm):
     """The form for a publish hook: its scope, URL and time limit, and the decision if the hook doesn't answer."""
 
-    name = forms.CharField(
-        required=False,
-        max_length=LONGEST_NAME,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Shown to the publisher instead of the URL."),
+    name = text_field(
+        None, LONGEST_NAME, gettext_lazy("Shown to the publisher instead of the URL."), autocomplete="off"
     )
-    url = forms.CharField(
-        label="URL",
-        max_length=LONGEST_URL,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "https://checks.example/dns"}),
-    )
-    seconds = forms.IntegerField(
-        label=gettext_lazy("Timeout in seconds"),
-        min_value=LEAST_SECONDS,
-        max_value=MOST_SECONDS,
+    url = mono_field("URL", LONGEST_URL, required=True, placeholder="https://checks.example/dns")
+    seconds = number_field(
+        gettext_lazy("Timeout in seconds"),
+        LEAST_SECONDS,
+        MOST_SECONDS,
+        gettext_lazy("How long publishing waits for a response."),
+        required=True,
         initial=5,
-        help_text=gettext_lazy("How long publishing waits for a response."),
     )
     when_silent = forms.ChoiceField(
         label=gettext_lazy("If the hook doesn’t respond"),
@@ -98,7 +93,7 @@ def hook_detail(request: PanelRequest, hook_id: int) -> HttpResponse:
             form.place_rule, place_publish_hooks.change_hook, author=request.user, terms=form.terms, hook=hook
         )
         if run_confirmed(request, _about_change(hook), change, form=form) is not None:
-            messages.success(request, gettext("Hook saved. Changes apply from the next request."))
+            say_done(request, gettext("Hook saved. Changes apply from the next request."))
             return redirect("settings-hook", hook.pk)
     replies = place_publish_hooks.replies_of(hook)
     context = {"hook": hook, "form": form, "replies": replies, "summary": summary_of(replies)}
@@ -121,7 +116,7 @@ def hook_test(request: PanelRequest, hook_id: int) -> HttpResponse:
         message = gettext("Hook response: {word}, after {ms:,.0f} ms.")
         if answer.reason:
             message = gettext("Hook response: {word}, after {ms:,.0f} ms. Reason: {reason}")
-        messages.success(request, message.format(word=gettext(answer.word), ms=answer.ms, reason=answer.reason))
+        say_done(request, message, word=gettext(answer.word), ms=answer.ms, reason=answer.reason)
     return redirect("settings-hook", hook_id)
 
 

@@ -24,9 +24,9 @@ from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.all_or_some import ALL, AllOrSome, AllOrSomeForm, Part
 from dnspanel.web.frame.confirm import Question, run_confirmed
-from dnspanel.web.frame.forms import MONO, input_faults, split_list
+from dnspanel.web.frame.forms import input_faults, mono_field, number_field, split_list, text_field
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.outcomes import reporting
+from dnspanel.web.frame.outcomes import reporting, say_done
 from dnspanel.web.settings.freeze_times_form import (
     REPEATS,
     FreezeTimesForm,
@@ -89,18 +89,14 @@ class ScopeForm(AllOrSomeForm):
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]] = (AllOrSome(("zone", "tag", "team"), needs_number=True),)
 
-    zone = forms.CharField(required=False, max_length=1100, widget=forms.TextInput(attrs=MONO))
-    tag = forms.CharField(required=False, max_length=40, widget=forms.TextInput(attrs=MONO))
-    team = forms.CharField(
-        required=False,
-        max_length=64,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-        help_text=gettext_lazy("Enter a zone, a tag or a team."),
-    )
-    reason = forms.CharField(
-        label=gettext_lazy("Why"),
-        max_length=publish_rules.LONGEST_REASON,
-        help_text=gettext_lazy("Shown to people who are blocked."),
+    zone = mono_field(None, 1100)
+    tag = mono_field(None, 40)
+    team = text_field(None, 64, gettext_lazy("Enter a zone, a tag or a team."), autocomplete="off")
+    reason = text_field(
+        gettext_lazy("Why"),
+        publish_rules.LONGEST_REASON,
+        gettext_lazy("Shown to people who are blocked."),
+        required=True,
     )
 
     def __init__(self, *args: Any, reader: Actor, **kwargs: Any) -> None:
@@ -128,13 +124,11 @@ class ScopeForm(AllOrSomeForm):
 
         If the rule is rejected, add the error to its field and return None.
         """
-        try:
+        with self.catching(RuleRefused):
             return place(
                 scope=self.scope, reason=self.cleaned_data["reason"], author=author, now=timezone.now(), **of_its_kind
             )
-        except RuleRefused as exc:
-            self.refuse(exc.field, str(exc))
-            return None
+        return None
 
 
 class ApprovalRuleForm(ScopeForm):
@@ -152,56 +146,38 @@ class ApprovalRuleForm(ScopeForm):
         ),
     )
 
-    needed = forms.IntegerField(
-        label=gettext_lazy("Required approvals"),
-        min_value=0,
-        max_value=publish_rules.MOST_APPROVERS,
+    needed = number_field(
+        gettext_lazy("Required approvals"),
+        0,
+        publish_rules.MOST_APPROVERS,
+        gettext_lazy("Enter 0 to require only a ticket."),
+        required=True,
         initial=1,
-        help_text=gettext_lazy("Enter 0 to require only a ticket."),
     )
-    approver_team = forms.CharField(
-        label=gettext_lazy("Approver team"),
-        required=False,
-        max_length=64,
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
+    approver_team = text_field(gettext_lazy("Approver team"), 64, autocomplete="off")
     approver_role = forms.ChoiceField(
         label=gettext_lazy("Minimum approver role"),
         required=False,
         choices=[("", gettext_lazy("no role")), *Role.choices],
         help_text=gettext_lazy("If you choose neither a team nor a role, administrators must approve."),
     )
-    types = forms.CharField(
-        label=gettext_lazy("Record types"),
-        required=False,
-        max_length=300,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "NS MX"}),
+    types = mono_field(gettext_lazy("Record types"), 300, placeholder="NS MX")
+    min_changes = number_field(
+        gettext_lazy("Minimum changed RRsets per zone"), 1, publish_rules.MOST_CHANGES, required=True, initial=1
     )
-    min_changes = forms.IntegerField(
-        label=gettext_lazy("Minimum changed RRsets per zone"),
-        min_value=1,
-        max_value=publish_rules.MOST_CHANGES,
-        initial=1,
+    tokens = mono_field(
+        gettext_lazy("Exempt tokens"),
+        1000,
+        gettext_lazy("Enter token prefixes or TSIG key names, separated by spaces."),
     )
-    tokens = forms.CharField(
-        label=gettext_lazy("Exempt tokens"),
-        required=False,
-        max_length=1000,
-        widget=forms.TextInput(attrs=MONO),
-        help_text=gettext_lazy("Enter token prefixes or TSIG key names, separated by spaces."),
+    ticket = mono_field(
+        gettext_lazy("Ticket format"),
+        40,
+        gettext_lazy("Enter a format in which # stands for a number, such as OPS-#."),
+        placeholder="OPS-#",
     )
-    ticket = forms.CharField(
-        label=gettext_lazy("Ticket format"),
-        required=False,
-        max_length=40,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "OPS-#"}),
-        help_text=gettext_lazy("Enter a format in which # stands for a number, such as OPS-#."),
-    )
-    ticket_link = forms.CharField(
-        label=gettext_lazy("Ticket URL"),
-        required=False,
-        max_length=publish_rules.LONGEST_LINK,
-        widget=forms.TextInput(attrs={**MONO, "placeholder": "https://tracker.example/{ticket}"}),
+    ticket_link = mono_field(
+        gettext_lazy("Ticket URL"), publish_rules.LONGEST_LINK, placeholder="https://tracker.example/{ticket}"
     )
 
     def clean_approver_team(self) -> Team | None:
@@ -261,7 +237,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
         if rule is not None:
-            messages.success(request, gettext("Approval rule created for {scope}.").format(scope=rule.scope))
+            say_done(request, gettext("Approval rule created for {scope}."), scope=rule.scope)
             return redirect("settings-approvals")
     rules = [DisplayRule(rule) for rule in publish_rules.approval_rules(request.user)]
     context = {"entries": rules, "form": form, "tab": "approvals"}
@@ -312,7 +288,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
     if form.is_valid():
         freeze = form.place_rule(publish_rules.add_freeze, author=request.user, times=form.times)
         if freeze is not None:
-            messages.success(request, gettext("Freeze created for {scope}.").format(scope=freeze.scope))
+            say_done(request, gettext("Freeze created for {scope}."), scope=freeze.scope)
             return redirect("settings-freezes")
     found = [DisplayFreeze(freeze, now) for freeze in own]
     context = {"entries": found, "form": form, "tab": "freezes"}
@@ -351,7 +327,7 @@ def lift_rule(
     governor(request)
     with reporting(request, RuleUnknown, level=messages.WARNING):
         run_confirmed(request, about(), partial(delete, author=request.user, now=timezone.now()))
-        messages.success(request, done)
+        say_done(request, done)
     return redirect(back)
 
 

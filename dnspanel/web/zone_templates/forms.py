@@ -32,11 +32,7 @@ from dnspanel.zones.values.soa import DEFAULT_TTL
 class HeadForm(PanelForm):
     """The form for a template's name, team and description."""
 
-    template_name = forms.CharField(  # type: ignore[assignment]  # replaces `template_name` of Django's forms
-        label=gettext_lazy("Name"),
-        max_length=LONGEST_NAME,
-        widget=forms.TextInput(attrs={"class": "input", "autocomplete": "off"}),
-    )
+    template_name = text_field(gettext_lazy("Name"), LONGEST_NAME, required=True, autocomplete="off")
     description = text_field(gettext_lazy("Description"), LONGEST_NOTE)
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("Whole panel")
