@@ -27,6 +27,7 @@ from dnspanel.api.v2.schema.fields import (
     Choice,
     Flag,
     Id,
+    OptionalText,
     Shape,
     Text,
     ZoneName,
@@ -71,13 +72,7 @@ class ChangeRunSerializer(RunProgress):
     )
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=change_runs.MOST_NAMED)
     act = RunActSerializer(required=False)
-    reason = Text(
-        required=False,
-        allow_blank=True,
-        default="",
-        max_length=MOST_REASON,
-        help_text="Reason of a deletion or restoration, for a dry run.",
-    )
+    reason = OptionalText(max_length=MOST_REASON, help_text="Reason of a deletion or restoration, for a dry run.")
     dry_run = serializers.BooleanField(read_only=True, help_text="True: the run changes nothing.")
     dry_run_of = Id(
         required=False,
@@ -85,9 +80,7 @@ class ChangeRunSerializer(RunProgress):
         help_text="Id of the dry run to carry out. Without this and `undo_of`, a dry run starts.",
     )
     undo_of = Id(required=False, allow_null=True, help_text="Id of the run to undo. Later changes by others stay.")
-    confirm = Flag(
-        required=False, default=False, write_only=True, help_text="With `dry_run_of`: confirms deleting many zones."
-    )
+    confirm = Flag(default=False, write_only=True, help_text="With `dry_run_of`: confirms deleting many zones.")
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Zone counts by outcome: {', '.join(_OUTCOMES)}."
     )

@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.problems import faults_at
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.run_progress import RunProgress, run_json, what_stays
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import PAGED, Id, Text, choice_parameter, page_of, read
+from dnspanel.api.v2.schema.fields import PAGED, Id, OptionalText, choice_parameter, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.dnssec.policy import Act
@@ -42,7 +42,7 @@ class PolicyRunSerializer(RunProgress):
         help_text="Id of the dry run to carry out, in the same zones; refused if policies changed after it.",
     )
     policy = Id(default=None, allow_null=True, help_text="Only zones of this policy; null: all zones.")
-    q = Text(default="", allow_blank=True, max_length=200, help_text="Search, as in the panel; empty: all zones.")
+    q = OptionalText(max_length=200, help_text="Search, as in the panel; empty: all zones.")
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Number of zones by act: {', '.join(_ACTS)}."
     )

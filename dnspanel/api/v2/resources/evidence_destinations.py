@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.audit.forward import destinations as verbs
@@ -53,23 +53,15 @@ class EvidenceDestinationSerializer(Shape):
     name = Text(max_length=verbs.LONGEST_NAME)
     kind = Choice(choices=Kind.choices)
     address = Text(max_length=LONGEST_URL, help_text="`logs.example:6514` for syslog, a URL for OpenTelemetry.")
-    ca = Text(
-        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="CA certificates (PEM); empty: the system's."
-    )
-    certificate = Text(
-        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="Client certificate of the panel (PEM)."
-    )
-    key = Text(
+    ca = OptionalText(max_length=LONGEST_PEM, help_text="CA certificates (PEM); empty: the system's.")
+    certificate = OptionalText(max_length=LONGEST_PEM, help_text="Client certificate of the panel (PEM).")
+    key = OptionalText(
         max_length=LONGEST_PEM,
-        default="",
-        allow_blank=True,
         write_only=True,
         help_text="Private key of the certificate. Never returned; if omitted, the stored key stays.",
     )
-    headers = Text(
+    headers = OptionalText(
         max_length=LONGEST_HEADERS,
-        default="",
-        allow_blank=True,
         write_only=True,
         help_text="OpenTelemetry headers, as lines `Name: value`. Never returned; an empty text deletes them.",
     )

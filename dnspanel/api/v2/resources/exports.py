@@ -20,7 +20,18 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import JSONOnly, V2View
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
+from dnspanel.api.v2.schema.fields import (
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    OptionalText,
+    Shape,
+    Text,
+    ZoneName,
+    page_of,
+    read,
+)
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.first_rows import first_or
@@ -54,7 +65,7 @@ class ExportSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=ExportFormat.choices)
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_ZONES)
-    q = Text(default="", allow_blank=True, max_length=200, help_text="Search; empty, without `zones`: all zones.")
+    q = OptionalText(max_length=200, help_text="Search; empty, without `zones`: all zones.")
     queries = QueriesSerializer(required=False, help_text="Options for the format `queries`.")
     keys_passphrase = Text(
         write_only=True,

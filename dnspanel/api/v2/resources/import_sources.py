@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from dnspanel.accounts.tokens import tsig_secrets
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, ZoneName
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, OptionalText, Shape, Text, ZoneName
 from dnspanel.transfer import import_limits
 from dnspanel.transfer.allowed_servers import DATABASE_PORTS
 from dnspanel.transfer.documents import Options
@@ -106,7 +106,7 @@ class AxfrSerializer(Shape):
         default="hmac-sha256",
         help_text="Algorithm of the TSIG key.",
     )
-    tsig_secret = Text(default="", allow_blank=True, max_length=1000, write_only=True, help_text="Base64.")
+    tsig_secret = OptionalText(max_length=1000, write_only=True, help_text="Base64.")
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if bool(data["zones"]) == bool(data.get("catalog")):
@@ -158,7 +158,7 @@ class PowerdnsSqlSerializer(Shape):
     port = Integer(required=False, min_value=1, max_value=65535)
     database = Text(default="powerdns", max_length=200)
     user = Text(default="powerdns", max_length=200)
-    password = Text(default="", allow_blank=True, max_length=1000, write_only=True)
+    password = OptionalText(max_length=1000, write_only=True)
 
 
 class CsvSerializer(Shape):

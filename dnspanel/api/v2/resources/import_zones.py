@@ -20,8 +20,8 @@ from dnspanel.api.v2.schema.fields import (
     PAGED,
     Choice,
     Flag,
+    OptionalText,
     Shape,
-    Text,
     ZoneName,
     choice_parameter,
     page_of,
@@ -82,7 +82,7 @@ class ChoicesSerializer(Shape):
 
     choice = Choice(choices=CHOICES, help_text="Action for the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
-    q = Text(default="", allow_blank=True, max_length=200, help_text="Part of the zone's name or of the file's path.")
+    q = OptionalText(max_length=200, help_text="Part of the zone's name or of the file's path.")
     faulty = Flag(default=False, help_text="Only zones with errors or warnings.")
     existing = Flag(default=None, allow_null=True, help_text="True: only zones that exist here; false: only others.")
 

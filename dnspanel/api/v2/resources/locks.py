@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, OptionalText, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.zones.models import Lock
 from dnspanel.zones.rights import access
@@ -28,13 +28,8 @@ from replication.errors import BadName, BadRdata
 class NewLockSerializer(Shape):
     """A new lock on a zone, on a name in the zone, or on an RRset."""
 
-    name = Text(
-        default="",
-        allow_blank=True,
-        max_length=1100,
-        help_text="Owner name, relative or absolute. Empty: the whole zone.",
-    )
-    type = Text(default="", allow_blank=True, max_length=20, help_text="Record type. Empty: every type at the name.")
+    name = OptionalText(max_length=1100, help_text="Owner name, relative or absolute. Empty: the whole zone.")
+    type = OptionalText(max_length=20, help_text="Record type. Empty: every type at the name.")
     reason = Text(max_length=LONGEST_REASON, help_text="Reason, shown to people whose change it refuses.")
     mine = serializers.BooleanField(
         default=False, help_text="true: only this token can change the records; false: no one can."

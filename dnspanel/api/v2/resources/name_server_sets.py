@@ -14,7 +14,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
-from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, OptionalText, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template, server_set_text
@@ -54,31 +54,21 @@ class NameServerSetSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit_template.LONGEST_NAME)
     team = Id(default=None, allow_null=True, help_text="Id of the team; null: panel-wide.")
-    description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
+    description = OptionalText(max_length=edit_template.LONGEST_NOTE)
     default = Flag(
         default=False, help_text="Use the set for new zones of the team, or, if panel-wide, of teams without a default."
     )
     servers = NameServerSerializer(many=True, min_length=1, max_length=server_set_text.MOST_HOSTS)
-    primary = Text(
-        default="",
-        allow_blank=True,
+    primary = OptionalText(
         max_length=1100,
         help_text="Primary in the SOA. Empty: the first server in new zones; unchanged in existing zones.",
     )
-    hostmaster = Text(
-        default="",
-        allow_blank=True,
+    hostmaster = OptionalText(
         max_length=1100,
         help_text="Mailbox in the SOA, as a name. Empty: the panel's in new zones; unchanged in existing ones.",
     )
     ttl = Integer(default=DEFAULT_TTL, min_value=server_set_text.LEAST_TTL, max_value=server_set_text.MOST_TTL)
-    note = Text(
-        default="",
-        allow_blank=True,
-        write_only=True,
-        max_length=edit_template.LONGEST_NOTE,
-        help_text="Description of the version.",
-    )
+    note = OptionalText(write_only=True, max_length=edit_template.LONGEST_NOTE, help_text="Description of the version.")
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)

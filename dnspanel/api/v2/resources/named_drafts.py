@@ -26,7 +26,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.draft_serializers import PublishDraftSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.fields import PAGED, Flag, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
@@ -69,14 +69,10 @@ class TakeUpSerializer(Shape):
     The changes are saved under a name, or moved into the resumed draft.
     """
 
-    aside = Text(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=named_drafts.LONGEST_NAME,
-        help_text="Name under which to save the unnamed changes.",
+    aside = OptionalText(
+        max_length=named_drafts.LONGEST_NAME, help_text="Name under which to save the unnamed changes."
     )
-    merge = Flag(required=False, default=False, help_text="Move the unnamed changes into the resumed draft.")
+    merge = Flag(default=False, help_text="Move the unnamed changes into the resumed draft.")
 
 
 class NamedDraftList(V2View):

@@ -21,7 +21,18 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read
+from dnspanel.api.v2.schema.fields import (
+    PAGED,
+    Choice,
+    Flag,
+    Integer,
+    OptionalText,
+    Shape,
+    Text,
+    ZoneName,
+    page_of,
+    read,
+)
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, WAIT, WAIT_FOR
@@ -45,7 +56,7 @@ class PrimariesSerializer(Shape):
         max_length=set_up_primaries.MOST_PRIMARIES,
         help_text="IP addresses in the order of queries, with a port if it is not 53 (853 over TLS).",
     )
-    tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Name of the key for all; empty: no key.")
+    tsig_name = OptionalText(max_length=1100, help_text="Name of the key for all; empty: no key.")
     tsig_algorithm = Choice(
         choices=[(name, name) for name in tsig_secrets.ALGORITHMS],
         default="hmac-sha256",
@@ -65,10 +76,8 @@ class PrimariesSerializer(Shape):
         default=list,
         help_text="Names in the primaries' certificates: one for all, or one for each address in the same order.",
     )
-    tls_certificates = Text(
+    tls_certificates = OptionalText(
         max_length=LONGEST_PEM,
-        default="",
-        allow_blank=True,
         help_text="PEM. With names: the CA of the primaries' certificates; empty: the system's CAs. Without names: "
         "the primaries' own certificates.",
     )
@@ -79,9 +88,7 @@ class PrimariesSerializer(Shape):
 class PastRulesSerializer(Shape):
     """The reason for an action on the zone's primaries, and a flag to skip approval rules and freezes."""
 
-    reason = Text(
-        max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Reason, for other people."
-    )
+    reason = OptionalText(max_length=MOST_REASON, write_only=True, help_text="Reason, for other people.")
     past_rules = Flag(
         default=False,
         write_only=True,

@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
-from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Integer, OptionalText, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
 from dnspanel.catalogs import access, producer
@@ -87,7 +87,7 @@ class CatalogPutInSerializer(Shape):
     """Zones to add to a producer catalog."""
 
     zones = serializers.ListField(child=ZoneName(), max_length=producer.MOST_MEMBERS, default=list)
-    tag = Text(max_length=60, default="", allow_blank=True, help_text="Tag of zones to add.")
+    tag = OptionalText(max_length=60, help_text="Tag of zones to add.")
     team = Integer(default=None, allow_null=True, help_text="Team whose zones to add.")
 
 

@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, OptionalText, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
@@ -33,24 +33,16 @@ from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
 class NewPublishHookSerializer(ScopedSerializer):
     """A publish hook to create: its URL, zones and settings."""
 
-    name = Text(
-        required=False,
-        default="",
-        allow_blank=True,
+    name = OptionalText(
         max_length=LONGEST_NAME,
         help_text="Name, shown to people whose change the hook refuses; they never see the URL.",
     )
     url = Text(max_length=LONGEST_URL, help_text="URL for questions, sent as signed POST.")
     seconds = Integer(
-        required=False,
-        default=5,
-        min_value=LEAST_SECONDS,
-        max_value=MOST_SECONDS,
-        help_text="Time limit of an answer, in seconds.",
+        default=5, min_value=LEAST_SECONDS, max_value=MOST_SECONDS, help_text="Time limit of an answer, in seconds."
     )
     when_silent = Choice(
         choices=WhenSilent.choices,
-        required=False,
         default=WhenSilent.REFUSE,
         help_text="Handling of a publication without a valid answer.",
     )

@@ -24,7 +24,17 @@ from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read
+from dnspanel.api.v2.schema.fields import (
+    PAGED,
+    Flag,
+    Moment,
+    OptionalText,
+    Shape,
+    Text,
+    choice_parameter,
+    page_of,
+    read,
+)
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
@@ -38,23 +48,17 @@ from dnspanel.zones.rights import access
 class NewRequestSerializer(Shape):
     """The draft that needs approval, and the options for publishing it."""
 
-    name = Text(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=named_drafts.LONGEST_NAME,
-        help_text="Name for the waiting draft, if it has none.",
-    )
+    name = OptionalText(max_length=named_drafts.LONGEST_NAME, help_text="Name for the waiting draft, if it has none.")
     draft = serializers.UUIDField(required=False, help_text="Key of a saved draft, instead of the current draft.")
     zones = serializers.ListField(
         child=Text(), required=False, min_length=1, max_length=1000, help_text="Zones to include; omitted: all."
     )
-    reason = Text(required=False, default="", allow_blank=True, max_length=500, help_text="Reason, for the history.")
+    reason = OptionalText(max_length=500, help_text="Reason, for the history.")
     accepted = serializers.ListField(
-        child=Text(max_length=64), required=False, default=list, max_length=100, help_text="Codes of accepted warnings."
+        child=Text(max_length=64), default=list, max_length=100, help_text="Codes of accepted warnings."
     )
-    confirm = Flag(required=False, default=False, help_text="Confirms that a zone loses much.")
-    publish_at = Moment(required=False, allow_null=True, default=None, help_text="Time of the automatic publication.")
+    confirm = Flag(default=False, help_text="Confirms that a zone loses much.")
+    publish_at = Moment(allow_null=True, default=None, help_text="Time of the automatic publication.")
 
 
 class ListedRequestSerializer(Shape):
@@ -115,21 +119,12 @@ class RequestSerializer(ListedRequestSerializer):
 class RequestActSerializer(Shape):
     """The fields that actions on a request need."""
 
-    digest = Text(
-        required=False, default="", allow_blank=True, max_length=64, help_text="For `approve`: the reviewed digest."
-    )
-    text = Text(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=publish_requests.LONGEST_TEXT,
-        help_text="Comment; for `decline` and `past-rules` the reason.",
+    digest = OptionalText(max_length=64, help_text="For `approve`: the reviewed digest.")
+    text = OptionalText(
+        max_length=publish_requests.LONGEST_TEXT, help_text="Comment; for `decline` and `past-rules` the reason."
     )
     publish_at = Moment(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="For `plan`: time of the automatic publication; null: none.",
+        allow_null=True, default=None, help_text="For `plan`: time of the automatic publication; null: none."
     )
 
 

@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.fields import (
     Id,
     Integer,
     Moment,
+    OptionalText,
     RecordType,
     Shape,
     Text,
@@ -52,54 +53,36 @@ class ScopedSerializer(Shape):
     """The zones of a rule: one zone, zones with a tag, zones of a team, or all zones (no `zone`, `tag` or `team`)."""
 
     zone = ZoneName(
-        required=False,
         allow_null=True,
         default=None,
         help_text="The only zone. If `zone` and `team` are null and `tag` is empty, all zones.",
     )
-    tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Tag of the zones; empty: none.")
-    team = Id(required=False, allow_null=True, default=None, help_text="Id of the zones' team; null: none.")
+    tag = OptionalText(max_length=40, help_text="Tag of the zones; empty: none.")
+    team = Id(allow_null=True, default=None, help_text="Id of the zones' team; null: none.")
     reason = Text(max_length=publish_rules.LONGEST_REASON, help_text="Reason, shown to people whose change is held.")
 
 
 class NewApprovalRuleSerializer(ScopedSerializer):
     """An approval rule to create: the changes that need approval, and the approvers."""
 
-    needed = Integer(
-        required=False, default=1, min_value=0, max_value=publish_rules.MOST_APPROVERS, help_text="Number of approvals."
-    )
+    needed = Integer(default=1, min_value=0, max_value=publish_rules.MOST_APPROVERS, help_text="Number of approvals.")
     types = serializers.ListField(
-        child=RecordType(), required=False, default=list, max_length=100, help_text="Record types; empty: any change."
+        child=RecordType(), default=list, max_length=100, help_text="Record types; empty: any change."
     )
     min_changes = Integer(
-        required=False,
         default=1,
         min_value=1,
         max_value=publish_rules.MOST_CHANGES,
         help_text="Least number of changed RRsets in a zone that needs approval.",
     )
-    approver_team = Id(
-        required=False, allow_null=True, default=None, help_text="Id of the approvers' team; null: any team."
-    )
-    approver_role = Choice(
-        choices=[("", ""), *Role.choices], required=False, default="", help_text="Lowest role of approvers."
-    )
+    approver_team = Id(allow_null=True, default=None, help_text="Id of the approvers' team; null: any team.")
+    approver_role = Choice(choices=[("", ""), *Role.choices], default="", help_text="Lowest role of approvers.")
     tokens = serializers.ListField(
-        child=Id(),
-        required=False,
-        default=list,
-        max_length=publish_rules.MOST_TOKENS,
-        help_text="Ids of tokens that need no approval.",
+        child=Id(), default=list, max_length=publish_rules.MOST_TOKENS, help_text="Ids of tokens that need no approval."
     )
-    ticket = Text(
-        required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="Ticket in reasons: `OPS-#`."
-    )
-    ticket_link = Text(
-        required=False,
-        default="",
-        allow_blank=True,
-        max_length=publish_rules.LONGEST_LINK,
-        help_text="URL of a ticket; `{ticket}` stands for the ticket.",
+    ticket = OptionalText(max_length=LONGEST_TICKET, help_text="Ticket in reasons: `OPS-#`.")
+    ticket_link = OptionalText(
+        max_length=publish_rules.LONGEST_LINK, help_text="URL of a ticket; `{ticket}` stands for the ticket."
     )
 
 
@@ -117,14 +100,11 @@ class NewFreezeSerializer(ScopedSerializer):
 
     starts_at = Moment(help_text="Beginning of the freeze.")
     ends_at = Moment(help_text="End of the freeze.")
-    repeats = Text(
-        required=False,
-        default="",
-        allow_blank=True,
+    repeats = OptionalText(
         max_length=200,
         help_text="An RFC 5545 rule of FREQ (DAILY, WEEKLY, MONTHLY), INTERVAL, BYDAY, BYMONTHDAY, UNTIL. Empty: once.",
     )
-    time_zone = Text(required=False, default="UTC", max_length=64, help_text="Time zone of the repetitions.")
+    time_zone = Text(default="UTC", max_length=64, help_text="Time zone of the repetitions.")
 
 
 class FreezeSerializer(NewFreezeSerializer):

@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, OptionalText, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.secondaries import access, server_certificates, set_up_secondaries
@@ -50,10 +50,8 @@ class SecondarySerializer(Shape):
         default=Transport.ANY,
         help_text="Transport of transfers: TCP or TLS, TLS only, or TLS only with its own certificate.",
     )
-    certificate = Text(
+    certificate = OptionalText(
         max_length=server_certificates.LONGEST,
-        default="",
-        allow_blank=True,
         help_text="One or two certificates of the server (PEM), without private keys.",
     )
     tls_port = Integer(
@@ -64,7 +62,7 @@ class SecondarySerializer(Shape):
         help_text="Port for serial queries over TLS; null: queries over UDP.",
     )
     choice = Choice(choices=ZoneChoice.choices, default=ZoneChoice.ALL, help_text="Choice of zones.")
-    tag = Text(max_length=60, default="", allow_blank=True, help_text="For `choice` tag.")
+    tag = OptionalText(max_length=60, help_text="For `choice` tag.")
     team = Integer(default=None, allow_null=True, help_text="Team id, for `choice` team.")
     zones = serializers.ListField(
         child=Text(max_length=1100),

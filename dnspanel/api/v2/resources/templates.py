@@ -23,7 +23,7 @@ from dnspanel.api.v2.http.problems import bad_value, faults_at
 from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Id, Members, Shape, Text, page_of, read
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Id, Members, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import WRITING
@@ -55,11 +55,9 @@ class TemplateVariableSerializer(Shape):
     """A variable in the text of a template."""
 
     name = Text(max_length=32)
-    label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Label for people.")
+    label = OptionalText(max_length=LONGEST_LABEL, help_text="Label for people.")
     kind = Choice(choices=[(str(kind), str(kind)) for kind in VariableKind])
-    default = Text(
-        default="", allow_blank=True, max_length=LONGEST_VALUE, help_text="Default value; empty: a value is required."
-    )
+    default = OptionalText(max_length=LONGEST_VALUE, help_text="Default value; empty: a value is required.")
 
     def validate_name(self, value: str) -> str:
         if not is_name(value):
@@ -73,7 +71,7 @@ class TemplateVersionSerializer(Shape):
     number = serializers.IntegerField(read_only=True)
     text = Text(max_length=LONGEST_TEXT)
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
-    note = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
+    note = OptionalText(max_length=edit_template.LONGEST_NOTE)
     actor = ActorSerializer(allow_null=True)
     at = serializers.DateTimeField(read_only=True, help_text="Time of the publication.")
 
@@ -88,7 +86,7 @@ class TemplateSerializer(Shape):
     name = Text(max_length=edit_template.LONGEST_NAME)
     kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True, help_text="Purpose.")
     team = Id(default=None, allow_null=True, help_text="Id of the team; null: panel-wide.")
-    description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
+    description = OptionalText(max_length=edit_template.LONGEST_NOTE)
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     changed_at = serializers.DateTimeField(read_only=True)
@@ -100,7 +98,7 @@ class NewTemplateSerializer(Shape):
     name = Text(max_length=edit_template.LONGEST_NAME)
     kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE, help_text="Purpose.")
     team = Id(default=None, allow_null=True, help_text="Id of the team; null: panel-wide.")
-    description = Text(default="", allow_blank=True, max_length=edit_template.LONGEST_NOTE)
+    description = OptionalText(max_length=edit_template.LONGEST_NOTE)
     text = Text(max_length=LONGEST_TEXT)
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
 

@@ -22,7 +22,7 @@ from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.tokens import STATES, TermsSerializer, terms_of, token_for, tokens_json
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Text, page_of, read
+from dnspanel.api.v2.schema.fields import PAGED, Choice, OptionalText, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 
 ALGORITHMS = [(name, name) for name in tsig_secrets.ALGORITHMS]
@@ -61,15 +61,11 @@ class NewTsigKeySerializer(TsigKeySerializer):
     The secret is shown only once.
     """
 
-    key = Text(
-        default="",
-        allow_blank=True,
+    key = OptionalText(
         allow_null=True,
         max_length=1000,
-        help_text=(
-            "Secret in Base64, at least 128 bits. If omitted, the panel makes one, except for hmac-md5. Shown only "
-            "once."
-        ),
+        help_text="Secret in Base64, at least 128 bits. If omitted, the panel makes one, except for hmac-md5. Shown "
+        "once.",
     )
 
 

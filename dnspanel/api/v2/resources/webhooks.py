@@ -20,6 +20,7 @@ from dnspanel.api.v2.schema.fields import (
     Choice,
     Flag,
     Integer,
+    OptionalText,
     Shape,
     Text,
     ZoneName,
@@ -43,14 +44,11 @@ class WebhookSerializer(Shape):
 
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="Cannot be changed later.")
-    url = Text(
-        max_length=2000,
-        default="",
-        allow_blank=True,
-        help_text="Public https URL, or one in a network that the panel allows; empty for mail.",
+    url = OptionalText(
+        max_length=2000, help_text="Public https URL, or one in a network that the panel allows; empty for mail."
     )
     events = serializers.ListField(child=Choice(choices=EVENTS), min_length=1, max_length=len(EVENTS))
-    description = Text(max_length=100, default="", allow_blank=True)
+    description = OptionalText(max_length=100)
     zones = serializers.ListField(
         child=ZoneName(),
         default=list,

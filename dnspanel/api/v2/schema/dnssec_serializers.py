@@ -7,7 +7,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
-from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, OptionalText, Shape, Text
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
@@ -28,9 +28,7 @@ class DenialSerializer(Shape):
     opt_out = Flag(default=False, help_text="NSEC3 opt-out: no proofs for unsigned delegations.")
     narrow = Flag(default=False, help_text="Proofs generated for each query.")
     iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="Use 0 (RFC 9276).")
-    salt = Text(
-        default="", allow_blank=True, max_length=2 * LONGEST_SALT, help_text="Hexadecimal; empty is best (RFC 9276)."
-    )
+    salt = OptionalText(max_length=2 * LONGEST_SALT, help_text="Hexadecimal; empty is best (RFC 9276).")
 
     def validate_salt(self, value: str) -> str:
         try:
@@ -88,7 +86,7 @@ class BulkSigningSerializer(SigningPatchSerializer):
     """Changes to the signing of several zones. Either all zones are changed or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
-    reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
+    reason = OptionalText(max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
 class KeySerializer(Shape):

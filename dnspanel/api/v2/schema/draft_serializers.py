@@ -50,7 +50,7 @@ class DraftSerializer(Shape):
 class PublishDraftSerializer(TermsSerializer):
     """The options for publishing a draft."""
 
-    accept_warnings = Flag(required=False, default=False, help_text="true: publish despite warnings.")
+    accept_warnings = Flag(default=False, help_text="true: publish despite warnings.")
     accepted = texts_of(required=False, max_length=100, help_text="Codes of accepted warnings.")
     zones = serializers.ListField(child=Text(), required=False, min_length=1, max_length=1000)
 

@@ -70,6 +70,13 @@ class Text(serializers.CharField):
         return str(super().to_internal_value(data))
 
 
+class OptionalText(Text):
+    """A text that can be empty or left out."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(default="", allow_blank=True, **kwargs)
+
+
 class Integer(serializers.IntegerField):
     """A whole number."""
 

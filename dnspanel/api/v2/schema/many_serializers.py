@@ -2,7 +2,18 @@
 
 from rest_framework import serializers
 
-from dnspanel.api.v2.schema.fields import Choice, Flag, Id, Integer, Moment, RecordType, Shape, Text, ZoneName
+from dnspanel.api.v2.schema.fields import (
+    Choice,
+    Flag,
+    Id,
+    Integer,
+    Moment,
+    OptionalText,
+    RecordType,
+    Shape,
+    Text,
+    ZoneName,
+)
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import (
     MOST_REASON,
@@ -169,10 +180,8 @@ class ManyZonesSerializer(Shape):
     )
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_ZONES)
     act = ZonesActSerializer()
-    reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason of a deletion."
-    )
-    confirm = Flag(required=False, default=False, help_text="Confirms deleting many zones.")
+    reason = OptionalText(max_length=MOST_REASON, help_text="Reason of a deletion.")
+    confirm = Flag(default=False, help_text="Confirms deleting many zones.")
 
 
 class ZonesOutcomeSerializer(Shape):
@@ -216,9 +225,7 @@ class RestorationsSerializer(Shape):
         required=False, min_value=1, max_value=2**63 - 1, help_text="Publication that deleted the zones."
     )
     deleted_since = Moment(required=False, help_text="Earliest time of the deletion.")
-    reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason, shown in the history."
-    )
+    reason = OptionalText(max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
 class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):

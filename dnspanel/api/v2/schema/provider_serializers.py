@@ -11,11 +11,10 @@ from dnspanel.accounts.providers.oidc import oidc_providers as oidc
 from dnspanel.accounts.providers.provider_identity import LONGEST_GROUP, MOST_RULES
 from dnspanel.accounts.providers.saml import saml_providers as saml
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
-from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
+from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, OptionalText, Shape, Text
 
 _SAML_ATTRIBUTE = {"max_length": saml.LONGEST_ATTRIBUTE, "required": False}
 _LDAP_ATTRIBUTE = {"max_length": tree.LONGEST_ATTRIBUTE, "required": False}
-_OPTIONAL = {"default": "", "allow_blank": True}
 
 
 class SignInRuleSerializer(Shape):
@@ -85,15 +84,12 @@ class SamlProviderSerializer(ProviderShape):
     """
 
     kind = Choice(choices=[ProviderKind.SAML.value])
-    metadata_url = Text(**_OPTIONAL, max_length=rows.LONGEST_URL, help_text="Read regularly.")
-    metadata = Text(
-        **_OPTIONAL,
-        max_length=LONGEST_METADATA,
-        write_only=True,
-        help_text="Metadata, if there is no URL. Never returned.",
+    metadata_url = OptionalText(max_length=rows.LONGEST_URL, help_text="Read regularly.")
+    metadata = OptionalText(
+        max_length=LONGEST_METADATA, write_only=True, help_text="Metadata, if there is no URL. Never returned."
     )
-    client_id = Text(
-        **_OPTIONAL, max_length=saml.LONGEST_ENTITY_ID, help_text="Entity ID of the panel; empty: `own_metadata_url`."
+    client_id = OptionalText(
+        max_length=saml.LONGEST_ENTITY_ID, help_text="Entity ID of the panel; empty: `own_metadata_url`."
     )
     attributes = SamlAttributesSerializer(default=dict)
     group_claim = Text(
@@ -137,9 +133,9 @@ class LdapProviderSerializer(ProviderShape):
 
     kind = Choice(choices=[ProviderKind.LDAP.value])
     uri = Text(max_length=rows.LONGEST_URL, help_text="URL: ldaps://host, or ldap://host for StartTLS.")
-    certificates = Text(**_OPTIONAL, max_length=ldap.LONGEST_CERTIFICATES, help_text="CA certificates (PEM).")
-    bind_dn = Text(**_OPTIONAL, max_length=tree.LONGEST_DN, help_text="DN of the panel.")
-    secret = Text(**_OPTIONAL, max_length=ldap.LONGEST_SECRET, write_only=True, help_text="Never returned.")
+    certificates = OptionalText(max_length=ldap.LONGEST_CERTIFICATES, help_text="CA certificates (PEM).")
+    bind_dn = OptionalText(max_length=tree.LONGEST_DN, help_text="DN of the panel.")
+    secret = OptionalText(max_length=ldap.LONGEST_SECRET, write_only=True, help_text="Never returned.")
     group_claim = Text(max_length=100, default=tree.DEFAULT_MEMBERS, help_text="Attribute with the memberships.")
     attributes = LdapAttributesSerializer()
     look_fault = serializers.CharField(read_only=True, help_text="Reason why the panel could not look up people.")

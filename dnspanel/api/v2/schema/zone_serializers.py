@@ -9,7 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import Choice, Flag, Id, Integer, Members, Shape, Text
+from dnspanel.api.v2.schema.fields import Choice, Flag, Id, Integer, Members, OptionalText, Shape, Text
 from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.values.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
@@ -112,18 +112,15 @@ class ChangeOrderSerializer(Shape):
 class TermsSerializer(Shape):
     """The options for publishing."""
 
-    reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason, shown in the history."
-    )
-    confirm = Flag(required=False, default=False, help_text="Confirms a change that deletes many records.")
-    accept_warnings = Flag(required=False, default=True, help_text="false: warnings prevent the change.")
+    reason = OptionalText(max_length=MOST_REASON, help_text="Reason, shown in the history.")
+    confirm = Flag(default=False, help_text="Confirms a change that deletes many records.")
+    accept_warnings = Flag(default=True, help_text="false: warnings prevent the change.")
 
 
 class ChangeTermsSerializer(TermsSerializer):
     """The options for publishing record changes."""
 
     ptr = Flag(
-        required=False,
         default=False,
         help_text="Also publish the PTR records of changed addresses, if their reverse zone is here and you can edit "
         "it. PTR records are added, replaced and removed.",
@@ -141,10 +138,8 @@ class DeletionsSerializer(Shape):
     """Zones to delete. Either all zones are deleted or none."""
 
     zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
-    reason = Text(
-        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Reason, shown in the history."
-    )
-    confirm = Flag(required=False, default=False, help_text="Confirms deleting many zones.")
+    reason = OptionalText(max_length=MOST_REASON, help_text="Reason, shown in the history.")
+    confirm = Flag(default=False, help_text="Confirms deleting many zones.")
 
 
 class ChangesSerializer(ChangeTermsSerializer):
@@ -189,7 +184,7 @@ class ClonesSerializer(Shape):
 
     names = texts_of(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Id(required=False, allow_null=True, help_text="Id of a team.")
-    tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the `settings` right.")
+    tags = Flag(default=False, help_text="Copy the tags too. Needs the `settings` right.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Reason, shown in the history.")
 
 
@@ -321,7 +316,6 @@ class UndoSerializer(TermsSerializer):
 
     into = Choice(
         choices=["publication", "draft"],
-        required=False,
         default="publication",
         help_text="`publication` publishes at once; `draft` puts the changes into your draft.",
     )
