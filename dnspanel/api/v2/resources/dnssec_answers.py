@@ -105,13 +105,7 @@ class UnprovenZones(V2View):
 
 
 def _unproven_json(row: UnprovenZone) -> dict[str, Any]:
-    return {
-        "zone": row.zone.name,
-        "node": row.node.name,
-        "problem": row.problem,
-        "since": stamp(row.since),
-        "looked_at": stamp(row.looked_at),
-    }
+    return row_json(UnprovenZoneSerializer, row, zone=row.zone.name, node=row.node.name)
 
 
 def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:

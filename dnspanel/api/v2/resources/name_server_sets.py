@@ -14,8 +14,9 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import page_by_id
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
-from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, OptionalText, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Flag, Id, Integer, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit_template, server_set_text
 from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
@@ -188,17 +189,7 @@ def set_json(template: ZoneTemplate) -> dict[str, Any]:
 
 
 def _set_json(template: ZoneTemplate, says: Servers) -> dict[str, Any]:
-    return {
-        "id": template.pk,
-        "name": template.name,
-        "team": template.team_id,
-        "description": template.description,
-        "default": template.is_default,
-        **_members(says),
-        "version": template.version,
-        "created_at": stamp(template.created_at),
-        "changed_at": stamp(template.changed_at),
-    }
+    return row_json(NameServerSetSerializer, template, default=template.is_default, **_members(says))
 
 
 def _members(says: Servers) -> dict[str, Any]:

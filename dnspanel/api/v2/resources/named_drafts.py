@@ -21,7 +21,6 @@ from dnspanel.api.v2.http.answers import answer, no_content
 from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_write
 from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -30,6 +29,7 @@ from dnspanel.api.v2.schema.fields import PAGED, Flag, OptionalText, Shape, Text
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.errors import DraftUnknown
@@ -230,14 +230,12 @@ def _write(request: Request, actor: Actor, key: UUID) -> Any:
 
 
 def _json(named: named_drafts.NamedDraft) -> dict[str, Any]:
-    draft = named.draft
-    return {
-        "key": str(draft.key),
-        "name": draft.name,
-        "owned_by": person_form(draft.owner),
-        "held_by": person_form(draft.author),
-        "may_edit": named.may_edit,
-        "operations": named.changes,
-        "zones": named.zones,
-        "changed_at": time_json(draft.changed_at),
-    }
+    return row_json(
+        NamedDraftSerializer,
+        named.draft,
+        owned_by=person_form(named.draft.owner),
+        held_by=person_form(named.draft.author),
+        may_edit=named.may_edit,
+        operations=named.changes,
+        zones=named.zones,
+    )

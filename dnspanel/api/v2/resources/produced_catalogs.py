@@ -18,9 +18,10 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
-from dnspanel.api.v2.schema.fields import PAGED, Integer, OptionalText, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Integer, OptionalText, Shape, Text, ZoneName, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import DRY_RUN
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.catalogs import access, producer
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
@@ -255,19 +256,8 @@ def _catalogs_json(producers: Sequence[Producer]) -> list[dict[str, Any]]:
 
 
 def _json(row: ProducerRow) -> dict[str, Any]:
-    return {
-        "id": row.zone.pk,
-        "name": row.zone.name,
-        **_set(row.producer),
-        "serial": row.zone.serial,
-        "members": row.members,
-        "in_trash": row.in_trash,
-        "coming": row.coming,
-        "leaving": row.leaving,
-        "in_step": row.is_followed,
-        "created_at": stamp(row.zone.created_at),
-        "changed_at": stamp(row.zone.changed_at),
-    }
+    counts = {name: getattr(row, name) for name in ("members", "in_trash", "coming", "leaving")}
+    return row_json(ProducedCatalogSerializer, row.zone, **_set(row.producer), **counts, in_step=row.is_followed)
 
 
 def _set(catalog: Producer) -> dict[str, Any]:

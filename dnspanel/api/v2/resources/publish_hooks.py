@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scope_json
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, OptionalText, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, OptionalText, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
 from dnspanel.api.v2.schema.row_json import row_json
@@ -255,11 +255,7 @@ def _guard_write(request: Request, actor: Actor, hook_id: int) -> AbstractContex
 
 
 def _hook(hook: PublishHook) -> dict[str, Any]:
-    return {
-        **scope_json(hook),
-        **{name: getattr(hook, name) for name in HookTerms.__dataclass_fields__},
-        "failing_since": stamp(hook.failing_since),
-    }
+    return row_json(PublishHookSerializer, hook, **scope_json(hook))
 
 
 def _reply(reply: HookReply) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
-from dnspanel.api.v2.http.representation import plan_json, time_json
+from dnspanel.api.v2.http.representation import plan_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
@@ -306,14 +306,8 @@ def _status(actor: Actor, status: request_status.RequestStatus | None) -> dict[s
     return {
         "digest": status.digest,
         "demands": [
-            {
-                "rule": demand.rule.pk,
-                "reason": demand.rule.reason,
-                "needed": demand.rule.needed,
-                "given": demand.given,
-                "who": demand.who,
-            }
-            for demand in status.demands
+            row_json(DemandSerializer, each.rule, rule=each.rule.pk, given=each.given, who=each.who)
+            for each in status.demands
         ],
         "may_approve": status.may_approve,
         "may_publish": status.may_publish,
@@ -324,10 +318,5 @@ def _status(actor: Actor, status: request_status.RequestStatus | None) -> dict[s
 
 
 def _note(note: RequestNote, *, is_stale: bool) -> dict[str, Any]:
-    return {
-        "actor": actor_form(note.by.username, note.token) if note.by else None,
-        "at": time_json(note.at),
-        "verdict": note.verdict,
-        "text": note.text,
-        "stale": is_stale,
-    }
+    actor = actor_form(note.by.username, note.token) if note.by else None
+    return row_json(RequestNoteSerializer, note, actor=actor, stale=is_stale)

@@ -35,10 +35,10 @@ from dnspanel.api.v2.schema.fields import (
     ZoneName,
     page_of,
     read,
-    stamp,
 )
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.query_parameters import IF_MATCH
+from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.field_faults import NOT_FOUND
 from dnspanel.zones.governance import publish_rules
@@ -274,38 +274,20 @@ def _team(actor: Actor, team_id: int | None, field: str) -> Team | None:
 
 
 def _rule(rule: ApprovalRule) -> dict[str, Any]:
-    return {
+    return row_json(
+        ApprovalRuleSerializer,
+        rule,
         **scope_json(rule),
-        "needed": rule.needed,
-        "types": [rdtypes.type_to_text(type_) for type_ in rule.types],
-        "min_changes": rule.min_changes,
-        "approver_team": rule.approver_team_id,
-        "approver_role": rule.approver_role,
-        "approvers": approvers_text(rule),
-        "tokens": sorted(token.pk for token in rule.tokens.all()),
-        "ticket": rule.ticket,
-        "ticket_link": rule.ticket_link,
-    }
+        types=[rdtypes.type_to_text(type_) for type_ in rule.types],
+        approvers=approvers_text(rule),
+        tokens=sorted(token.pk for token in rule.tokens.all()),
+    )
 
 
 def _freeze(freeze: Freeze) -> dict[str, Any]:
-    return {
-        **scope_json(freeze),
-        "starts_at": stamp(freeze.starts_at),
-        "ends_at": stamp(freeze.ends_at),
-        "repeats": freeze.repeats,
-        "time_zone": freeze.time_zone,
-    }
+    return row_json(FreezeSerializer, freeze, **scope_json(freeze))
 
 
 def scope_json(rule: ZoneRule) -> dict[str, Any]:
-    """Return the JSON fields that all kinds of rules share."""
-    return {
-        "id": rule.pk,
-        "zone": rule.zone.name if rule.zone else None,
-        "tag": rule.tag,
-        "team": rule.team_id,
-        "reason": rule.reason,
-        "placed_by": person_form(rule.placed_by),
-        "placed_at": stamp(rule.placed_at),
-    }
+    """Return the members that all kinds of rules share and that aren't attributes of the rule."""
+    return {"zone": rule.zone.name if rule.zone else None, "placed_by": person_form(rule.placed_by)}

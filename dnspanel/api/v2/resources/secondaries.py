@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.conditional_write import answer_with_tag, conditional_
 from dnspanel.api.v2.http.pages import each_as, page_by_id
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, OptionalText, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, OptionalText, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.secondaries import access, server_certificates, set_up_secondaries
@@ -277,17 +277,14 @@ def _guard_write(request: Request, actor: Actor, secondary_id: int) -> AbstractC
 def secondary_json(secondary: Secondary) -> dict[str, Any]:
     """Return the JSON form of a secondary, without its secret."""
     terms = asdict(set_up_secondaries.terms_of(secondary))
-    return {
-        "id": secondary.pk,
+    return row_json(
+        SecondarySerializer,
+        secondary,
         **{name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()},
-        "key_name": secondary.tsig_name,
-        "algorithm": secondary.tsig_algorithm,
-        "catalog": catalog_name(secondary),
-        "refusals": secondary.refusals,
-        "refused_at": stamp(secondary.refused_at),
-        "refused_reason": secondary.refused_reason,
-        "created_at": stamp(secondary.created_at),
-    }
+        key_name=secondary.tsig_name,
+        algorithm=secondary.tsig_algorithm,
+        catalog=catalog_name(secondary),
+    )
 
 
 def member_json(member: Member) -> dict[str, Any]:

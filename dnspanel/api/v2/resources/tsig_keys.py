@@ -65,7 +65,7 @@ class NewTsigKeySerializer(TsigKeySerializer):
         allow_null=True,
         max_length=1000,
         help_text="Secret in Base64, at least 128 bits. If omitted, the panel makes one, except for hmac-md5. Shown "
-        "once.",
+        "only once.",
     )
 
 
