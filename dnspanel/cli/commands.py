@@ -16,10 +16,8 @@ from dnspanel.cli.fleet.nodes import nodes
 from dnspanel.cli.session import SHARED_OPTIONS, Session, colour_of
 from dnspanel.cli.waiting import wait
 from dnspanel.cli.zones.drafts import drafts
-from dnspanel.cli.zones.expiries import expiries
 from dnspanel.cli.zones.exports import export
 from dnspanel.cli.zones.imports import import_files, imports
-from dnspanel.cli.zones.locks import locks
 from dnspanel.cli.zones.publications import publications
 from dnspanel.cli.zones.records import records
 from dnspanel.cli.zones.requests import requests
@@ -66,10 +64,8 @@ def dnspanel(context: click.Context) -> None:
 for command in (
     zones,
     records,
-    locks,
     requests,
     access,
-    expiries,
     templates,
     dnssec,
     import_files,

@@ -1,1 +1,1 @@
-"""Commands for rights, tokens, TSIG keys, webhooks and the audit log."""
+"""Commands that show rights, and manage tokens, TSIG keys, webhooks and the audit log."""

@@ -1,4 +1,4 @@
-"""The command `dnspanel access`, which shows people's rights in a zone, and manages grants."""
+"""The command `dnspanel access`, which shows the rights of people and tokens in a zone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,15 +16,6 @@ _MAY = (
     Column("NAMES", lambda row: " ".join(row["names"]) or "all"),
     Column("TYPES", lambda row: " ".join(row["types"]) or "all"),
 )
-_GRANTS = (
-    Column("ID", "id", right=True),
-    Column("TO", lambda row: f"team {row['team']}" if row["user"] is None else f"user {row['user']}"),
-    Column("MAY", lambda row: ", ".join(row["rights"])),
-    Column("WHERE", lambda row: _where(row)),
-    Column("NAMES", lambda row: " ".join(row["names"]) or "all"),
-    Column("TYPES", lambda row: " ".join(row["types"]) or "all"),
-    output.by("created_by"),
-)
 _VERDICTS = (
     Column("RIGHT", "right"),
     Column("MAY", "allowed"),
@@ -36,12 +27,11 @@ _ACTS = (
     Column("ACT", "action"),
     Column("ON", "target"),
 )
-_ID = click.IntRange(min=1)
 
 
 @click.group(cls=Commands)
 def access() -> None:
-    """Show and change who can do what."""
+    """Show who can do what."""
 
 
 @access.command()
@@ -103,63 +93,6 @@ def tokens(session: Session, zone: str) -> None:
     )
 
 
-@access.command()
-@click.option("--user", type=_ID, help="Show only grants to the person with this id.")
-@click.option("--team", type=_ID, help="Show only grants to the team with this id.")
-def grants(session: Session, user: int | None, team: int | None) -> None:
-    """List grants of rights."""
-    session.show_rows(session.client.items("/grants", user=user, team=team), _GRANTS, none="No grants.")
-
-
-@access.command()
-@click.option("--user", type=_ID, help="Id of the person who gets the rights.")
-@click.option("--team", type=_ID, help="Id of the team that gets the rights.")
-@click.option(
-    "--right",
-    "rights",
-    multiple=True,
-    required=True,
-    help="Right to give, such as read, add, change or remove. Repeat for several.",
-)
-@click.option("--everywhere", is_flag=True, help="Give the rights on all zones.")
-@click.option("--zone", "zones", multiple=True, help="Give the rights on this zone. Repeat for several.")
-@click.option("--tag", "tags", multiple=True, help="Give the rights on zones with this tag. Repeat for several.")
-@click.option(
-    "--of-team",
-    "teams",
-    multiple=True,
-    type=_ID,
-    help="Give the rights on zones of the team with this id. Repeat for several.",
-)
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    help="Limit the rights to this owner name, with * for any text. Repeat for several.",
-)
-@click.option("--type", "types", multiple=True, help="Limit the rights to this record type. Repeat for several.")
-def give(session: Session, user: int | None, team: int | None, **scope: Any) -> None:
-    """Give rights to a person or a team.
-
-    \b
-    Example:
-      dnspanel access give --user 7 --right read --right change --zone example.net --name www --type A
-    """
-    if (user is None) == (team is None):
-        raise click.UsageError("Give --user, or --team.")
-    body = {name: list(value) if isinstance(value, tuple) else value for name, value in scope.items()}
-    made = session.client.send("POST", "/grants", {**body, "user": user, "team": team})
-    session.show(made, {"id": made["id"], "may": ", ".join(made["rights"]), "where": _where(made)})
-
-
-@access.command()
-@click.argument("number", metavar="ID", type=_ID)
-def take(session: Session, number: int) -> None:
-    """Delete a grant."""
-    session.client.send("DELETE", f"/grants/{number}")
-    session.say_done(f"Grant {number} deleted.", id=number, deleted=True)
-
-
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
     """Show a table of the people or tokens with rights in a zone, with one line for each source of rights."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
@@ -173,11 +106,3 @@ def _fold_case(name: str) -> str:
     Other letters stay unchanged, because folding them could turn one name into another.
     """
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
-
-
-def _where(grant: Mapping[str, Any]) -> str:
-    if grant["everywhere"]:
-        return "everywhere"
-    parts = [*grant["zones"], *(f"tag {tag}" for tag in grant["tags"]), *(f"team {pk}" for pk in grant["teams"])]
-    hidden = grant["zones_hidden"]
-    return " ".join([*parts, *([f"and {hidden} zones that you may not see"] if hidden else [])])

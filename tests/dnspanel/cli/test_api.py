@@ -1,12 +1,14 @@
 """Tests of `dnspanel api`, which gives access to all of API v2."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dnspanel.accounts.models import User
 from dnspanel.accounts.people.teams import create_team
 from dnspanel.zones.models import Zone
 from tests.dnspanel.cli.conftest import Run
@@ -103,8 +105,9 @@ def documentation_addresses(settings: Any) -> None:
     settings.SOURCE_NETWORKS = settings.SECONDARY_NETWORKS = ["192.0.2.0/24"]
 
 
-# The sections of documents with commands to set up other servers.
+# The sections of documents with commands for rare tasks.
 SECTIONS = (
+    ("use/cli.md", "Do rare tasks"),
     ("use/cli.md", "Set up other servers"),
     ("operate/catalogs.md", "Create your own catalog"),
     ("operate/scim.md", "Connect a directory"),
@@ -115,8 +118,8 @@ SECTIONS = (
 
 @pytest.mark.parametrize(("document", "heading"), SECTIONS)
 @pytest.mark.usefixtures("documentation_addresses")
-def test_the_documented_commands_set_up_other_servers(
-    run: Run, administrator: str, active_node: MakeNode, tmp_path: Path, document: str, heading: str
+def test_the_documented_commands_do_rare_tasks(
+    run: Run, administrator: str, erin: User, active_node: MakeNode, tmp_path: Path, document: str, heading: str
 ) -> None:
     for name in ("ns1", "ns2", "fra1"):
         active_node(name)
@@ -125,12 +128,14 @@ def test_the_documented_commands_set_up_other_servers(
     for name in ("example.com", "example.net", "example.org"):
         assert run("zones", "create", name).code == 0
         assert run("api", "PATCH", f"/zones/{name}", "-f", "tags[]=gold").code == 0
+        assert run("records", "set", name, "www", "A", "192.0.2.1").code == 0
     secret = tmp_path / "key.txt"
     secret.write_text("c2l4dGVlbiBieXRlcyBub3c=\n")
     commands = commands_in(section(ROOT / "docs" / document, heading))
     assert commands
     for command in commands:
-        line = command.replace("key.txt", str(secret)).replace("team=3", f"team={team}").replace("/3/", f"/{team}/")
+        line = re.sub(r'"\$\(date .*?\)"', "2030-01-31T18:00:00Z", command).replace("key.txt", str(secret))
+        line = line.replace("user=7", f"user={erin.pk}").replace("team=3", f"team={team}").replace("/3/", f"/{team}/")
         program, *words = shlex.split(line)
         assert program == "dnspanel"
         done = run(*words, token=administrator)
