@@ -72,90 +72,9 @@ ZoneError
 └── NotOnHold             publishing is not on hold, so there is nothing to decide
 """
 
-from dnspanel.zones.errors.governance import (
-    ApprovalNeeded,
-    Attempt,
-    DraftRefused,
-    DraftUnknown,
-    Frozen,
-    HookRefused,
-    HookUnasked,
-    KeptBack,
-    RequestRefused,
-    RequestUnknown,
-    RuleRefused,
-    RuleUnknown,
-)
-from dnspanel.zones.errors.names import (
-    BreaksBelow,
-    NameOfOthers,
-    NameRefused,
-    NameReserved,
-    NamesRefused,
-    NamesTaken,
-    NameTaken,
-    PublicSuffix,
-    ReverseName,
-    SignedAtParent,
-)
-from dnspanel.zones.errors.publishing import (
-    CannotClone,
-    CannotResolve,
-    CannotUndo,
-    Conflicts,
-    ExpiryRefused,
-    GuardedZone,
-    GuardHolds,
-    MassDeletion,
-    NothingToPublish,
-    NotOnHold,
-    PublishedInPart,
-    PublishingOnHold,
-    PublishRefused,
-    QuotaExceeded,
-    RuleViolations,
-    TakenBack,
-)
-from dnspanel.zones.errors.rights import (
-    FollowsMembers,
-    Forbidden,
-    Locked,
-    LockRefused,
-    LockUnknown,
-    RightMissing,
-    Transferred,
-    producer_reason,
-    transferred_reason,
-    unserved_reason,
-)
-from dnspanel.zones.errors.signing import (
-    BadKey,
-    BadPublicKey,
-    DnssecRefused,
-    KeyUnknown,
-    NotSigned,
-    PolicyRefused,
-    PolicyUnknown,
-    RolloverUnknown,
-)
-from dnspanel.zones.errors.zone import (
-    BadFields,
-    ChangeRunUnknown,
-    DefaultsFixed,
-    DefaultsMoved,
-    InTrash,
-    NotInTrash,
-    RevisionMoved,
-    RunRefused,
-    RunUnknown,
-    SettingsRefused,
-    StillOnItsWay,
-    TemplateMoved,
-    TemplateRefused,
-    TemplateRunUnknown,
-    TemplateUnknown,
-    Unknown,
-    ViewRefused,
-    ViewUnknown,
-    ZoneError,
-)
+from dnspanel.zones.errors.governance import *
+from dnspanel.zones.errors.names import *
+from dnspanel.zones.errors.publishing import *
+from dnspanel.zones.errors.rights import *
+from dnspanel.zones.errors.signing import *
+from dnspanel.zones.errors.zone import *
