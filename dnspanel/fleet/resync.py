@@ -5,16 +5,17 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.tasks import bootstrap_node, check_node
 from dnspanel.publish.reading.schemas import KNOWN
 from dnspanel.texts import gettext
 from dnspanel.wake import wake
+from dnspanel.zones.rights import access
 
 # A task that has not started by then is useless, because the person will click the button again.
 _LIFETIME = 60
@@ -25,7 +26,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 
     Raise Forbidden if not permitted, or WrongState if the node isn't active or already gets a snapshot.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         _ask(node, reason=gettext("someone requested a full resync"), schema=node.schema, now=now)
         audit.record(action="node.resync", by=by, now=now, target=node.name)
@@ -38,7 +39,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
     Raise WrongState if the schema is unknown or already in use, for a front, or if the node isn't active or already
     gets a snapshot.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if schema not in KNOWN or schema == node.schema or node.is_front:
         raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
     with transaction.atomic():
@@ -53,7 +54,7 @@ def check_now(*, node: Node, now: datetime, by: Author) -> None:
     Raise Forbidden if not permitted, or WrongState for a front, a node that isn't enrolled, or an unreachable task
     queue.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if node.is_front:
         raise WrongState(node.name, gettext("is a front and doesn’t store rows"))
     if node.state not in (NodeState.ACTIVE, NodeState.DRAINED):

@@ -70,9 +70,8 @@ class DestinationRow:
 
 def require_operator(by: Author) -> None:
     """Raise Forbidden or AllRightsNeeded unless this user or token has all rights of an administrator."""
-    if by is not None:
-        access.require(by, Permission.NODES)
-        access.require(by, Permission.AUDIT)
+    access.require(by, Permission.NODES)
+    access.require(by, Permission.AUDIT)
     require_all_rights(by)
 
 

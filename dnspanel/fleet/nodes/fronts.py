@@ -12,15 +12,16 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.database.first_rows import first_or
 from dnspanel.field_faults import not_found
 from dnspanel.fleet.errors import BadFront, WrongState
 from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.fleet.signals import fronts_changed
 from dnspanel.texts import gettext
+from dnspanel.zones.rights import access
 from replication.errors import ReplicationError
 from replication.node_client import NodeClient
 from replication.wire.front_messages import (
@@ -66,7 +67,7 @@ def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
 
     Raise Forbidden if not permitted, BadFront for an invalid setting, or WrongState if the node isn't a front.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     _check(terms)
     with transaction.atomic():
         front = _front_of(node, Front.objects.select_for_update())

@@ -11,12 +11,13 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.texts import gettext
+from dnspanel.zones.rights import access
 
 _MOST_FORMER = 100
 
@@ -90,7 +91,7 @@ def describe_conflict(node: Node) -> str:
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
     """Accept the other machine as this node. Raise Forbidden, or WrongState if this machine is no longer reported."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         moved = (
             Node.objects.filter(pk=node.pk, other_machine=machine)
@@ -117,7 +118,7 @@ def keep_first(*, node: Node, now: datetime, by: Author) -> None:
 
     Raise Forbidden if not permitted, or WrongState if no other machine is reported.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         moved = (
             Node.objects.filter(pk=node.pk)

@@ -14,14 +14,15 @@ from enum import StrEnum
 from typing import TypeVar
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
-from dnspanel.fleet.nodes.node_lifecycle import require_permission
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.keys import sealing_keys, segment_signing
 from dnspanel.publish.models import SigningKey
 from dnspanel.texts import gettext
+from dnspanel.zones.rights import access
 from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey
 from replication.node_client import NodeClient
 
@@ -52,19 +53,19 @@ class Acceptance:
 
 def rotate(*, now: datetime, by: Author) -> SigningKey:
     """Create the next signing key for all nodes. Raise RotationUnderWay if a next key exists, or Forbidden."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     return segment_signing.rotate(now=now, by=by)
 
 
 def force(*, now: datetime, by: Author) -> SigningKey | None:
     """Use the new key now, even if some nodes don't accept it yet. Return the key, or None if there is no new key."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     return segment_signing.begin_use(now=now, by=by)
 
 
 def retire_former(*, now: datetime, by: Author) -> int:
     """Make nodes accept only the current key. Raise KeyStillNeeded if stored data needs an old key, or Forbidden."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     return segment_signing.retire_former(now=now, by=by)
 
 

@@ -112,7 +112,7 @@ def create_node(
     `by` is None for commands on the panel's machine. Ring 0 is a private server next to the publisher, and receives
     every publication first. A front is a dnsdist in front of nodes, which are set afterwards (`fronts`).
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if is_front:
         described = replace(described, schema=_schema_for_fronts(described.schema))
     described = described.normalize()
@@ -147,7 +147,7 @@ def make_code(*, node: Node, now: datetime, by: Author) -> str:
 
     Raise Forbidden if not permitted, or WrongState if the node isn't waiting for its approval.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is already enrolled"))
     authority = ensure_authority(now=now)
@@ -201,7 +201,7 @@ def request_of(node: Node) -> EnrolmentCode | None:
 
 def approve(*, node: Node, now: datetime, by: Author) -> Node:
     """Sign the waiting request and activate the node. Raise WrongState if no request waits, or Forbidden."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     waiting = request_of(node)
     if waiting is None:
         raise WrongState(node.name, gettext("hasn’t requested a certificate yet"))
@@ -237,7 +237,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
 
 def decline(*, node: Node, now: datetime, by: Author) -> Node:
     """Decline the node's request and delete its code. Raise WrongState if the node isn't waiting, or Forbidden."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if node.state != NodeState.AWAITING_APPROVAL:
         raise WrongState(node.name, gettext("is not waiting for approval"))
     with transaction.atomic():
@@ -253,7 +253,7 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
     Use this if someone else could have the node's key, or if the certificate has expired. Raise WrongState unless the
     node is active or drained, or Forbidden without permission.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         _move(
             node,
@@ -280,7 +280,7 @@ def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: dat
 
     Raise WrongState if the node isn't active, BadNode if `until` is in the past, or Forbidden without permission.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if until is not None and until <= now:
         raise BadNode("until", gettext("The drain’s end time must be in the future."))
     with transaction.atomic():
@@ -312,7 +312,7 @@ def resume(*, node: Node, now: datetime, by: Author, is_due: bool = False) -> No
 
     `is_due` is True if the drain has ended automatically. Only the message of the event depends on it.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         _move(
             node, to=NodeState.ACTIVE, expected=(NodeState.DRAINED,), refused=gettext("is not drained"), **_NOT_DRAINED
@@ -342,7 +342,7 @@ def retire(*, node: Node, now: datetime, by: Author) -> Node:
     A new node can use the name. The URL of the retired node's page then contains its slug. The sealing keys are
     rotated, so that the retired node's disk can't decrypt DNSSEC keys that are published later.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         _move(
             node,
@@ -368,7 +368,7 @@ def describe(
     by: Author,
 ) -> Node:
     """Set the node's group, tags and public addresses. Raise BadNode if one of them is invalid, or Forbidden."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
         current = Node.objects.select_for_update(of=("self",)).select_related("group").get(pk=node.pk)
@@ -484,9 +484,3 @@ def _drain_message(reason: str, until: datetime | None) -> str:
 
 def _sha256(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
-
-
-def require_permission(by: Author) -> None:
-    """Raise Forbidden unless this author is allowed to change nodes. None is the panel itself or its command line."""
-    if by is not None:
-        access.require(by, Permission.NODES)

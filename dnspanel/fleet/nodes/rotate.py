@@ -19,6 +19,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import FleetError, WrongState
@@ -31,8 +32,9 @@ from dnspanel.fleet.nodes.authority import (
     rotate_client_certificate,
     sign_node_certificate,
 )
-from dnspanel.fleet.nodes.node_lifecycle import checked_request, public_key, require_permission
+from dnspanel.fleet.nodes.node_lifecycle import checked_request, public_key
 from dnspanel.texts import gettext
+from dnspanel.zones.rights import access
 from replication.errors import ReplicationError, Transient
 from replication.node_client import NodeClient
 
@@ -67,7 +69,7 @@ def rotate_now(*, node: Node, now: datetime, by: Author) -> None:
 
     Raise Forbidden if not permitted, WrongState if the node is not enrolled, or ReplicationError if the agent fails.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     if node.state not in _ENROLLED or not node.certificate_sha256:
         raise WrongState(node.name, gettext("doesn’t have a valid certificate"))
     audit.record(action="node.rotate", by=by, now=now, target=node.name)

@@ -10,12 +10,14 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import NameTaken, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeState
-from dnspanel.fleet.nodes.node_lifecycle import NodeDescription, require_permission
+from dnspanel.fleet.nodes.node_lifecycle import NodeDescription
 from dnspanel.publish.reading.schemas import use_schema
 from dnspanel.texts import gettext
+from dnspanel.zones.rights import access
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
     Raise Forbidden if not permitted, BadNode for an invalid value, NameTaken, or WrongState if the node has joined.
     """
-    require_permission(by)
+    access.require(by, Permission.NODES)
     described = described.normalize()
     name = described.name
     try:
@@ -55,7 +57,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
 def remove_node(*, node: Node, now: datetime, by: Author) -> None:
     """Remove a node, so that its name can be used again. Raise WrongState if the node has joined, or Forbidden."""
-    require_permission(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         current = _lock_unjoined(node)
         audit.record(action="node.remove", by=by, now=now, target=current.name, dns=current.dns_address)

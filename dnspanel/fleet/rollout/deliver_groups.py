@@ -74,7 +74,7 @@ def advance(*, now: datetime) -> None:
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
     """Stop all delivery until `resume`. Raise Forbidden without permission, DeliveryRefused for an invalid reason."""
-    _require(by)
+    access.require(by, Permission.NODES)
     reason = _check_reason(reason)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -92,7 +92,7 @@ def resume(*, by: Author, now: datetime) -> None:
     Raise Forbidden if not permitted, or DeliveryRefused if delivery isn't stopped. Current faults (a node that refuses,
     or diverging content) stop it again.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         delivery = _lock_delivery()
         if not delivery.stopped_reason:
@@ -113,7 +113,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
     Raise DeliveryRefused if the sequence is beyond the head, or if a node already serves a newer one, because a pin
     reverts nothing. Also raise it if the reason is empty or too long. Raise Forbidden without permission.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     reason = _check_reason(reason)
     with transaction.atomic():
         delivery = _lock_delivery()
@@ -146,7 +146,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 def unpin(*, by: Author, now: datetime) -> None:
     """Let nodes continue to the head by stages. Raise Forbidden without permission, DeliveryRefused if not pinned."""
-    _require(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         delivery = _lock_delivery()
         if delivery.pinned is None:
@@ -164,7 +164,7 @@ def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
     Raise Forbidden if not permitted. Raise DeliveryRefused if a node is live, if the group has no active nodes, or if
     the reason is empty or too long.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     reason = _check_reason(reason)
     with transaction.atomic():
         _lock_delivery()
@@ -200,7 +200,7 @@ def _advance(now: datetime) -> None:
     if not is_staged:
         return
     with transaction.atomic():
-        _execute(_QUICKLY)
+        execute(_QUICKLY)
         gates = read_gates(now=now)
         _end_skips(gates, now)
         if not gates.stopped_reason and (found := stop_for(gates.stages)):
@@ -229,7 +229,7 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
 
 def _stop_behind(found: Stop, now: datetime) -> None:
     """Stop every stage after the one in `found`, until a person resumes delivery."""
-    _execute(_DURABLY)
+    execute(_DURABLY)
     _lock_delivery()
     Delivery.objects.filter(pk=1).update(
         stopped_reason=found.reason, stopped_at=now, stopped_group_id=found.stage.group_id, stopped_whole=False
@@ -266,13 +266,9 @@ def _wake(node_ids: Iterable[int]) -> None:
 
 def _lock_delivery() -> Delivery:
     """Return the single row of `Delivery`, locked until the end of the transaction."""
-    _execute(_ALONE)
+    execute(_ALONE)
     delivery, _ = Delivery.objects.get_or_create(pk=1)
     return delivery
-
-
-def _execute(sql: str) -> None:
-    execute(sql)
 
 
 def _note_all(kind: str, message: str, now: datetime, by: Author) -> None:
@@ -287,9 +283,3 @@ def _check_reason(reason: str) -> str:
             gettext("Enter a reason of up to {longest_reason} characters.").format(longest_reason=LONGEST_REASON)
         )
     return reason
-
-
-def _require(by: Author) -> None:
-    """Raise Forbidden for a user without permission. `by` is None for commands on the panel's machine."""
-    if by is not None:
-        access.require(by, Permission.NODES)

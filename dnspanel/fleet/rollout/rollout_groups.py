@@ -28,7 +28,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
     Raise Forbidden if not permitted, or GroupRefused for an invalid or used name, an invalid time or too many groups.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     _check_name(name)
     _check_seconds(verify_seconds)
     try:
@@ -52,7 +52,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
 def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
     """Rename the group. Raise Forbidden if not permitted, or GroupRefused if the name is invalid or already used."""
-    _require(by)
+    access.require(by, Permission.NODES)
     _check_name(name)
     try:
         with transaction.atomic():
@@ -67,7 +67,7 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 
     Raise Forbidden if not permitted, or GroupRefused if the time is out of range.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     _check_seconds(seconds)
     with transaction.atomic():
         NodeGroup.objects.filter(pk=group.pk).update(verify_seconds=seconds)
@@ -81,7 +81,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
     Nodes are changed one after another. Raise Forbidden if not permitted, or GroupRefused for an invalid address.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     if resolver and not is_resolver(resolver):
         message = gettext(
             "Enter an IP address, with the port if it isn’t 53, such as 192.0.2.53, 192.0.2.53:5300 or "
@@ -97,7 +97,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
     """Swap the group with its neighbor. Raise Forbidden if not permitted, or GroupRefused without a neighbor."""
-    _require(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
         at = next((number for number, each in enumerate(groups) if each.pk == group.pk), None)
@@ -127,7 +127,7 @@ def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
 
     Raise Forbidden if not permitted, or GroupRefused if the group has nodes or delivery is stopped there.
     """
-    _require(by)
+    access.require(by, Permission.NODES)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
         inside = Node.objects.filter(group=group).exclude(state=NodeState.RETIRED)
@@ -163,8 +163,3 @@ def _check_name(name: str) -> None:
 def _check_seconds(seconds: int) -> None:
     if not 0 <= seconds <= LONGEST_VERIFY_SECONDS:
         raise GroupRefused(gettext("Enter a number of seconds from 0 to 86400."), field="verify_seconds")
-
-
-def _require(by: Author) -> None:
-    if by is not None:
-        access.require(by, Permission.NODES)
