@@ -8,6 +8,7 @@ imports, secondaries and sign-in providers use this module.
 
 import re
 import socket
+import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -157,3 +158,11 @@ def _meant(address: Address) -> Address:
 @lru_cache(maxsize=8)
 def _operators(networks: tuple[str, ...]) -> tuple[Network, ...]:
     return tuple(ip_network(network, strict=False) for network in networks)
+
+
+def seconds_left(deadline: float) -> float:
+    """Return the seconds until the deadline (of `time.monotonic`). Raise TimeoutError if it has passed."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

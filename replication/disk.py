@@ -1,4 +1,4 @@
-"""Measure free space on a file system: bytes and inodes. Without free inodes, no new file can be created."""
+"""Measure free space on a file system (bytes and inodes), and sync directories."""
 
 import os
 from dataclasses import dataclass
@@ -24,3 +24,12 @@ def disk_of(path: Path) -> Disk:
     """Return the space on this path's file system. Raise OSError if the path is missing."""
     found = os.statvfs(path)
     return Disk(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize, found.f_favail, found.f_files)
+
+
+def sync_directory(directory: Path) -> None:
+    """Write the directory's entries to disk, so that new names of files survive a crash."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

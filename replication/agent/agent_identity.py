@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from replication.agent.agent_config import IDENTITY_FILE, Identity, format_identity
+from replication.disk import sync_directory
 from replication.errors import BadBytes, WrongCluster
 from replication.wire.keyring import decode_keyring
 
@@ -146,7 +147,7 @@ class IdentityKeeper:
         write_atomically(self._config.certificate_path, "-----BEGIN CERTIFICATE-----" + certificate)
         (self._directory / NEXT_KEY_FILE).unlink(missing_ok=True)
         decided.unlink()
-        _sync_directory(self._directory)
+        sync_directory(self._directory)
 
     def _check_certificate(self, certificate_pem: str, ca_pem: str) -> x509.Certificate:
         try:
@@ -212,15 +213,7 @@ def write_atomically(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     partial.replace(path)
-    _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(path.parent)
 
 
 def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:

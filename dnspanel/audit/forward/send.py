@@ -130,7 +130,7 @@ def _connect_tls(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSock
 
 def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
     for start in range(0, len(content), _PIECE):
-        stream.settimeout(_seconds_left(deadline))
+        stream.settimeout(outbound.seconds_left(deadline))
         stream.sendall(content[start : start + _PIECE])
 
 
@@ -145,16 +145,16 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
        have arrived, for example rsyslog with a client without a certificate. Their kernel then resets the connection
        when the bytes arrive.
     """
-    stream.settimeout(_seconds_left(deadline))
+    stream.settimeout(outbound.seconds_left(deadline))
     with suppress(ssl.SSLEOFError):
         stream.unwrap()
     stream.shutdown(socket.SHUT_WR)
     while True:
-        stream.settimeout(_seconds_left(deadline))
+        stream.settimeout(outbound.seconds_left(deadline))
         if not stream.recv(_PIECE):
             break
     while _count_unacknowledged(stream):
-        _seconds_left(deadline)
+        outbound.seconds_left(deadline)
         time.sleep(_LOOK_AGAIN)
     _raise_error_of(stream)  # a reset can have arrived in the meantime
 
@@ -170,13 +170,6 @@ def _count_unacknowledged(stream: socket.socket) -> int:
 def _raise_error_of(stream: socket.socket) -> None:
     if code := stream.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
         raise OSError(code, os.strerror(code))
-
-
-def _seconds_left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
 
 
 def _send_otlp(target: Target, acts: Sequence[Act], sender: Sender, context: ssl.SSLContext, now: datetime) -> Sent:

@@ -1,6 +1,5 @@
 """Query the recursive resolvers that the panel uses: those in PANEL_DNS_RESOLVERS, or the system's."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import dns.exception
@@ -85,10 +84,11 @@ def _above(answer: dns.message.Message, name: str) -> str | None:
 
 def resolver_of_settings() -> Resolver:
     """Return the resolvers in the settings, or the system's resolvers if there are none."""
-    return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(_system_resolvers()))
+    return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(system_resolvers()))
 
 
-def _system_resolvers() -> Sequence[tuple[str, int]]:
+def system_resolvers() -> list[tuple[str, int]]:
+    """Return (address, port) of the system's resolvers, or an empty list if it has none."""
     try:
         return [(str(address), 53) for address in dns.resolver.Resolver().nameservers]
     except dns.exception.DNSException:

@@ -65,10 +65,10 @@ def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    with socket.create_connection((address, port), timeout=_seconds_left(deadline)) as plain:
+    with socket.create_connection((address, port), timeout=outbound.seconds_left(deadline)) as plain:
         if port in SMTP_PORTS:
             _start_tls(plain, deadline)
-        plain.settimeout(_seconds_left(deadline))
+        plain.settimeout(outbound.seconds_left(deadline))
         with context.wrap_socket(plain, server_hostname=name) as secure:
             certificate = secure.getpeercert(binary_form=True)
     if not certificate:
@@ -79,7 +79,7 @@ def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
 def _start_tls(plain: socket.socket, deadline: float) -> None:
     """Send STARTTLS to a mail server. Raise OSError if the connection fails, and ValueError if the server refuses."""
     for command, code in ((b"", b"220"), (b"EHLO dnspanel.invalid\r\n", b"250"), (b"STARTTLS\r\n", b"220")):
-        plain.settimeout(_seconds_left(deadline))
+        plain.settimeout(outbound.seconds_left(deadline))
         plain.sendall(command)
         if not _reply(plain, deadline).startswith(code):
             raise ValueError("refused")
@@ -92,16 +92,9 @@ def _reply(plain: socket.socket, deadline: float) -> bytes:
         lines = received.split(b"\r\n")
         if len(lines) > 1 and lines[-1] == b"" and lines[-2][3:4] != b"-":
             return lines[-2]
-        plain.settimeout(_seconds_left(deadline))
+        plain.settimeout(outbound.seconds_left(deadline))
         chunk = plain.recv(1024)
         if not chunk:
             break
         received += chunk
     raise ValueError(gettext("no reply"))
-
-
-def _seconds_left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left

@@ -21,6 +21,7 @@ from django.core.files.storage import FileSystemStorage, storages
 
 from dnspanel.publish.errors import DamagedObject, StorageUnreachable
 from dnspanel.texts import gettext
+from replication.disk import sync_directory
 
 _HASH_DIGITS = 16
 _PIECE = 1 << 20
@@ -58,7 +59,7 @@ class DurableDirectory(FileSystemStorage):
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             for above in path.parent.parents:
-                _sync_directory(above)
+                sync_directory(above)
                 if above == Path(self.location):
                     break
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
@@ -72,7 +73,7 @@ class DurableDirectory(FileSystemStorage):
                 os.link(temporary, path)
         finally:
             os.unlink(temporary)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
         return name
 
 
@@ -158,11 +159,3 @@ def _errors_of_storage(name: str) -> Iterator[None]:
         ) from exc
     except OSError as exc:
         raise StorageUnreachable(object_name=name, reason=str(exc)) from exc
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

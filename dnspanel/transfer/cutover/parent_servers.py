@@ -13,6 +13,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.resolver
 
+from dnspanel.fleet.dnssec.resolver import system_resolvers
 from dnspanel.transfer.cutover import dns_probe
 from replication.dns import names, rdata, rdtypes
 
@@ -49,7 +50,7 @@ class Resolver:
     def __init__(
         self, address: str = "", port: int = 53, *, parent_port: int = 53, allows: Callable[[str], bool]
     ) -> None:
-        self._servers = [(address, port)] if address else _system_resolvers()
+        self._servers = [(address, port)] if address else system_resolvers()
         self._parent_port = parent_port
         self._allows = allows
         self._silences = 0
@@ -115,13 +116,6 @@ class Resolver:
                 return answer if answer.rcode in _USABLE_RCODES else None  # SERVFAIL only concerns this name
         self._silences += 1
         return None
-
-
-def _system_resolvers() -> list[tuple[str, int]]:
-    try:
-        return [(str(address), 53) for address in dns.resolver.Resolver().nameservers]
-    except dns.exception.DNSException:
-        return []
 
 
 def _exchange(address: str, port: int, name: str, type: int, *, is_recursive: bool = False) -> dns_probe.Answer | None:

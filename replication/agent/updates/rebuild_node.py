@@ -36,6 +36,7 @@ from replication.agent.powerdns.installed import InstalledPowerdns, schema_of_re
 from replication.agent.powerdns.powerdns_computed_types import pdns_conf_of
 from replication.agent.updates.purge import ControlSocket
 from replication.codec.sealed import SecretOf
+from replication.disk import sync_directory
 from replication.errors import BadBytes, BadSnapshot, DiskFull, NotServed
 from replication.store.store import Store
 from replication.wire.position import Position
@@ -199,7 +200,7 @@ class Rebuild:
         for part in _PARTS:
             with contextlib.suppress(FileNotFoundError):
                 os.replace(f"{_beside(path)}{part}", f"{os.path.realpath(path)}{part}")
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
         self._identity.change_schema(schema)
         if self._config.pdns_conf is not None:
             write_atomically(self._config.pdns_conf, pdns_conf_of(self._config, schema=schema))
@@ -249,14 +250,6 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
         os.chmod(target, 0o600)
     descriptor = os.open(target, os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:
