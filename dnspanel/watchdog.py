@@ -48,14 +48,9 @@ def write_life_sign() -> None:
         _touch(Path(path))
     notified = os.environ.get("NOTIFY_SOCKET")
     if notified:
-        _notify_systemd(notified)
-
-
-def _notify_systemd(address: str) -> None:
-    """Report that this process is ready and works, as in sd_notify(3). Ignore errors, as after a restart of systemd."""
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.connect(f"\0{address[1:]}" if address.startswith("@") else address)
-        sender.send(b"READY=1\nWATCHDOG=1")
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.connect(f"\0{notified[1:]}" if notified.startswith("@") else notified)
+            sender.send(b"READY=1\nWATCHDOG=1")
 
 
 def signs_of(name: str) -> list[float]:
@@ -80,7 +75,13 @@ def main(arguments: Sequence[str]) -> int:
         case ["--watch", name, pid, process, path]:
             return watch(name, int(pid), int(process), Path(path))
         case [name, "--", program, *rest]:
-            return _become(name, [program, *rest])
+            command = [program, *rest]
+            begin(name)
+            try:
+                os.execvp(command[0], list(command))
+            except OSError as exc:
+                _say(f"cannot start {command[0]}: {exc}")
+                return 127
     _say("usage: python -m dnspanel.watchdog NAME -- COMMAND…, or --check NAME")
     return 2
 
@@ -148,15 +149,6 @@ def begin(name: str) -> None:
         os.environ[_FILE] = str(path)
     except OSError as exc:
         _say(f"{name} runs without a watcher: {exc}")
-
-
-def _become(name: str, command: Sequence[str]) -> int:
-    begin(name)
-    try:
-        os.execvp(command[0], list(command))
-    except OSError as exc:
-        _say(f"cannot start {command[0]}: {exc}")
-        return 127
 
 
 def _start_watcher(name: str, pid: int, path: Path) -> None:

@@ -124,7 +124,10 @@ class Stack:
     def ports(self) -> dict[str, int]:
         """The ports, keyed by name: web, update, update-tls, postgres, redis, ns1-dns, ns1-agent, ns1-statistics..."""
         if not self._ports:
-            self._ports = self._stored_ports()
+            try:
+                self._ports = json.loads((self.directory / "stack.json").read_text())["ports"]
+            except FileNotFoundError:
+                raise StackError(f"There is no stack in {self.directory} yet; ./dev run makes it.") from None
         return self._ports
 
     @property
@@ -258,16 +261,20 @@ class Stack:
             if not self.shape.stores_only:
                 self._say("The database and the static files are brought up to date.")
                 self.prepare_panel()
-                self._keep_command_line()
+                unprivileged.make_directory(self.command_line.parent)
+                unprivileged.write_program(self.command_line, cli_file.command_line(self.url))
                 self._start_web()
 
     def start_others(self) -> None:
         """Start the panel's other processes and the nodes, and wait for them. Raise the errors of `start`."""
         if not self.shape.stores_only:
             with self._stopped_by_errors():
-                self._start_panel()
+                self.supervisor.start(PANEL)
+                self._wait("update", self.update_port)
                 self._start_nodes()
-                self._say_what_ended()
+                for name, times in self.starting.ends.items():
+                    log = self.supervisor.logs / f"{name}.log"
+                    self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")
 
     @contextlib.contextmanager
     def _stopped_by_errors(self) -> Iterator[None]:
@@ -298,11 +305,6 @@ class Stack:
         unprivileged.write(secret_files / "redis-url", self.stores.redis_url)
         proxy.write_configuration(self.directory / "proxy", port=self.ports["web"], web_socket=self.web_socket)
 
-    def _keep_command_line(self) -> None:
-        """Write the command-line client for this panel to the stack's `bin` directory."""
-        unprivileged.make_directory(self.command_line.parent)
-        unprivileged.write_program(self.command_line, cli_file.command_line(self.url))
-
     def _start_stores(self) -> None:
         self.supervisor.open(env=self.env)
         # While supervisord loads the panel, it starts nothing. Creating a new cluster takes about as long.
@@ -329,10 +331,6 @@ class Stack:
             self._say(self.manage("demo_zones").strip())
         self.wait_for_web()
         self._say("The web pages are up.")
-
-    def _start_panel(self) -> None:
-        self.supervisor.start(PANEL)
-        self._wait("update", self.update_port)
 
     def _start_nodes(self) -> None:
         """Enroll and start all nodes, and wait until they respond to DNS clients and to the panel."""
@@ -365,12 +363,6 @@ class Stack:
     def _wait(self, name: str, where: int | str) -> None:
         """Wait until the process listens on its TCP port or UNIX socket. Raise NotUp if it doesn't start."""
         self.starting.wait(name, lambda: _listens(where))
-
-    def _say_what_ended(self) -> None:
-        """Print the names of processes that ended during the start and that supervisord restarted."""
-        for name, times in self.starting.ends.items():
-            log = self.supervisor.logs / f"{name}.log"
-            self._say(f"{name} ended {times} times during the start and runs again. Its log: {log}")
 
     # Commands in its environment
 
@@ -408,13 +400,6 @@ class Stack:
         if name.startswith(f"{FRONT_NAME}-"):
             return self.has_front
         return self.shape.traffic or name != "traffic"
-
-    def _stored_ports(self) -> dict[str, int]:
-        try:
-            stored: dict[str, int] = json.loads((self.directory / "stack.json").read_text())["ports"]
-        except FileNotFoundError:
-            raise StackError(f"There is no stack in {self.directory} yet; ./dev run makes it.") from None
-        return stored
 
     def _choose_ports(self) -> None:
         """Choose and store the ports, if possible the previous ones. Raise PortTaken if a fixed port is in use."""

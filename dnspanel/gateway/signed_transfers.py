@@ -47,7 +47,7 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[ixfr_out.Transfer]
     Ring 0 gets every publication first. Wait a few seconds until ring 0 has the newest one, because a refused client
     retries only much later. Raise MessageRefused (SERVFAIL) if ring 0 still doesn't have it or can't transfer the zone.
     """
-    server, records, soa = _beginning(zone)
+    server, records, soa = patiently(lambda: _open_transfer(zone))
     try:
         serial = ixfr_out.serial_in(soa)
         if since is not None and not Serial(since) < Serial(serial):
@@ -61,14 +61,6 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[ixfr_out.Transfer]
             yield ixfr_out.Transfer(ixfr_out.AXFR, serial, _all(soa, records, zone))
     finally:
         server.connections.cut()
-
-
-def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Wait until ring 0 has the published serial. Return (ring 0, iterator over its records after the SOA, SOA).
-
-    Raise MessageRefused if ring 0 doesn't have the serial after PATIENCE seconds.
-    """
-    return patiently(lambda: _open_transfer(zone))
 
 
 def patiently(attempt: Callable[[], T]) -> T:

@@ -94,17 +94,14 @@ class Poller:
                 "polling %s queues=%s", f"begins ({reason})" if is_at_work else "ends", ",".join(sorted(self._queues))
             )
         if is_at_work:
-            self._run_due(now)
-
-    def _run_due(self, now: float) -> None:
-        for task, seconds in self._entries:
-            # Work with a long period starts with a wait: daily work was probably done today already.
-            first = now if seconds <= 60 else now + seconds
-            running = self._running.get(task.name)
-            if now < self._due.setdefault(task.name, first) or (running and not running.done()):
-                continue
-            self._due[task.name] = now + (seconds if seconds > 2 else _SHORTEST_SECONDS)
-            self._running[task.name] = self._pool.submit(_run, task, ())
+            for task, seconds in self._entries:
+                # Work with a long period starts with a wait: daily work was probably done today already.
+                first = now if seconds <= 60 else now + seconds
+                running = self._running.get(task.name)
+                if now < self._due.setdefault(task.name, first) or (running and not running.done()):
+                    continue
+                self._due[task.name] = now + (seconds if seconds > 2 else _SHORTEST_SECONDS)
+                self._running[task.name] = self._pool.submit(_run, task, ())
 
 
 def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:

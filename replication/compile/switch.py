@@ -92,17 +92,14 @@ class _Switch:
             self._open.pop()
             if self._open:
                 self._open[-1].rank = max(self._open[-1].rank, last.rank)
-            yield from self._of_closed(last)
-
-    def _of_closed(self, last: _Open) -> Iterator[Change]:
-        if last.rel == APEX:
-            was_in_chain = HELPER in last.rows
-        else:
-            was_in_chain = self._before.ent_rank(last.rows[ENT]) >= HASHED
-            body = self._after.ent_body(last.rank)
-            if body != last.rows[ENT]:
-                yield last.rel, ENT, body
-        yield from self._helpers(last.rel, last.rows, was_in_chain=was_in_chain, is_in_chain=last.rank >= HASHED)
+            if last.rel == APEX:
+                was_in_chain = HELPER in last.rows
+            else:
+                was_in_chain = self._before.ent_rank(last.rows[ENT]) >= HASHED
+                body = self._after.ent_body(last.rank)
+                if body != last.rows[ENT]:
+                    yield last.rel, ENT, body
+            yield from self._helpers(last.rel, last.rows, was_in_chain=was_in_chain, is_in_chain=last.rank >= HASHED)
 
     def _helpers(
         self, rel: bytes, stored: Mapping[int, bytes], *, was_in_chain: bool, is_in_chain: bool

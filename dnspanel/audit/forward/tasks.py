@@ -36,15 +36,10 @@ def deliver_evidence(destination_id: int) -> None:
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again once a thread is free
     try:
-        _deliver(destination_id)
+        with hold_lock(Lock.EVIDENCE, destination_id) as mine:  # keeps the entries in order
+            until = time.monotonic() + TURN_SECONDS
+            while mine and time.monotonic() < until:
+                if not deliver_acts.deliver_next(destination_id=destination_id, clock=timezone.now):
+                    break
     finally:
         _places.release()
-
-
-def _deliver(destination_id: int) -> None:
-    """Send batches to one destination, for TURN_SECONDS at most. A lock per destination keeps the entries in order."""
-    with hold_lock(Lock.EVIDENCE, destination_id) as mine:
-        until = time.monotonic() + TURN_SECONDS
-        while mine and time.monotonic() < until:
-            if not deliver_acts.deliver_next(destination_id=destination_id, clock=timezone.now):
-                break

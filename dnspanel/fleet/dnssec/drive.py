@@ -111,24 +111,19 @@ def _advance(row: Rollover, state: SigningState, look: rollovers.Look, now: date
             rollovers.take_step(rolled=row, now=now)
             logger.info("rollover zone=%s kind=%s step=%s", row.zone.name, row.kind, step)
         case rollover.AskForDs(add, remove):
-            _tell_parent(row, add, remove, now)
+            reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
+            parent_zone.replace_ds(
+                zone_name=row.zone.name,
+                add=add,
+                remove=remove,
+                author=row.started_by,
+                reason=reason,
+                now=now,
+                first=row.kind == Kind.SECURE,
+            )
         case rollover.Done(cancelled):
             logger.info("rollover ended zone=%s kind=%s cancelled=%s", row.zone.name, row.kind, cancelled)
     return True
-
-
-def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
-    """Update the DS records in a parent zone on this panel, with the rights of the user who started the rollover."""
-    reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
-    parent_zone.replace_ds(
-        zone_name=row.zone.name,
-        add=add,
-        remove=remove,
-        author=row.started_by,
-        reason=reason,
-        now=now,
-        first=row.kind == Kind.SECURE,
-    )
 
 
 def _look_of(  # noqa: PLR0913  # what a look collects

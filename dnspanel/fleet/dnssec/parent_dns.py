@@ -192,22 +192,18 @@ def _ask(server: Server, zone_name: str, parent: str, port: int, deadline: float
     """Return a server's DS records and their TTL, or a clause that explains why the server's answer doesn't count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
-        return _ds_in(answer, zone_name, parent)
+        if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+            raise Unusable(rcode_text(answer))
+        if not answer.flags & dns.flags.AA:
+            raise Unusable(gettext("not authoritative for {parent}").format(parent=parent))
+        found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DS)
+        if found is None:
+            return (), _negative_ttl(answer, parent)
+        if len(found) > MOST_DS:
+            raise Unusable(gettext("more than {most_ds} DS records").format(most_ds=MOST_DS))
+        return ds_texts(found), _ttl(found.ttl)
     except (NoAnswer, Unusable) as exc:
         return str(exc)
-
-
-def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tuple[str, ...], int]:
-    if answer.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        raise Unusable(rcode_text(answer))
-    if not answer.flags & dns.flags.AA:
-        raise Unusable(gettext("not authoritative for {parent}").format(parent=parent))
-    found = rrset_at(answer.answer, name_of(zone_name), rdtypes.DS)
-    if found is None:
-        return (), _negative_ttl(answer, parent)
-    if len(found) > MOST_DS:
-        raise Unusable(gettext("more than {most_ds} DS records").format(most_ds=MOST_DS))
-    return ds_texts(found), _ttl(found.ttl)
 
 
 def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:

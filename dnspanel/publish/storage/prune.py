@@ -120,7 +120,10 @@ def remove_garbage(*, now: datetime) -> int:
     Return the number of processed garbage rows. Raise StorageUnreachable if the storage fails.
     """
     rows = list(Garbage.objects.filter(since__lt=now - GARBAGE_LIFETIME).order_by("since")[:_GARBAGE_AT_ONCE])
-    counts = _objects_that_count([row.object_name for row in rows])
+    names = [row.object_name for row in rows]
+    counts: set[str] = set()
+    for model in (Segment, Snapshot, PreparedRows):
+        counts.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))
     for row in rows:
         if row.object_name not in counts:
             delete_object(row.object_name)
@@ -147,14 +150,6 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
         *snapshots.exclude(epoch=head.epoch),
         *snapshots.filter(epoch=head.epoch).order_by("-sequence")[SNAPSHOTS_KEPT:],
     ]
-
-
-def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return the names that a row refers to again, because the same bytes were stored once more."""
-    found: set[str] = set()
-    for model in (Segment, Snapshot, PreparedRows):
-        found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))
-    return found
 
 
 def _count(sql: str, parameters: Mapping[str, Any]) -> int:

@@ -98,7 +98,7 @@ class Contents:
             file.seek(0)
             if is_zip(first):
                 yield from _normalise_entries(zip_entries(file, meter, MOST_DOCUMENT_BYTES), name, prefix)
-            elif other := _other_archive(first):
+            elif other := next((name for magic, name in _OTHER_ARCHIVES if first.startswith(magic)), ""):
                 yield _fault(
                     name,
                     "depth",
@@ -193,10 +193,6 @@ def _too_many() -> UploadRefused:
         gettext("The upload has too many entries: {limit}.").format(limit=import_limits.title("entries")),
         limit="entries",
     )
-
-
-def _other_archive(first: bytes) -> str:
-    return next((name for magic, name in _OTHER_ARCHIVES if first.startswith(magic)), "")
 
 
 def _at_least(chunks: Iterator[bytes], size: int) -> bytes:

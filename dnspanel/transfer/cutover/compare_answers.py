@@ -89,16 +89,12 @@ def _kind(zone: str, name: str, type: int, old: Answer, new: Answer) -> Differen
     if (old.rcode, old.is_authoritative) != (new.rcode, new.is_authoritative) and not _leaves(zone, name, old, new):
         return DifferenceKind.RCODE
     if {(each.name, each.type, each.rdata) for each in theirs} != {(each.name, each.type, each.rdata) for each in ours}:
-        return _kind_of_records(zone, name, type)
+        if name == zone and type == rdtypes.SOA:
+            return DifferenceKind.SERIAL
+        if name == zone and type == rdtypes.NS:
+            return DifferenceKind.NAMESERVERS
+        return DifferenceKind.RECORDS
     return DifferenceKind.TTL if set(theirs) != set(ours) else None
-
-
-def _kind_of_records(zone: str, name: str, type: int) -> DifferenceKind:
-    if name == zone and type == rdtypes.SOA:
-        return DifferenceKind.SERIAL
-    if name == zone and type == rdtypes.NS:
-        return DifferenceKind.NAMESERVERS
-    return DifferenceKind.RECORDS
 
 
 def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:

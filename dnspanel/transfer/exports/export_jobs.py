@@ -151,7 +151,7 @@ def run_export(job_id: int) -> str:
         return f"export={job_id}: the turn of others"
     try:
         with snapshot() as conn:
-            if not _is_mine(conn, job_id):
+            if not try_lock_until_commit(conn, Lock.EXPORT, job_id):
                 return f"export={job_id}: another worker is at it"
             return _write(conn, job)
     except _Stopped:
@@ -181,11 +181,6 @@ def forget_old_exports(*, now: datetime) -> int:
 
 def _unfinished_job(job_id: int) -> "QuerySet[ExportJob]":
     return ExportJob.objects.filter(pk=job_id, state__in=UNFINISHED_STATES)
-
-
-def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """Lock the export until the transaction ends. Return False if another worker is already writing it."""
-    return try_lock_until_commit(conn, Lock.EXPORT, job_id)
 
 
 def zones_of(job: ExportJob) -> "QuerySet[Zone]":

@@ -119,7 +119,9 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
             state=PieceState.SCANNED, stage_size=size, stage_checksum=checksum, **_counts(scanned)
         )
         if claimed:
-            _keep_zones(job.pk, piece.number, scanned)
+            lines = [_zone_line(job.pk, piece.number, one) for one in scanned]
+            with connection.cursor() as cursor, cursor.copy(_COPY_ZONES) as copy:
+                copy.write("".join(lines).encode())
             if signatures:
                 keep_signatures(job=job, found=signatures)
             keep_faults(job.pk, piece.number, (fault for found in scanned for fault in found.faults))
@@ -467,12 +469,6 @@ def _counts(scanned: list[_Scanned]) -> dict[str, int]:
         "changed": 0,
         "removed": 0,
     }
-
-
-def _keep_zones(job_id: int, piece: int, scanned: list[_Scanned]) -> None:
-    lines = [_zone_line(job_id, piece, one) for one in scanned]
-    with connection.cursor() as cursor, cursor.copy(_COPY_ZONES) as copy:
-        copy.write("".join(lines).encode())
 
 
 def _zone_line(job_id: int, piece: int, one: _Scanned) -> str:

@@ -166,7 +166,10 @@ def _stop(job: ImportJob, exc: Exception) -> None:
 def _do_unit(job: ImportJob) -> bool:
     """Do one unit of the job's phase, or end the phase after the last unit. Return False if neither is possible now."""
     if job.state == State.PLANNING and not job.phase_begun:
-        return _begin_plan(job)
+        with hold_lock(Lock.PHASE, job.pk) as mine:
+            if mine and _goes_on(job):  # the previous owner of the lock may have ended the phase
+                import_plan.begin_plan(job=job)
+            return mine
     steps = _STEPS[State(job.state)]
     for state, step in steps:
         with _claimed_piece(job, state) as piece:
@@ -174,14 +177,6 @@ def _do_unit(job: ImportJob) -> bool:
                 step(job, piece)
                 return True
     return _end_phase(job, steps)
-
-
-def _begin_plan(job: ImportJob) -> bool:
-    """Call `import_plan.begin_plan`. Do nothing and return False if another worker is calling it."""
-    with hold_lock(Lock.PHASE, job.pk) as mine:
-        if mine and _goes_on(job):  # the previous owner of the lock may have ended the phase
-            import_plan.begin_plan(job=job)
-        return mine
 
 
 def _goes_on(job: ImportJob) -> bool:

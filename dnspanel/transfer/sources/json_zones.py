@@ -74,7 +74,13 @@ class JsonSource:
                 yield value
             elif isinstance(value, dict) and "domain" in value and "rrsets" not in value:
                 collector = collector or ZoneCollector(self._path.parent)
-                yield from self._add_rrset(value, line, collector)
+                try:
+                    zone = names.parse(_member(value, "domain", str))
+                    owner = names.parse(value.get("subname") or "@", zone)
+                    for text in _lines(owner, value):
+                        collector.add(zone, text, line)
+                except (ValueError, BadName, BadRdata) as exc:
+                    yield self._fault(line, str(exc), value)
             else:
                 yield from self._zone(value, line, signed)
         if collector:
@@ -101,15 +107,6 @@ class JsonSource:
                 yield self._fault(line, str(exc), rrset, zone)
         encoded = "".join(text).encode("utf-8", "surrogatepass")
         yield Document(self._name, encoded, zone, array("I", [line]) * encoded.count(b"\n"))
-
-    def _add_rrset(self, rrset: dict[str, Any], line: int, collector: ZoneCollector) -> Iterator[SourceFault]:
-        try:
-            zone = names.parse(_member(rrset, "domain", str))
-            owner = names.parse(rrset.get("subname") or "@", zone)
-            for text in _lines(owner, rrset):
-                collector.add(zone, text, line)
-        except (ValueError, BadName, BadRdata) as exc:
-            yield self._fault(line, str(exc), rrset)
 
     def _fault(self, line: int, reason: str, value: Any, zone: str = "") -> SourceFault:
         return SourceFault(self._name, line, 1, json.dumps(value)[:_MOST_SOURCE], reason, "json", zone=zone)

@@ -137,7 +137,13 @@ class _Loader:
     def add(self, table: str, columns: tuple[str, ...], values: list[Value]) -> None:
         if (table, columns) != self._shape:
             self._flush()
-            self._prepare(table, columns)
+            known = {name for group in _TABLES[table] for name in group}
+            chosen = [name for name in columns if name in known]
+            self._seen.add(table)
+            self._shape = (table, columns)
+            self._places = [columns.index(name) for name in chosen]
+            marks = ", ".join("?" * len(chosen))
+            self._insert = f"INSERT INTO {table} ({', '.join(chosen)}) VALUES ({marks})"
         self._rows.append([values[place] for place in self._places])
         if len(self._rows) >= _BATCH_ROWS:
             self._flush()
@@ -159,15 +165,6 @@ class _Loader:
             raise SourceRefused(
                 gettext("this isn’t a dump of a PowerDNS database: rows in “domains” and “records” are missing")
             )
-
-    def _prepare(self, table: str, columns: tuple[str, ...]) -> None:
-        known = {name for group in _TABLES[table] for name in group}
-        chosen = [name for name in columns if name in known]
-        self._seen.add(table)
-        self._shape = (table, columns)
-        self._places = [columns.index(name) for name in chosen]
-        marks = ", ".join("?" * len(chosen))
-        self._insert = f"INSERT INTO {table} ({', '.join(chosen)}) VALUES ({marks})"
 
     def _flush(self) -> None:
         if self._rows:

@@ -28,10 +28,7 @@ class RowReader:
         found = self._row.match(buffer, at)
         if found is not None:
             return [self._literal(value) for value in self._value.findall(found[0])], found.end()
-        return self._row_with_calls(buffer, at)
-
-    def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        r"""Parse a row with function calls such as SQLite's `replace('a\nb', '\n', char(10))`. See `row`."""
+        # A row can have function calls, such as SQLite's `replace('a\nb', '\n', char(10))`.
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 

@@ -102,7 +102,10 @@ class Reader(RecordReader):
             return self._read_of_file(place, line)
         if self._lines_of is Lines.SIMPLE:
             raise _NotSimple
-        self._read_made(place, line)
+        try:
+            self._read_entry(place, [line])
+        except Unreadable as fault:
+            raise _MadeWrong(line, fault) from fault
         return 0
 
     def _read_of_file(self, place: int, line: str) -> int:
@@ -150,13 +153,6 @@ class Reader(RecordReader):
             raise Unreadable(gettext("the tags and comments couldn’t be read: {exc}").format(exc=exc), "noted") from exc
         if names.is_within(name, self.zone):
             self.content.note(relative_key(name, self.zone) + type_tail(type_), notes, place)
-
-    def _read_made(self, place: int, line: str) -> None:
-        """Read a line from a `$GENERATE`. Raise _MadeWrong if the line is faulty."""
-        try:
-            self._read_entry(place, [line])
-        except Unreadable as fault:
-            raise _MadeWrong(line, fault) from fault
 
     def _read_as(self, kind: Lines, lines: Iterator[tuple[int, str]], comment: str = "") -> None:
         before, self._lines_of = self._lines_of, kind

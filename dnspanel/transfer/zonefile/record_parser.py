@@ -233,7 +233,10 @@ class RecordReader(FastReader):
         if head.type == rdtypes.CAA and fault_of_caa(text):
             self.content.has_doubtful_caa = True
         if not disabled:
-            self._note_targets(head.type, text)
+            for target in rdata.targets(head.type, text):
+                if names.is_within(target, self.zone) and target != names.ROOT:
+                    known = self.content.hosts if head.type in _HOSTS else self.content.aliases
+                    known.add(relative_key(target, self.zone))
 
     def _is_left_out(self, head: Head) -> bool:
         if head.type == rdtypes.LUA:
@@ -301,12 +304,6 @@ class RecordReader(FastReader):
         )
         self.warn(place, Unreadable(reason, "ttl-missing", fix=f"$TTL {self.default_ttl}\n" + self.line_at(place)))
         return self.default_ttl
-
-    def _note_targets(self, type: int, text: str) -> None:
-        for target in rdata.targets(type, text):
-            if names.is_within(target, self.zone) and target != names.ROOT:
-                known = self.content.hosts if type in _HOSTS else self.content.aliases
-                known.add(relative_key(target, self.zone))
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:

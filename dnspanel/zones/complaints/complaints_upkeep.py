@@ -76,7 +76,10 @@ def catch_up(*, now: datetime) -> int:
                 break
             looked_at += found
         if at is not None and looked_at == 0 and at.is_complete:
-            _walk_on(at, now)
+            if at.zone_id is None and now - at.walk_began_at >= WALK_EVERY:
+                at.zone_id, at.owner_key, at.walk_began_at = 0, b"", now
+            if at.zone_id is not None:
+                _walk(at, now, STEP)
     if looked_at:
         logger.info("complaints rrsets=%d", looked_at)
     return looked_at
@@ -89,14 +92,6 @@ def _progress(now: datetime) -> ComplaintProgress:
         head = LogHead.objects.values_list("sequence", flat=True).get()
         found = ComplaintProgress.objects.create(sequence=head, walk_began_at=now)
     return found
-
-
-def _walk_on(at: ComplaintProgress, now: datetime) -> None:
-    """Check the next STEP RRsets of the daily walk. If a new walk is due, start it."""
-    if at.zone_id is None and now - at.walk_began_at >= WALK_EVERY:
-        at.zone_id, at.owner_key, at.walk_began_at = 0, b"", now
-    if at.zone_id is not None:
-        _walk(at, now, STEP)
 
 
 def _walk(at: ComplaintProgress, now: datetime, most: int) -> int | None:

@@ -64,7 +64,14 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
         versions = dict(rows.order_by("pk").values_list("pk", "version"))
         counting = [each for each in replies if versions.get(each.hook.pk) == each.hook.version]
         for each in counting:
-            _note_health(each, now)
+            mine = PublishHook.objects.filter(pk=each.hook.pk)
+            answer = each.answer
+            if answer.allow is None:
+                since = Coalesce("failing_since", now)
+                error = answer.fault or answer.reason
+                mine.update(questioned_at=now, failures=F("failures") + 1, failing_since=since, error=error)
+            else:
+                mine.update(questioned_at=now, ms=answer.ms, failures=0, failing_since=None, error="")
         if is_listed:
             HookReply.objects.bulk_create(_row(each, now, is_test=is_test) for each in counting)
             for each in counting:
@@ -75,17 +82,6 @@ def troubled_hooks() -> list[PublishHook]:
     """Return hooks that failed to answer at least TROUBLE_FROM times in a row, blocking hooks first."""
     found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
     return list(found.order_by("-when_silent", "pk"))
-
-
-def _note_health(reply: Reply, now: datetime) -> None:
-    mine = PublishHook.objects.filter(pk=reply.hook.pk)
-    answer = reply.answer
-    if answer.allow is None:
-        since = Coalesce("failing_since", now)
-        error = answer.fault or answer.reason
-        mine.update(questioned_at=now, failures=F("failures") + 1, failing_since=since, error=error)
-    else:
-        mine.update(questioned_at=now, ms=answer.ms, failures=0, failing_since=None, error="")
 
 
 def _row(reply: Reply, now: datetime, *, is_test: bool) -> HookReply:

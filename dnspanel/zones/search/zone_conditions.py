@@ -187,7 +187,12 @@ def _condition(term: Term, now: datetime) -> Q:
         case ((Filter.WORD | Filter.ZONE), text):
             return in_zone_name(str(text))
         case Filter.CHANGED, Since() as since:
-            return _changed_since(since, now)
+            found = Q()
+            if since.after is not None:
+                found &= Q(changed_at__gte=now - since.after if isinstance(since.after, timedelta) else since.after)
+            if since.before is not None:
+                found &= Q(changed_at__lt=now - since.before if isinstance(since.before, timedelta) else since.before)
+            return found
         case Filter.SERIAL, Span() as span:
             return within(span, "serial")
         case Filter.SERIAL, digits:
@@ -241,15 +246,6 @@ _CONDITIONS_OF_TEXT: dict[Filter, Callable[[str], Q]] = {
     Filter.SYNC: _sync,
     Filter.PRIMARY: _primary,
 }
-
-
-def _changed_since(since: Since, now: datetime) -> Q:
-    found = Q()
-    if since.after is not None:
-        found &= Q(changed_at__gte=now - since.after if isinstance(since.after, timedelta) else since.after)
-    if since.before is not None:
-        found &= Q(changed_at__lt=now - since.before if isinstance(since.before, timedelta) else since.before)
-    return found
 
 
 def _serial_begins(digits: str) -> Q:

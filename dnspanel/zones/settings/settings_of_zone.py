@@ -44,7 +44,10 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
             publish_guards.rules_about([locked]), author, locked, new_tags, team.pk if team else None
         )
         if (team.pk if team else None) != locked.team_id:
-            _refuse_others(author, locked)
+            try:
+                nesting.refuse_rights(zone_names=[locked.name], own=[locked.pk], author=author)
+            except NamesRefused as refused:
+                raise SettingsRefused("team", str(refused.first)) from refused
         if author is not None and team is not None and team.pk != locked.team_id:
             zone_quotas.refuse_zone_of(creator=None, team=team)
         if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
@@ -160,13 +163,6 @@ def _locked_to_set(zone: Zone, author: Author) -> Zone:
         raise Unknown(zone.name)
     access.require_right(author, locked, Right.SETTINGS)
     return locked
-
-
-def _refuse_others(author: Author, zone: Zone) -> None:
-    try:
-        nesting.refuse_rights(zone_names=[zone.name], own=[zone.pk], author=author)
-    except NamesRefused as refused:
-        raise SettingsRefused("team", str(refused.first)) from refused
 
 
 def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None) -> None:

@@ -4,7 +4,7 @@ Each signer has its own private keys, and signs the answers of its own servers. 
 of all signers. Resolvers can therefore validate one signer's answers with another signer's DNSKEY RRset.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
@@ -47,7 +47,11 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
     def decide(keys: list[OtherKey]) -> list[OtherKey]:
         if key in keys:
             return keys
-        _refuse(zone, key, keys)
+        state = queries.signing_of(zone)
+        if not state.is_signed:
+            raise NotSigned(zone.name)
+        if refusal := refusal_of(zone.name, key, keys, queries.keys_of(zone, state)):
+            raise DnssecRefused(refusal)
         return [*keys, key]
 
     return _publish(zone, decide, acting, "dnssec.other_key_add", key.tag)
@@ -69,14 +73,6 @@ def remove_other_key(
         return left
 
     return _publish(zone, decide, acting, "dnssec.other_key_remove", tag, in_transaction)
-
-
-def _refuse(zone: Zone, key: OtherKey, keys: Sequence[OtherKey]) -> None:
-    state = queries.signing_of(zone)
-    if not state.is_signed:
-        raise NotSigned(zone.name)
-    if refusal := refusal_of(zone.name, key, keys, queries.keys_of(zone, state)):
-        raise DnssecRefused(refusal)
 
 
 def _publish(

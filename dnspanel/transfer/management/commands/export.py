@@ -55,7 +55,9 @@ class Command(BaseCommand):
         sealer = _sealer(options)
         with snapshot() as conn, _output(options["output"]) as file:
             zones = selection.among(Zone.objects.filter(deleted_at=None))
-            _refuse_missing(selection, zones.count())
+            found = zones.count()
+            if selection.names and found < len(selection.names):
+                raise CommandError("There is no such zone." if found == 0 else "One of these zones does not exist.")
             mtime = int(timezone.now().timestamp())
             out = export_file.Gzip(file, mtime) if options["output"].endswith((".gz", ".tgz")) else None
             with _bar(zones.count(), is_quiet=options["quiet"]) as watch:
@@ -106,11 +108,6 @@ def _sealer(options: dict[str, Any]) -> Sealer | None:
         return Sealer(passphrase_in(Path(options["keys_passphrase_file"])))
     except PassphraseRefused as exc:
         raise CommandError(str(exc)) from exc
-
-
-def _refuse_missing(selection: Selection, found: int) -> None:
-    if selection.names and found < len(selection.names):
-        raise CommandError("There is no such zone." if found == 0 else "One of these zones does not exist.")
 
 
 @contextmanager
