@@ -134,50 +134,29 @@ class AgentConfig:
 
 def read_config(path: Path) -> AgentConfig:
     """Read the configuration from a file. Raise BadConfig with all errors in the settings, or else in the identity."""
-    try:
-        values = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        raise BadConfig([f"{path}: {exc}"]) from exc
-    base = path.resolve().parent
-    faults = _faults_in(values)
-    values = {**_DEFAULTS, **values}
-    if faults:
+    values = read_toml(path)
+    if faults := _faults_in(values):
         raise BadConfig([f"{path}: {fault}" for fault in faults])
-    control_socket = base / values["control_socket"]
-    if len(str(control_socket)) > _MAX_SOCKET_PATH:
+    values = {**_DEFAULTS, **values}
+    base = path.resolve().parent
+    for name in ("identity_dir", "state_dir", "lmdb_path", "control_socket", "pdns_conf"):
+        values[name] = base / values[name] if values[name] else None
+    for name in ("map_size", "max_body"):
+        values[name] = values.pop(f"{name}_mib") * MIB
+    if len(str(values["control_socket"])) > _MAX_SOCKET_PATH:
         faults.append(f"control_socket is longer than {_MAX_SOCKET_PATH} bytes, which no UNIX socket can be")
-    identity_dir = base / values["identity_dir"]
-    identity = read_identity(identity_dir, faults)
+    identity = read_identity(values["identity_dir"], faults)
     if faults or identity is None:
         raise BadConfig([f"{path}: {fault}" for fault in faults])
-    return AgentConfig(
-        identity=identity,
-        identity_dir=identity_dir,
-        state_dir=base / values["state_dir"],
-        lmdb_path=base / values["lmdb_path"],
-        control_socket=control_socket,
-        pdns_conf=base / values["pdns_conf"] if values["pdns_conf"] else None,
-        map_size=values["map_size_mib"] * MIB,
-        max_body=values["max_body_mib"] * MIB,
-        **{
-            name: values[name]
-            for name in (
-                "dns_address",
-                "dns_port",
-                "receiver_threads",
-                "listen_host",
-                "listen_port",
-                "api_port",
-                "api_key",
-                "pdns_server",
-                "metrics_port",
-                "metrics_address",
-                "show_clients",
-                "transfers_to",
-                "caches",
-            )
-        },
-    )
+    return AgentConfig(identity=identity, **values)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parse a TOML file. Raise BadConfig if it can't be read or isn't TOML."""
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        raise BadConfig([f"{path}: {exc}"]) from exc
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:

@@ -38,13 +38,20 @@ Relative paths are relative to the directory of front.toml.
 import ipaddress
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from replication.agent.agent_config import CA_FILE, CERTIFICATE_FILE, KEY_FILE, BadConfig, Identity, read_identity
+from replication.agent.agent_config import (
+    CA_FILE,
+    CERTIFICATE_FILE,
+    KEY_FILE,
+    BadConfig,
+    Identity,
+    read_identity,
+    read_toml,
+)
 from replication.errors import BadBytes
 from replication.wire import front_messages
 
@@ -128,10 +135,7 @@ class FrontConfig:
 
 def read_config(path: Path) -> FrontConfig:
     """Read the configuration file. Raise BadConfig with all errors at once."""
-    try:
-        values = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        raise BadConfig([f"{path}: {exc}"]) from exc
+    values = read_toml(path)
     faults: list[str] = []
     base = path.resolve().parent
     identity_dir = values.pop(_IDENTITY_DIR, "")
