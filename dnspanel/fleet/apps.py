@@ -9,7 +9,7 @@ class FleetConfig(AppConfig):
         from dnspanel.fleet.conditions.subject import SUBJECT
         from dnspanel.fleet.nodes import readable_values
         from dnspanel.fleet.nodes.node_computed_types import answer_who_asks
-        from dnspanel.fleet.reads.acked import acked_everywhere
+        from dnspanel.fleet.reads.queries import acked_everywhere
         from dnspanel.fleet.signals import fronts_changed, released
         from dnspanel.fleet.tasks import wake_fronts, wake_nodes, wake_released_nodes
         from dnspanel.publish.signals import segment_sealed

@@ -26,11 +26,10 @@ from dnspanel.fleet.nodes import fronts, machines, node_computed_types, node_key
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.push.agent_connections import AgentConnection, connections
-from dnspanel.fleet.push.bootstrap import ask_for_snapshot
+from dnspanel.fleet.push.bootstrap import ask_for_snapshot, regressed_nodes
 from dnspanel.fleet.push.lease import SHORT_PAUSE, Lease, LeaseLost, free_bootstraps
 from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome_of
 from dnspanel.fleet.push.push_fan_out import push_together
-from dnspanel.fleet.push.regressed import regressed_nodes
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.push.send_snapshot import send_snapshot
 from dnspanel.fleet.rollout import bogus_zones, deliver_groups, failed_publication

@@ -32,7 +32,6 @@ from dnspanel.gateway import (
     to_keys,
     to_secondaries,
     tsig_signatures,
-    zone_discovery,
     zone_questions,
 )
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
@@ -244,8 +243,8 @@ def _answer_discovery(name: str, type_: int) -> Reply:
     """
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
-    zone = zone_discovery.zone_around(name)
-    apex = {} if zone is None else zone_discovery.apex_of(zone)
+    zone = zone_questions.zone_around(name)
+    apex = {} if zone is None else zone_questions.apex_of(zone)
     if zone is None or rdtypes.SOA not in apex:
         raise MessageRefused(dns.rcode.REFUSED, gettext("{name} isn’t in any zone in this panel").format(name=name))
     if not zone.is_transferable:

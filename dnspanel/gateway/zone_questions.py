@@ -1,4 +1,4 @@
-"""Answer queries for zone records from clients that are allowed to transfer or update the zones.
+"""Answer queries for zone records, and find the zone of a name, for clients that can transfer or update the zones.
 
 Answers come from the publications in PostgreSQL, so a client reads its own writes. Ring 0's PowerDNS answers for signed
 zones and computed records. Clients without access can't use these queries to find out which zones exist.
@@ -12,9 +12,10 @@ import dns.name
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
+from django.db.models.functions import Length
 
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.gateway import lookup, zone_discovery
+from dnspanel.gateway import lookup
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.from_signer import answer_by_signer
 from dnspanel.gateway.gateway_tls import OverTls
@@ -28,8 +29,9 @@ from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import unserved_reason
 from dnspanel.zones.models import TsigAct, Zone
 from dnspanel.zones.rights import access, tsig_permissions
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from dnspanel.zones.store import store_rrsets
-from replication.dns import rdtypes
+from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset
 
 
@@ -178,7 +180,7 @@ def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
     Access means that the client is allowed to transfer or update the zone. If it has no access to the closest zone, the
     answer comes from a parent zone that delegates the name, as on other name servers.
     """
-    zones = zone_discovery.zones_around(name)
+    zones = zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
         zones = [*zones[1:], zones[0]]
     for place, zone in enumerate(zones):
@@ -239,3 +241,21 @@ def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
 def _type_of(rrset: dns.rrset.RRset) -> int:
     """Return an RRset's type, or the covered type for signatures."""
     return int(rrset.covers if rrset.rdtype == dns.rdatatype.RRSIG else rrset.rdtype)
+
+
+def zones_around(name: str) -> list[Zone]:
+    """Return the zones that contain a name, closest first, with their signing state. Makes one database query."""
+    candidates = [name, *ancestors_within(name, names.ROOT)]
+    found = Zone.objects.filter(name__in=candidates, deleted_at=None).select_related("signing")
+    return list(found.order_by(Length("name").desc()))
+
+
+def zone_around(name: str) -> Zone | None:
+    """Return the closest zone that contains a name, or None if no zone contains it."""
+    return next(iter(zones_around(name)), None)
+
+
+def apex_of(zone: Zone) -> dict[int, RRset]:
+    """Return the SOA and NS RRsets of a zone, keyed by type."""
+    at_apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
+    return {type_: rrset for (_, type_), rrset in at_apex.items() if type_ in (rdtypes.SOA, rdtypes.NS)}

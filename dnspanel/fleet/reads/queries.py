@@ -1,6 +1,6 @@
-"""Query the status of every node for pages and APIs, in a few queries for any number of nodes."""
+"""Query the status of every node, and zones that fail validation on nodes, in a few queries for any number of nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,16 +8,21 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.database.field_copies import copy_fields
 from dnspanel.fleet.errors import UnknownNode
-from dnspanel.fleet.models import Bootstrap, Node, NodeState
+from dnspanel.fleet.models import Bootstrap, Node, NodeState, UnprovenZone
 from dnspanel.fleet.node_health import Health, HealthInputs, health
 from dnspanel.fleet.nodes import machines
 from dnspanel.fleet.nodes.node_lifecycle import nodes_named
 from dnspanel.fleet.rollout.gates import Gates, read_gates, with_limit
 from dnspanel.texts import gettext
-from dnspanel.zones.models import Epoch, LogHead, Publication
+from dnspanel.zones.models import Epoch, LogHead, Publication, Zone
+from dnspanel.zones.rights import access
 from replication.wire.position import Position
+
+MOST_UNPROVEN = 20
+_IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of pushes, not of delegations
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +159,47 @@ def _describe_snapshot(node: Node) -> str:
             sent=bootstrap.chunks_sent, count=bootstrap.chunks, reason=bootstrap.reason
         )
     return gettext("The node is installing a snapshot. Reason: {reason}.").format(reason=bootstrap.reason)
+
+
+def acked_everywhere(**_: Any) -> int | None:
+    """Return the sequence that all active nodes except ring 0 have acknowledged in the current epoch.
+
+    Return -1 if a node is in another epoch, or None if there are no active nodes. This needs two queries.
+    """
+    epoch = LogHead.objects.values_list("epoch", flat=True).first()
+    nodes = Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).values_list("epoch", "acked")
+    return min((acked if of == epoch else -1 for of, acked in nodes), default=None)
+
+
+def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return each node's public addresses, or else its DNS address, keyed by node name.
+
+    Omit ring 0, and nodes that are retired or not yet enrolled. This needs one query, or none if there are no names.
+    """
+    if not node_names:
+        return {}
+    nodes = Node.objects.filter(name__in=node_names, state__in=_IN_USE, is_ring0=False)
+    found = nodes.values_list("name", "public_addresses", "dns_address")
+    return {name: tuple(addresses) or (own,) for name, addresses, own in found}
+
+
+def unproven_on(zone: Zone) -> "QuerySet[UnprovenZone]":
+    """Return a query for the nodes on which the zone fails validation, ordered by name."""
+    return UnprovenZone.objects.filter(zone=zone).select_related("node").order_by("node__name")[:MOST_UNPROVEN]
+
+
+def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]":
+    """Return a query for the zones in `zones` that fail validation on the node, oldest failure first."""
+    found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
+    return found.select_related("zone").order_by("since", "zone__name")[:MOST_UNPROVEN]
+
+
+def unproven_for(person: Person, *, after: int = 0, limit: int) -> tuple[list[UnprovenZone], bool]:
+    """Return entries of zones that fail validation on a node, and True if there are more.
+
+    Only zones that this person is allowed to know, and entries with an id above `after`, are included.
+    """
+    visible = access.zones_visible_to(person).values("pk")
+    found = UnprovenZone.objects.filter(pk__gt=after, zone__in=visible)
+    rows = list(found.select_related("zone", "node").order_by("pk")[: limit + 1])
+    return rows[:limit], len(rows) > limit

@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.audit import audit
-from dnspanel.fleet.reads.public_addresses import public_addresses
+from dnspanel.fleet.reads.queries import public_addresses
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishingOnHold, TemplateRefused, ZoneError

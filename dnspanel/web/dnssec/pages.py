@@ -15,8 +15,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
-from dnspanel.fleet.reads.queries import watched_statuses
-from dnspanel.fleet.reads.unproven import unproven_on
+from dnspanel.fleet.reads.queries import unproven_on, watched_statuses
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec import display
 from dnspanel.web.dnssec.display_keys import display_lives

@@ -20,8 +20,7 @@ from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeSt
 from dnspanel.fleet.nodes import fronts, machines, node_lifecycle, rotate, unjoined
 from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
-from dnspanel.fleet.reads.queries import head, node_status
-from dnspanel.fleet.reads.unproven import unproven_of
+from dnspanel.fleet.reads.queries import head, node_status, unproven_of
 from dnspanel.fleet.rollup import LEVELS, points_of
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm

@@ -23,8 +23,7 @@ from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.saved_views import MOST_VIEWS, visible_views
 from dnspanel.zones.lists.zone_marks import marked_zones
 from dnspanel.zones.search.everywhere import rrsets_found
-from dnspanel.zones.search.exact_names import ExactMatch, exact_match
-from dnspanel.zones.search.suggestions import suggestions
+from dnspanel.zones.search.suggestions import ExactMatch, exact_match, suggestions
 from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from dnspanel.zones.values.readable_texts import readable_text

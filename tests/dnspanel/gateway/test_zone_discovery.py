@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.gateway import zone_discovery
+from dnspanel.gateway import zone_questions
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
@@ -13,7 +13,7 @@ from tests.people import NOW
 
 
 def found(name: str) -> str | None:
-    zone = zone_discovery.zone_around(name)
+    zone = zone_questions.zone_around(name)
     return None if zone is None else zone.name
 
 
@@ -35,4 +35,4 @@ def test_a_deleted_zone_is_not_found(zone: Zone, alice: User) -> None:
 
 
 def test_everybody_may_know_the_soa_and_the_ns(zone: Zone) -> None:
-    assert set(zone_discovery.apex_of(zone)) == {rdtypes.SOA, rdtypes.NS}
+    assert set(zone_questions.apex_of(zone)) == {rdtypes.SOA, rdtypes.NS}

@@ -25,8 +25,7 @@ from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.models import ParentState, UnprovenZone
 from dnspanel.fleet.reads.parent_check import may_know_parent, parent_view
-from dnspanel.fleet.reads.queries import node_statuses
-from dnspanel.fleet.reads.unproven import unproven_for
+from dnspanel.fleet.reads.queries import node_statuses, unproven_for
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

@@ -1,6 +1,6 @@
 """Tests of the report about history that only a node has, over real TLS, and of both decisions.
 
-Tests `integrity.carry_out_epoch` too.
+Tests `integrity.decision` too.
 """
 
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
-from dnspanel.fleet.push.regressed import REPORT_DELAY, regressed_nodes, regression
+from dnspanel.fleet.push.bootstrap import REPORT_DELAY, regressed_nodes, regression
 from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import MakeNode
 

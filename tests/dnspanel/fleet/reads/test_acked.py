@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.acked import acked_everywhere
+from dnspanel.fleet.reads.queries import acked_everywhere
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.signals import acked_everywhere_requested
 from tests.dnspanel.fleet.conftest import MakeNode

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.fleet.reads.public_addresses import public_addresses
+from dnspanel.fleet.reads.queries import public_addresses
 from tests.dnspanel.fleet.conftest import MakeNode
 
 pytestmark = pytest.mark.django_db(transaction=True)

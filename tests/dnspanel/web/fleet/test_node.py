@@ -1,4 +1,4 @@
-"""A node's page. Tests `reads.unproven` too."""
+"""A node's page."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""The search page for all zones and records. Tests `frame.totals` and `search.exact_names` too."""
+"""The search page for all zones and records. Tests `frame.totals` and `search.suggestions` too."""
 
 import html
 import re
