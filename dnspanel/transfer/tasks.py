@@ -17,6 +17,8 @@ from dnspanel.transfer.models import CutoverCheck, ExportJob, ImportJob
 from dnspanel.transfer.vanity import keep as vanity
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.wake import wake, wake_each
+from dnspanel.zones.models import TemplateRun
+from dnspanel.zones.runs import run_turns
 
 
 @shared_task(ignore_result=True)
@@ -67,7 +69,7 @@ def drive_transfers() -> str:
     wake_each(run_import, [job_id for job_id in imports for _ in range(settings.TRANSFER_PROCESSES)])
     wake_each(run_export, exports)
     wake_each(run_cutover_check, checks)
-    wake_each(run_template, runs.unfinished_runs())
+    wake_each(run_template, run_turns.unfinished_ids(TemplateRun))
     return f"imports={imports} unread={unread} exports={exports} checks={checks}"
 
 

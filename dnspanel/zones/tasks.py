@@ -9,9 +9,10 @@ from dnspanel.wake import wake, wake_each
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.drafts.discarded import forget_discarded
+from dnspanel.zones.models import ChangeRun, PolicyRun
 from dnspanel.zones.publishing import edit, expiry
 from dnspanel.zones.requests import publish_requests
-from dnspanel.zones.runs import change_run_queries, change_runs, policy_runs
+from dnspanel.zones.runs import change_runs, policy_runs, run_turns
 from dnspanel.zones.search import texts_upkeep
 from dnspanel.zones.signing import automatic, due_denial, paused_denial, sign
 from dnspanel.zones.store import waiting_entries
@@ -101,8 +102,8 @@ def run_changes(run_id: int) -> None:
 @shared_task(ignore_result=True)
 def drive_runs() -> None:
     """Wake a worker for each run over many zones, in case a wake-up was lost. Runs every few seconds."""
-    wake_each(run_policies, policy_runs.unfinished_runs())
-    wake_each(run_changes, change_run_queries.unfinished_runs())
+    wake_each(run_policies, run_turns.unfinished_ids(PolicyRun))
+    wake_each(run_changes, run_turns.unfinished_ids(ChangeRun))
 
 
 def wake_worker(*, run_id: int, **_: Any) -> None:

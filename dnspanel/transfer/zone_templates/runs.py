@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Author, Person, actor_of, can
+from dnspanel.accounts.actors.actors import Author, Person, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.database.first_rows import first_or
@@ -179,22 +179,13 @@ def _require_editor(by: Author) -> None:
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
     """Return the person's runs (for a token, its own runs) of templates that are still visible, newest first."""
-    runs = TemplateRun.objects.select_related("template", "author").order_by("-pk")
-    actor = actor_of(person)
-    if actor is None:
-        return runs.none()
-    runs = runs.filter(author=actor.user, template__in=templates_visible_to(actor).order_by())
-    return runs if actor.token is None else runs.filter(token=actor.token)
+    runs = run_turns.own_runs(TemplateRun, person).select_related("template", "author")
+    return runs.filter(template__in=templates_visible_to(person).order_by())
 
 
 def run_for(person: Person, run_id: int) -> TemplateRun:
     """Return the run with this id. Raise TemplateRunUnknown if the person isn't allowed to see it."""
     return first_or(runs_visible_to(person).filter(pk=run_id), TemplateRunUnknown)
-
-
-def unfinished_runs() -> list[int]:
-    """Return the ids of runs that need a worker. The list is empty while publishing is on hold."""
-    return run_turns.unfinished_ids(TemplateRun)
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:

@@ -42,19 +42,9 @@ def may_begin_runs(person: Person) -> bool:
 
 def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
     """Select the person's own runs, newest first. For a token, select only the runs that it began."""
-    runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
-    actor = actor_of(person)
-    if actor is None:
-        return runs.none()
-    runs = runs.filter(author=actor.user)
-    return runs if actor.token is None else runs.filter(token=actor.token)
+    return run_turns.own_runs(ChangeRun, person).select_related("author", "team", "policy")
 
 
 def run_for(person: Person, run_id: int) -> ChangeRun:
     """Return the run with this id. Raise ChangeRunUnknown if it isn't visible to the person."""
     return first_or(runs_visible_to(person).filter(pk=run_id), ChangeRunUnknown)
-
-
-def unfinished_runs() -> list[int]:
-    """Return the ids of the unfinished runs, or an empty list while publishing is on hold."""
-    return run_turns.unfinished_ids(ChangeRun)

@@ -114,23 +114,15 @@ def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
     People who can change policies see all runs. Other people see their own runs. A token of such a person sees only the
     runs that it began.
     """
-    runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)
-    if actor is None:
-        return runs.none()
-    if may_change_policies(actor):
-        return runs
-    return runs.filter(author=actor.user, **({} if actor.token is None else {"token": actor.token}))
+    sees_all = actor is not None and may_change_policies(actor)
+    runs = PolicyRun.objects.order_by("-pk") if sees_all else run_turns.own_runs(PolicyRun, person)
+    return runs.select_related("policy", "author")
 
 
 def run_for(person: Person, run_id: int) -> PolicyRun:
     """Return the run with this id. Raise RunUnknown if it isn't visible to the person."""
     return first_or(runs_visible_to(person).filter(pk=run_id), RunUnknown)
-
-
-def unfinished_runs() -> list[int]:
-    """Return the ids of the unfinished runs, or an empty list while publishing is on hold."""
-    return run_turns.unfinished_ids(PolicyRun)
 
 
 def work_on_run(

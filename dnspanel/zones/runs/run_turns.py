@@ -19,7 +19,7 @@ from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Value
 from django.dispatch import Signal
 from django.utils import timezone
 
-from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import Lock, hold_lock
@@ -95,6 +95,15 @@ def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
 def unfinished_run(model: type[Run], run_id: int) -> "QuerySet[Run]":
     """Select the run with this id, unless it has ended."""
     return model.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
+
+
+def own_runs(model: type[Run], person: Person) -> "QuerySet[Run]":
+    """Select the person's runs of this kind, newest first. For a token, select only the runs that it began."""
+    actor = actor_of(person)
+    if actor is None:
+        return model.objects.none()
+    runs = model.objects.filter(author=actor.user).order_by("-pk")
+    return runs if actor.token is None else runs.filter(token=actor.token)
 
 
 def unfinished_ids(model: type[Run]) -> list[int]:

@@ -3,11 +3,13 @@
 import signal
 import socket
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from dnspanel.zones.runs import change_run_queries
+from dnspanel.zones.models import ChangeRun
+from dnspanel.zones.runs import run_turns
 from tests.dnspanel.cli import in_process
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.cli.in_process import run_command, work_on
@@ -30,7 +32,7 @@ def test_a_worker_that_fails_ends_the_command_that_waits_for_it(run: Run) -> Non
     run("zones", "create", "a.test")
     with (
         pytest.raises(pytest.fail.Exception, match="does not work") as failed,
-        contextmanager(work_on)(change_run_queries.unfinished_runs, fail),
+        contextmanager(work_on)(partial(run_turns.unfinished_ids, ChangeRun), fail),
     ):
         run("zones", "change", "-q", "zone:test", "--add-tag", "eu", "--job")
     assert isinstance(failed.value.__cause__, ValueError)

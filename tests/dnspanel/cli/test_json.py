@@ -7,6 +7,7 @@ the command's parameters.
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.zone_templates import runs as template_runs
-from dnspanel.zones.runs import change_run_queries, change_runs, policy_runs
+from dnspanel.zones.models import ChangeRun, PolicyRun, TemplateRun
+from dnspanel.zones.runs import change_runs, policy_runs, run_turns
 from tests.dnspanel.cli.in_process import Ran, run_command, work_on
 from tests.dnspanel.cli.test_main import commands
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -148,9 +150,9 @@ def working(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[N
         return [
             (work_on_run, number)
             for found, work_on_run in (
-                (change_run_queries.unfinished_runs, change_runs.work_on_run),
-                (policy_runs.unfinished_runs, policy_runs.work_on_run),
-                (template_runs.unfinished_runs, template_runs.work_on_run),
+                (partial(run_turns.unfinished_ids, ChangeRun), change_runs.work_on_run),
+                (partial(run_turns.unfinished_ids, PolicyRun), policy_runs.work_on_run),
+                (partial(run_turns.unfinished_ids, TemplateRun), template_runs.work_on_run),
             )
             for number in found()
         ]

@@ -1,13 +1,15 @@
 """Tests of `dnspanel dnssec policy`."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import Role
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.runs import policy_runs
+from dnspanel.zones.models import PolicyRun
+from dnspanel.zones.runs import policy_runs, run_turns
 from dnspanel.zones.signing import policies
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.cli.in_process import work_on
@@ -17,7 +19,7 @@ from tests.people import make_person
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
     """Run queued policy runs until the test ends, as a Celery worker would."""
-    yield from work_on(policy_runs.unfinished_runs, policy_runs.work_on_run)
+    yield from work_on(partial(run_turns.unfinished_ids, PolicyRun), policy_runs.work_on_run)
 
 
 def test_zones_are_brought_to_what_their_policies_say(run: Run, worker: None) -> None:

@@ -1,11 +1,14 @@
 """Tests of `dnspanel templates`. Tests `cli.zone_runs` too."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from dnspanel.accounts.models import Role
 from dnspanel.transfer.zone_templates import runs
+from dnspanel.zones.models import TemplateRun
+from dnspanel.zones.runs import run_turns
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.cli.in_process import work_on
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -17,7 +20,7 @@ from tests.people import make_person
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
     """Run queued template runs until the test ends, as a Celery worker would."""
-    yield from work_on(runs.unfinished_runs, runs.work_on_run)
+    yield from work_on(partial(run_turns.unfinished_ids, TemplateRun), runs.work_on_run)
 
 
 def test_a_template_is_shown_applied_to_a_zone_and_to_many(run: Run, worker: None) -> None:

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from dnspanel.accounts.models import Role
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.models import PolicyAttachment, Publication, Zone
-from dnspanel.zones.runs import change_run_queries, change_runs
+from dnspanel.zones.models import ChangeRun, PolicyAttachment, Publication, Zone
+from dnspanel.zones.runs import change_runs, run_turns
 from dnspanel.zones.signing import policies
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.cli.in_process import work_on
@@ -199,7 +200,7 @@ def test_a_change_of_many_zones_says_what_and_where_once(run: Run, options: list
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
     """Run queued change runs until the test ends, as a Celery worker would."""
-    yield from work_on(change_run_queries.unfinished_runs, change_runs.work_on_run)
+    yield from work_on(partial(run_turns.unfinished_ids, ChangeRun), change_runs.work_on_run)
 
 
 def test_any_number_of_zones_is_changed_as_a_job_and_back_again(run: Run, worker: None) -> None:

@@ -18,7 +18,7 @@ from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, MassDeletion, Run
 from dnspanel.zones.models import ChangeRun, Channel, LogHead, Publication, RunState, Zone, ZoneAct
 from dnspanel.zones.plan import deletion_guard
 from dnspanel.zones.publishing import edit
-from dnspanel.zones.runs import change_run_queries, change_runs
+from dnspanel.zones.runs import change_runs, run_turns
 from dnspanel.zones.runs.change_run_queries import may_be_undone, run_for
 from dnspanel.zones.runs.change_runs import Alike, cancel_run, create_run, start_run, undo_run, work_on_run
 from dnspanel.zones.signing.policies import Target, attach, create_policy
@@ -265,7 +265,7 @@ def test_the_tasks_find_runs_and_finish_them(zones: list[Zone], bob: User) -> No
 def test_nothing_is_done_while_publishing_is_held(zones: list[Zone], bob: User) -> None:
     run = start_run(dry_run=dry(TAGS, bob), by=bob, now=NOW)
     LogHead.objects.update(held_reason="Nodes hold more.", held_since=NOW)
-    assert change_run_queries.unfinished_runs() == []
+    assert run_turns.unfinished_ids(ChangeRun) == []
     assert not work_on_run(run.pk)
     assert tags().count(["eu"]) == 0
 
@@ -298,4 +298,4 @@ def test_what_cannot_be_asked_for_is_refused(zones: list[Zone], alice: User, bob
         start_run(dry_run=waiting, by=bob, now=NOW)
     with pytest.raises(RunRefused):
         undo_run(run=worked(waiting), by=bob, now=NOW)
-    assert change_run_queries.unfinished_runs() == []
+    assert run_turns.unfinished_ids(ChangeRun) == []

@@ -125,7 +125,7 @@ def test_many_zones_are_signed_in_few_publications_though_the_worker_dies(
             policy_runs.work_on_run(run.pk, batch=100)
     run.refresh_from_db()
     assert (run.state, run.done, Signing.objects.filter(is_signed=True).count()) == (RunState.RUNNING, 200, 200)
-    assert policy_runs.unfinished_runs() == [run.pk]
+    assert run_turns.unfinished_ids(PolicyRun) == [run.pk]
     finished(run, batch=100)
     assert (run.state, run.done, run.counts) == (RunState.DONE, MANY, {"sign": MANY})
     assert Publication.objects.count() == before + 3
@@ -387,7 +387,7 @@ def test_the_tasks_find_runs_and_finish_them(zone: Zone, policy: DnssecPolicy, a
 def test_nothing_is_done_while_publishing_is_held(zone: Zone, policy: DnssecPolicy, alice: User) -> None:
     run = begin(alice)
     LogHead.objects.update(held_reason="Nodes hold more.", held_since=NOW)
-    assert policy_runs.unfinished_runs() == []
+    assert run_turns.unfinished_ids(PolicyRun) == []
     assert not policy_runs.work_on_run(run.pk)
     assert not Signing.objects.exists()
 
