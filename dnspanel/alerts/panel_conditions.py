@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 
 from dnspanel.conditions import Condition, Reading, Severity, Subject
-from dnspanel.fleet.conditions.disks import disk_share
+from dnspanel.fleet.conditions.nodes import disk_share
 from dnspanel.processes.redis_health import RedisProblem, redis_problem
 from dnspanel.texts import gettext, gettext_noop
 from replication.disk import disk_of

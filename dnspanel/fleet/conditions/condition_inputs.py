@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from cryptography import x509
@@ -11,7 +11,6 @@ from django.db.models import Count, Min
 
 from dnspanel.conditions import NO_ZONES, NamedZones, Reading
 from dnspanel.database.field_copies import copy_fields
-from dnspanel.fleet.conditions.setup import Setup
 from dnspanel.fleet.models import Authority, Bootstrap, Delivery, Divergence, Node
 from dnspanel.fleet.node_health import Health
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, heartbeats
@@ -41,6 +40,15 @@ ZONES = """
     UNION ALL
     SELECT zone_id, 'unknown', silent_since, NULL FROM fleet_parentcheck
     WHERE silent_since IS NOT NULL AND silent_since <= %(unknown)s"""
+
+
+class Setup(NamedTuple):
+    """The versions of a node's agent and of the panel, and the differences between the node's setup and the panel's."""
+
+    agent: str = ""
+    panel: str = ""
+    is_older: bool = False
+    differences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

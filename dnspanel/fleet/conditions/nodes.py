@@ -1,14 +1,11 @@
-"""Conditions for problems of one node. Pure."""
+"""Conditions for problems of one node, and for the disk and the certificate of a node or of the panel. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from dnspanel.conditions import Condition, Severity
 from dnspanel.durations import duration_text
-from dnspanel.fleet.conditions.certificates import certificate_condition
-from dnspanel.fleet.conditions.condition_inputs import NodeInputs
-from dnspanel.fleet.conditions.disks import disk_share, size_text
-from dnspanel.fleet.conditions.setup import setup_faults
+from dnspanel.fleet.conditions.condition_inputs import NodeInputs, Setup
 from dnspanel.fleet.node_health import Word
 from dnspanel.texts import gettext, gettext_noop, ngettext
 from replication.wire.front_messages import front_report_in
@@ -17,6 +14,8 @@ from replication.wire.front_messages import front_report_in
 NEVER_CONTACTED_FOR = timedelta(minutes=20)
 # A node that is late for a shorter time will probably be in order before a person has read the message.
 LATE_FOR = timedelta(seconds=30)
+CERTIFICATE_SOON, CERTIFICATE_NOW = timedelta(days=30), timedelta(days=7)
+DISK_SHARE, DISK_SHARE_AGAIN, DISK_SHARE_CRITICAL = 0.10, 0.12, 0.03
 DISK_DAYS, DISK_DAYS_AGAIN = 7.0, 10.0
 MAP_SHARE, MAP_SHARE_AGAIN, MAP_SHARE_CRITICAL = 0.70, 0.67, 0.90
 # LMDB cannot reuse pages that a reader may need. With a reader this many transactions behind, the file only grows.
@@ -61,11 +60,8 @@ def node_conditions(
         _clock(node, is_open),
         _bootstrap(node, now),
     )
-    faults = (
-        Condition(f"{kind}:{node.name}", kind, severity, message, node.node_id)
-        for kind, severity, message in setup_faults(node.name, node.setup)
-    )
-    return [*(condition for condition in rules if condition is not None), *faults]
+    setup = setup_conditions(node.name, node.setup, node.node_id)
+    return [*(condition for condition in rules if condition is not None), *setup]
 
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
@@ -198,3 +194,78 @@ def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
         name=node.name, time=duration_text(lasting)
     )
     return Condition(key, kind, Severity.WARNING, message, node.node_id)
+
+
+def setup_conditions(name: str, setup: Setup, node_id: int) -> Iterator[Condition]:
+    """Yield a condition if the agent is older than the panel, and one if the setup differs from the panel's."""
+    if setup.is_older:
+        message = gettext(
+            "The agent on {name} ({agent}) is older than the panel. Install the panel’s version, {panel}, on the node."
+        ).format(name=name, agent=setup.agent, panel=setup.panel)
+        yield Condition(f"node.agent:{name}", "node.agent", Severity.WARNING, message, node_id)
+    if setup.differences:
+        message = gettext("The setup on {name} differs from the panel’s settings. {differences}").format(
+            name=name, differences=" ".join(setup.differences)
+        )
+        yield Condition(f"node.setup:{name}", "node.setup", Severity.WARNING, message, node_id)
+
+
+def certificate_condition(
+    expires_at: datetime | None, key: str, now: datetime, node: NodeInputs | None = None
+) -> Condition | None:
+    if expires_at is None or (left := expires_at - now) > CERTIFICATE_SOON:
+        return None
+    severity = Severity.CRITICAL if left <= CERTIFICATE_NOW else Severity.WARNING
+    if node is None:
+        message = (
+            gettext("The panel’s certificate expires in {time}, on {day}. Automatic renewal failed.")
+            if left > timedelta(0)
+            else gettext("The panel’s certificate expired {time} ago, on {day}. Automatic renewal failed.")
+        )
+    else:
+        message = (
+            gettext("{name}’s certificate expires in {time}, on {day}. Automatic renewal failed.")
+            if left > timedelta(0)
+            else gettext("{name}’s certificate expired {time} ago, on {day}. Automatic renewal failed.")
+        )
+    message = message.format(
+        name=node.name if node else "", time=duration_text(abs(left)), day=expires_at.date().isoformat()
+    )
+    return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)
+
+
+def disk_share(
+    room: tuple[int, int], inodes: tuple[int, int], key: str, is_open: Collection[str], node: NodeInputs | None = None
+) -> Condition | None:
+    """Return a condition if the share of free bytes or of free inodes is low. The smaller share counts."""
+    left = {is_inodes: free / total for is_inodes, (free, total) in ((False, room), (True, inodes)) if total}
+    if not left or min(left.values()) >= (DISK_SHARE_AGAIN if key in is_open else DISK_SHARE):
+        return None
+    share, is_inodes = min((share, is_inodes) for is_inodes, share in left.items())
+    if node is None:
+        message = (
+            gettext("The panel’s disk has only {count:,} free inodes ({share}).")
+            if is_inodes
+            else gettext("The panel’s disk has only {free} free ({share}).")
+        )
+    else:
+        message = (
+            gettext("The disk on {name} has only {count:,} free inodes ({share}).")
+            if is_inodes
+            else gettext("The disk on {name} has only {free} free ({share}).")
+        )
+    severity = Severity.CRITICAL if share < DISK_SHARE_CRITICAL else Severity.WARNING
+    message = message.format(
+        name=node.name if node else "", free=size_text(room[0]), count=inodes[0], share=f"{share:.1%}"
+    )
+    return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)
+
+
+def size_text(size: int) -> str:
+    """Return a size with a binary unit for messages, such as 1.5 GiB."""
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:.3g} TiB"

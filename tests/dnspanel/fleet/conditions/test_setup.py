@@ -4,7 +4,8 @@ import pytest
 
 from dnspanel.alerts.alert_inputs import read
 from dnspanel.alerts.alert_rules import conditions
-from dnspanel.fleet.conditions.setup import Setup, setup_faults
+from dnspanel.fleet.conditions.condition_inputs import Setup
+from dnspanel.fleet.conditions.nodes import setup_conditions
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from replication import __version__
@@ -15,14 +16,14 @@ NEWER = "99.0.0"
 
 
 def test_a_node_that_is_set_up_as_it_should_be_raises_nothing() -> None:
-    assert list(setup_faults("ns1", Setup(agent="1.0.0", panel="1.0.0"))) == []
+    assert list(setup_conditions("ns1", Setup(agent="1.0.0", panel="1.0.0"), 1)) == []
 
 
 def test_each_fault_names_the_node_and_both_values() -> None:
     setup = Setup(
         "1.0.0.dev1+ga", "1.0.0.dev2+gb", is_older=True, differences=("DNS address: A on the server, B in the panel.",)
     )
-    assert [(fault.kind, fault.message) for fault in setup_faults("ns1", setup)] == [
+    assert [(fault.kind, fault.message) for fault in setup_conditions("ns1", setup, 1)] == [
         (
             "node.agent",
             "The agent on ns1 (1.0.0.dev1+ga) is older than the panel. "
