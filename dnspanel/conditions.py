@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar, cast
 from django.db import models
 
 from dnspanel.durations import duration_text
-from dnspanel.texts import gettext, gettext_lazy, joined, ngettext
+from dnspanel.texts import gettext, joined, ngettext
+from dnspanel.texts import gettext_lazy as _
 
 Inputs = TypeVar("Inputs")
 
@@ -20,9 +21,9 @@ Inputs = TypeVar("Inputs")
 class Severity(models.TextChoices):
     """The urgency of a condition. A condition with INFO needs no action and ends automatically."""
 
-    INFO = "info", gettext_lazy("information")
-    WARNING = "warning", gettext_lazy("warning")
-    CRITICAL = "critical", gettext_lazy("critical")
+    INFO = "info", _("information")
+    WARNING = "warning", _("warning")
+    CRITICAL = "critical", _("critical")
 
     @property
     def rank(self) -> int:

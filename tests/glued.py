@@ -31,7 +31,7 @@ _TOKEN = re.compile(
 )
 _ADDED = re.compile(r"""\|add:_\(.*?\)""")
 _OF_DJANGO = re.compile(r"{[%{].*?[%}]}", re.DOTALL)
-_TRANSLATING = frozenset({"gettext", "gettext_lazy", "ngettext"})
+_TRANSLATING = frozenset({"_", "gettext", "gettext_lazy", "ngettext"})
 _LETTER = re.compile(r"[^\W\d_]{2}")
 
 

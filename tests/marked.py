@@ -147,7 +147,7 @@ _OF_THE_RECORD = frozenset(
     }
 )
 # Functions that mark a text, or translate it.
-_MARKING = frozenset({"gettext", "gettext_lazy", "gettext_noop", "ngettext"})
+_MARKING = frozenset({"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext"})
 # Errors for programs, which no page shows.
 _OF_PROGRAMS = frozenset(
     {

@@ -89,7 +89,7 @@ def texts_in_python(nodes: Sequence[ast.AST]) -> Iterator[str]:
 def _marked(value: ast.AST) -> Iterator[str]:
     """Yield the texts in an expression that are marked for translation."""
     for node in ast.walk(value):
-        if isinstance(node, ast.Call) and dotted(node.func) in {"gettext", "gettext_lazy", "ngettext"}:
+        if isinstance(node, ast.Call) and dotted(node.func) in {"_", "gettext", "gettext_lazy", "ngettext"}:
             yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
 
 

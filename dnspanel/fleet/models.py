@@ -8,16 +8,16 @@ from django.db import models
 
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 
 
 class NodeState(models.TextChoices):
     """A node's state in its lifecycle. The node's current health is computed in `fleet.node_health`."""
 
-    AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
-    ACTIVE = "active", gettext_lazy("active")
-    DRAINED = "drained", gettext_lazy("drained")
-    RETIRED = "retired", gettext_lazy("retired")
+    AWAITING_APPROVAL = "awaiting", _("waiting for approval")
+    ACTIVE = "active", _("active")
+    DRAINED = "drained", _("drained")
+    RETIRED = "retired", _("retired")
 
 
 class NodeGroup(models.Model):
@@ -339,8 +339,8 @@ class PeriodicTask(models.Model):
 class Choice(models.TextChoices):
     """The side whose content is kept if nodes have publications that are missing from the panel."""
 
-    TAKE_OVER = "take_over", gettext_lazy("import content from nodes")
-    KEEP = "keep", gettext_lazy("keep the panel’s content")
+    TAKE_OVER = "take_over", _("import content from nodes")
+    KEEP = "keep", _("keep the panel’s content")
 
 
 class AheadReport(models.Model):
@@ -407,12 +407,12 @@ class AheadRRset(models.Model):
 class ParentState(models.TextChoices):
     """The result of the last successful check of a zone's parent."""
 
-    UNKNOWN = "unknown", gettext_lazy("unknown")
-    MATCHES = "matches", gettext_lazy("DS matches a signing key")
-    NO_DS = "no-ds", gettext_lazy("no DS")
-    PARTIAL = "partial", gettext_lazy("DS at some servers only")
-    DIFFERS = "differs", gettext_lazy("DS doesn’t match a key")
-    BOGUS = "bogus", gettext_lazy("signatures don’t validate")
+    UNKNOWN = "unknown", _("unknown")
+    MATCHES = "matches", _("DS matches a signing key")
+    NO_DS = "no-ds", _("no DS")
+    PARTIAL = "partial", _("DS at some servers only")
+    DIFFERS = "differs", _("DS doesn’t match a key")
+    BOGUS = "bogus", _("signatures don’t validate")
 
 
 class ParentCheck(models.Model):

@@ -8,35 +8,35 @@ from django.db.models.functions import Lower
 
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models import Zone
 
 
 class Kind(models.TextChoices):
     """The server software of a secondary. It determines the format of the configuration."""
 
-    BIND = "bind", gettext_lazy("BIND 9.18 or later")
+    BIND = "bind", _("BIND 9.18 or later")
     NSD = "nsd", "NSD"
     KNOT = "knot", "Knot DNS"
     POWERDNS = "powerdns", "PowerDNS"
-    OTHER = "other", gettext_lazy("other")
+    OTHER = "other", _("other")
 
 
 class ZoneChoice(models.TextChoices):
     """The ways to choose the zones of a secondary."""
 
-    ALL = "all", gettext_lazy("every zone")
-    TAG = "tag", gettext_lazy("zones with a tag")
-    TEAM = "team", gettext_lazy("zones in a team")
-    LIST = "list", gettext_lazy("selected zones")
+    ALL = "all", _("every zone")
+    TAG = "tag", _("zones with a tag")
+    TEAM = "team", _("zones in a team")
+    LIST = "list", _("selected zones")
 
 
 class Transport(models.TextChoices):
     """The transports that a secondary is allowed to use. Messages are always signed with the secondary's key."""
 
-    ANY = "any", gettext_lazy("TCP or TLS")
-    TLS = "tls", gettext_lazy("TLS only")
-    CERTIFICATE = "certificate", gettext_lazy("TLS only, with its own certificate")
+    ANY = "any", _("TCP or TLS")
+    TLS = "tls", _("TLS only")
+    CERTIFICATE = "certificate", _("TLS only, with its own certificate")
 
 
 class Secondary(models.Model):

@@ -11,24 +11,24 @@ from django.db import models
 
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models import UNFINISHED_STATES, RunState
 
 
 class State(models.TextChoices):
     """The state of an import. In ACTIVE_STATES, workers continue without a person's action."""
 
-    UPLOADING = "uploading", gettext_lazy("waiting for the source")
-    SCANNING = "scanning", gettext_lazy("scanning")
-    CHOOSING = "choosing", gettext_lazy("waiting for options")
-    PLANNING = "planning", gettext_lazy("dry run")
-    PLANNED = "planned", gettext_lazy("ready to apply")
-    APPLYING = "applying", gettext_lazy("applying")
-    DONE = "done", gettext_lazy("done")
-    UNDOING = "undoing", gettext_lazy("undoing")
-    UNDONE = "undone", gettext_lazy("undone")
-    CANCELLED = "cancelled", gettext_lazy("cancelled")
-    FAILED = "failed", gettext_lazy("failed")
+    UPLOADING = "uploading", _("waiting for the source")
+    SCANNING = "scanning", _("scanning")
+    CHOOSING = "choosing", _("waiting for options")
+    PLANNING = "planning", _("dry run")
+    PLANNED = "planned", _("ready to apply")
+    APPLYING = "applying", _("applying")
+    DONE = "done", _("done")
+    UNDOING = "undoing", _("undoing")
+    UNDONE = "undone", _("undone")
+    CANCELLED = "cancelled", _("cancelled")
+    FAILED = "failed", _("failed")
 
 
 ACTIVE_STATES = (State.SCANNING, State.PLANNING, State.APPLYING, State.UNDOING)
@@ -36,16 +36,16 @@ ENDED_STATES = (State.DONE, State.UNDONE, State.CANCELLED, State.FAILED)
 
 
 class SourceKind(models.TextChoices):
-    FILES = "files", gettext_lazy("zone files")
-    PASTE = "paste", gettext_lazy("pasted zone file")
-    AXFR = "axfr", gettext_lazy("zone transfer")
-    POWERDNS_API = "powerdns-api", gettext_lazy("PowerDNS HTTP API")
-    POWERDNS_SQL = "powerdns-sql", gettext_lazy("PowerDNS database")
-    POWERDNS_DUMP = "powerdns-dump", gettext_lazy("PowerDNS database dump")
-    POWERDNS_LMDB = "powerdns-lmdb", gettext_lazy("PowerDNS LMDB")
+    FILES = "files", _("zone files")
+    PASTE = "paste", _("pasted zone file")
+    AXFR = "axfr", _("zone transfer")
+    POWERDNS_API = "powerdns-api", _("PowerDNS HTTP API")
+    POWERDNS_SQL = "powerdns-sql", _("PowerDNS database")
+    POWERDNS_DUMP = "powerdns-dump", _("PowerDNS database dump")
+    POWERDNS_LMDB = "powerdns-lmdb", _("PowerDNS LMDB")
     CSV = "csv", "CSV"
     JSON = "json", "JSON"
-    RETRY = "retry", gettext_lazy("corrected zones of an import")
+    RETRY = "retry", _("corrected zones of an import")
 
 
 class ImportJob(models.Model):
@@ -92,11 +92,11 @@ class ImportJob(models.Model):
 
 
 class PieceState(models.TextChoices):
-    SPOOLED = "spooled", gettext_lazy("read")
-    SCANNED = "scanned", gettext_lazy("scanned")
-    PLANNED = "planned", gettext_lazy("planned")
-    APPLIED = "applied", gettext_lazy("applied")
-    UNDONE = "undone", gettext_lazy("undone")
+    SPOOLED = "spooled", _("read")
+    SCANNED = "scanned", _("scanned")
+    PLANNED = "planned", _("planned")
+    APPLIED = "applied", _("applied")
+    UNDONE = "undone", _("undone")
 
 
 class ImportPiece(models.Model):
@@ -137,15 +137,15 @@ class ImportPiece(models.Model):
 class Action(models.TextChoices):
     """The action that the import takes for a zone, or the reason why it doesn't take one."""
 
-    CREATE = "create", gettext_lazy("create")
-    UNION = "union", gettext_lazy("merge")  # add the source's values
-    RRSETS = ("rrsets", gettext_lazy("replace RRsets"))  # replace only the RRsets that the source has
-    REPLACE = "replace", gettext_lazy("replace zone")
-    SKIP = "skip", gettext_lazy("skip")
-    NOTHING = "nothing", gettext_lazy("nothing to change")
-    FAILED = "failed", gettext_lazy("cannot be imported")
-    DUPLICATE = "duplicate", gettext_lazy("duplicate in the source")
-    WAITING = "waiting", gettext_lazy("changed since the dry run")
+    CREATE = "create", _("create")
+    UNION = "union", _("merge")  # add the source's values
+    RRSETS = ("rrsets", _("replace RRsets"))  # replace only the RRsets that the source has
+    REPLACE = "replace", _("replace zone")
+    SKIP = "skip", _("skip")
+    NOTHING = "nothing", _("nothing to change")
+    FAILED = "failed", _("cannot be imported")
+    DUPLICATE = "duplicate", _("duplicate in the source")
+    WAITING = "waiting", _("changed since the dry run")
 
 
 # The actions that change an existing zone.
@@ -214,10 +214,10 @@ class ImportFault(models.Model):
 
 
 class KeptKind(models.TextChoices):
-    METADATA = "metadata", gettext_lazy("metadata")
-    KEY = "key", gettext_lazy("DNSSEC key")
-    COMMENT = "comment", gettext_lazy("comment")
-    TSIG = "tsig", gettext_lazy("TSIG key")
+    METADATA = "metadata", _("metadata")
+    KEY = "key", _("DNSSEC key")
+    COMMENT = "comment", _("comment")
+    TSIG = "tsig", _("TSIG key")
 
 
 class KeptItem(models.Model):
@@ -234,10 +234,10 @@ class KeptItem(models.Model):
 
 
 class ExportFormat(models.TextChoices):
-    BIND = "bind", gettext_lazy("BIND zone files")
+    BIND = "bind", _("BIND zone files")
     JSON = "json", "JSON"
     CSV = "csv", "CSV"
-    QUERIES = "queries", gettext_lazy("query file")
+    QUERIES = "queries", _("query file")
 
 
 class ExportJob(models.Model):
@@ -281,7 +281,7 @@ class ExportJob(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(secret=None) | models.Q(state__in=UNFINISHED_STATES), name="exportjob_secret_gone"
-            ),
+            )
         ]
 
 
@@ -313,7 +313,7 @@ class CutoverCheck(models.Model):
         indexes = [
             models.Index(
                 fields=["state"], name="cutovercheck_unfinished", condition=models.Q(state__in=UNFINISHED_STATES)
-            ),
+            )
         ]
 
 
@@ -335,12 +335,12 @@ class CutoverZone(models.Model):
 class DifferenceKind(models.TextChoices):
     """The kind of a difference. SERIAL and NAMESERVERS are expected in a cut-over."""
 
-    RCODE = "rcode", gettext_lazy("different response code")
-    RECORDS = "records", gettext_lazy("different records")
-    TTL = "ttl", gettext_lazy("different TTL")
-    SILENT = "silent", gettext_lazy("no answer")
-    SERIAL = "serial", gettext_lazy("different SOA")
-    NAMESERVERS = "nameservers", gettext_lazy("different name servers")
+    RCODE = "rcode", _("different response code")
+    RECORDS = "records", _("different records")
+    TTL = "ttl", _("different TTL")
+    SILENT = "silent", _("no answer")
+    SERIAL = "serial", _("different SOA")
+    NAMESERVERS = "nameservers", _("different name servers")
 
 
 EXPECTED_KINDS = (DifferenceKind.SERIAL, DifferenceKind.NAMESERVERS)

@@ -4,14 +4,14 @@ from django.db import models
 
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 
 
 class Kind(models.TextChoices):
     """The protocol of a destination."""
 
-    SYSLOG = "syslog", gettext_lazy("Syslog over TLS")
-    OTLP = "otlp", gettext_lazy("OpenTelemetry")
+    SYSLOG = "syslog", _("Syslog over TLS")
+    OTLP = "otlp", _("OpenTelemetry")
 
 
 # The values of the failure columns of a destination that has not failed since its last success.

@@ -17,7 +17,8 @@ from django.db.models import Q
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, resolver_of_settings
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.dnssec.other_keys import keys_in
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyRole, SigningState
@@ -33,7 +34,7 @@ _AT_ONCE = 500
 _LOOKS_AT_ONCE = 8
 # Parents that were not queried within this time count as unknown.
 _LOOK_SECONDS = 120.0
-_NO_LOOK = ParentLook("", {}, None, gettext_lazy("The parent couldn’t be queried in time."))
+_NO_LOOK = ParentLook("", {}, None, _("The parent couldn’t be queried in time."))
 
 _SIGNED_OTHERWISE = Q(signing__isnull=False) | ~Q(signing_error="") | ~Q(error="")
 

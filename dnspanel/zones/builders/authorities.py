@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, items_of
 from dnspanel.zones.builders.reports import report_address
 from dnspanel.zones.errors import BadFields
@@ -16,11 +17,11 @@ from replication.errors import BadName
 _CAA = LAYOUTS[rdtypes.CAA]
 _KNOWN = (
     ("letsencrypt.org", "Let’s Encrypt"),
-    ("pki.goog", gettext_lazy("Google Trust Services")),
+    ("pki.goog", _("Google Trust Services")),
     ("digicert.com", "DigiCert"),
-    ("sectigo.com", gettext_lazy("Sectigo")),
+    ("sectigo.com", _("Sectigo")),
     ("globalsign.com", "GlobalSign"),
-    ("amazon.com", gettext_lazy("Amazon")),
+    ("amazon.com", _("Amazon")),
 )
 _OURS = ("issue", "issuewild", "iodef")
 
@@ -30,37 +31,35 @@ class CaaBuilder:
 
     key = "caa"
     title = "CAA"
-    purpose = gettext_lazy(
+    purpose = _(
         "The certificate authorities that can issue certificates for this name and its subdomains. An "
         "empty list allows no authority."
     )
     fields = (
         Field(
             "issue",
-            gettext_lazy("Authorities"),
+            _("Authorities"),
             Kind.LIST,
-            gettext_lazy("Enter a comma-separated list of domains, for example letsencrypt.org."),
+            _("Enter a comma-separated list of domains, for example letsencrypt.org."),
             choices=_KNOWN,
             required=False,
             is_open=True,
         ),
         Field(
             "issuewild",
-            gettext_lazy("Authorities for wildcards"),
+            _("Authorities for wildcards"),
             Kind.LIST,
-            gettext_lazy("Leave empty to allow the same authorities."),
+            _("Leave empty to allow the same authorities."),
             required=False,
         ),
         Field(
             "no_wildcards",
-            gettext_lazy("No wildcards"),
+            _("No wildcards"),
             Kind.FLAG,
-            gettext_lazy("No authority can issue wildcard certificates."),
+            _("No authority can issue wildcard certificates."),
             required=False,
         ),
-        Field(
-            "iodef", gettext_lazy("Report address"), Kind.LIST, gettext_lazy("Enter an email address."), required=False
-        ),
+        Field("iodef", _("Report address"), Kind.LIST, _("Enter an email address."), required=False),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:

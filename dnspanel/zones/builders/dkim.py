@@ -9,7 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, format_tags, tags_of, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules.mail_rules import GOOD_DKIM_BITS, LEAST_DKIM_BITS
@@ -27,26 +28,22 @@ class DkimBuilder:
 
     key = "dkim"
     title = "DKIM"
-    purpose = gettext_lazy("The public key that receivers use to verify mail signed for this domain.")
+    purpose = _("The public key that receivers use to verify mail signed for this domain.")
     fields = (
         Field(
-            "selector",
-            gettext_lazy("Selector"),
-            Kind.STRING,
-            gettext_lazy("Enter the selector that the mail server uses."),
-            default="mail",
+            "selector", _("Selector"), Kind.STRING, _("Enter the selector that the mail server uses."), default="mail"
         ),
         Field(
             "public_key",
-            gettext_lazy("Public key"),
+            _("Public key"),
             Kind.TEXT,
-            gettext_lazy("Paste a PEM block, the Base64 key, or the DKIM record that the mail server shows."),
+            _("Paste a PEM block, the Base64 key, or the DKIM record that the mail server shows."),
         ),
         Field(
             "testing",
-            gettext_lazy("Testing (t=y)"),
+            _("Testing (t=y)"),
             Kind.FLAG,
-            gettext_lazy("Receivers treat signed mail like unsigned mail."),
+            _("Receivers treat signed mail like unsigned mail."),
             required=False,
         ),
     )

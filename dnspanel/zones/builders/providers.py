@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, below, format_tags, of_records, txt
 from dnspanel.zones.builders.reports import DMARC, dmarc_piece, report_address
 from dnspanel.zones.builders.spf import present_spf, spf_piece, with_include
@@ -16,9 +17,9 @@ from replication.dns.rrset import Key
 _WORD = re.compile(r"[A-Za-z0-9_.=+/-]{1,200}")
 _REPORTS = Field(
     "rua",
-    gettext_lazy("DMARC report addresses"),
+    _("DMARC report addresses"),
     Kind.LIST,
-    gettext_lazy("Enter comma-separated email addresses, or leave empty for no reports."),
+    _("Enter comma-separated email addresses, or leave empty for no reports."),
     required=False,
 )
 
@@ -86,8 +87,8 @@ class NoMail:
     """The form for a domain that doesn't receive or send mail (RFC 7505)."""
 
     key: str = "no-mail"
-    title: str = gettext_lazy("No mail")
-    purpose: str = gettext_lazy("The domain neither receives nor sends mail, so receivers reject all mail from it.")
+    title: str = _("No mail")
+    purpose: str = _("The domain neither receives nor sends mail, so receivers reject all mail from it.")
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
@@ -132,23 +133,17 @@ def _has_dmarc(owner: str, present: Present) -> bool:
 PROVIDERS = (
     Provider(
         "google-workspace",
-        gettext_lazy("Google Workspace"),
-        gettext_lazy(
-            "Email with Google. Copy the DKIM key from the Google Admin console and add it with the DKIM builder."
-        ),
+        _("Google Workspace"),
+        _("Email with Google. Copy the DKIM key from the Google Admin console and add it with the DKIM builder."),
         mx=("1 smtp.google.com.",),
         include="_spf.google.com",
         verification=("google-site-verification=", "google-site-verification={token}"),
-        more=(
-            _word(
-                "token", gettext_lazy("Verification"), gettext_lazy("Enter the text after google-site-verification=.")
-            ),
-        ),
+        more=(_word("token", _("Verification"), _("Enter the text after google-site-verification=.")),),
     ),
     Provider(
         "microsoft-365",
-        gettext_lazy("Microsoft 365"),
-        gettext_lazy("Email with Microsoft, including Autodiscover."),
+        _("Microsoft 365"),
+        _("Email with Microsoft, including Autodiscover."),
         mx=("0 {dashed}.mail.protection.outlook.com.",),
         include="spf.protection.outlook.com",
         all="-all",
@@ -159,20 +154,14 @@ PROVIDERS = (
         ),
         verification=("MS=", "MS={token}"),
         more=(
-            _word(
-                "token", gettext_lazy("Verification"), gettext_lazy("Enter the text after MS=, for example ms12345678.")
-            ),
-            _word(
-                "tenant",
-                gettext_lazy("Tenant"),
-                gettext_lazy("Enter the first part of ….onmicrosoft.com to add the DKIM records."),
-            ),
+            _word("token", _("Verification"), _("Enter the text after MS=, for example ms12345678.")),
+            _word("tenant", _("Tenant"), _("Enter the first part of ….onmicrosoft.com to add the DKIM records.")),
         ),
     ),
     Provider(
         "fastmail",
-        gettext_lazy("Fastmail"),
-        gettext_lazy("Email with Fastmail, including DKIM."),
+        _("Fastmail"),
+        _("Email with Fastmail, including DKIM."),
         mx=("10 in1-smtp.messagingengine.com.", "20 in2-smtp.messagingengine.com."),
         include="spf.messagingengine.com",
         all="?all",
@@ -180,8 +169,8 @@ PROVIDERS = (
     ),
     Provider(
         "proton-mail",
-        gettext_lazy("Proton Mail"),
-        gettext_lazy("Email with Proton."),
+        _("Proton Mail"),
+        _("Email with Proton."),
         mx=("10 mail.protonmail.ch.", "20 mailsec.protonmail.ch."),
         include="_spf.protonmail.ch",
         aliases=tuple(
@@ -190,13 +179,11 @@ PROVIDERS = (
         ),
         verification=("protonmail-verification=", "protonmail-verification={token}"),
         more=(
-            _word(
-                "token", gettext_lazy("Verification"), gettext_lazy("Enter the text after protonmail-verification=.")
-            ),
+            _word("token", _("Verification"), _("Enter the text after protonmail-verification=.")),
             _word(
                 "key",
                 "DKIM",
-                gettext_lazy("Enter the long part between domainkey. and .domains.proton.ch to add the DKIM records."),
+                _("Enter the long part between domainkey. and .domains.proton.ch to add the DKIM records."),
             ),
         ),
     ),

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.builders.builder_pieces import (
     Piece,
     Present,
@@ -26,14 +27,11 @@ _ADDRESS = re.compile(r"[^\s@,;!]{1,64}@[^\s@,;!]{1,253}")
 _URI = re.compile(r"(?:mailto:[^\s@,;!]+@[^\s@,;!]+(?:![0-9]+[kmgt]?)?|https://[^\s,;!]+)", re.IGNORECASE)
 _STS_ID = re.compile(r"[A-Za-z0-9]{1,32}")
 _POLICIES = (
-    ("none", gettext_lazy("none: report only")),
-    ("quarantine", gettext_lazy("quarantine: treat as spam")),
-    ("reject", gettext_lazy("reject: reject mail")),
+    ("none", _("none: report only")),
+    ("quarantine", _("quarantine: treat as spam")),
+    ("reject", _("reject: reject mail")),
 )
-_ALIGNMENTS = (
-    ("r", gettext_lazy("relaxed: subdomains also match")),
-    ("s", gettext_lazy("strict: only the exact domain")),
-)
+_ALIGNMENTS = (("r", _("relaxed: subdomains also match")), ("s", _("strict: only the exact domain")))
 DMARC, STS, TLS_RPT = (begins_with(prefix) for prefix in ("v=DMARC1", "v=STSv1", "v=TLSRPTv1"))
 
 
@@ -42,38 +40,30 @@ class DmarcBuilder:
 
     key = "dmarc"
     title = "DMARC"
-    purpose = gettext_lazy("Tells receivers how to handle mail from this domain that passes neither SPF nor DKIM.")
+    purpose = _("Tells receivers how to handle mail from this domain that passes neither SPF nor DKIM.")
     fields = (
-        Field("p", gettext_lazy("Policy"), Kind.WORD, choices=_POLICIES, default="none"),
+        Field("p", _("Policy"), Kind.WORD, choices=_POLICIES, default="none"),
         Field(
             "sp",
-            gettext_lazy("Subdomain policy"),
+            _("Subdomain policy"),
             Kind.WORD,
-            gettext_lazy("Leave empty to use the same policy."),
+            _("Leave empty to use the same policy."),
             choices=_POLICIES,
             required=False,
         ),
         Field(
-            "rua",
-            gettext_lazy("Daily report addresses"),
-            Kind.LIST,
-            gettext_lazy("Enter comma-separated email addresses."),
-            required=False,
+            "rua", _("Daily report addresses"), Kind.LIST, _("Enter comma-separated email addresses."), required=False
         ),
         Field(
-            "ruf",
-            gettext_lazy("Failure report addresses"),
-            Kind.LIST,
-            gettext_lazy("Few receivers send failure reports."),
-            required=False,
+            "ruf", _("Failure report addresses"), Kind.LIST, _("Few receivers send failure reports."), required=False
         ),
-        Field("adkim", gettext_lazy("DKIM alignment"), Kind.WORD, choices=_ALIGNMENTS, required=False),
-        Field("aspf", gettext_lazy("SPF alignment"), Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("adkim", _("DKIM alignment"), Kind.WORD, choices=_ALIGNMENTS, required=False),
+        Field("aspf", _("SPF alignment"), Kind.WORD, choices=_ALIGNMENTS, required=False),
         Field(
             "pct",
-            gettext_lazy("Percentage of mail"),
+            _("Percentage of mail"),
             Kind.NUMBER,
-            gettext_lazy("Leave empty to apply the policy to all mail."),
+            _("Leave empty to apply the policy to all mail."),
             high=100,
             required=False,
         ),
@@ -104,22 +94,17 @@ class StsBuilder:
 
     key = "mta-sts"
     title = "MTA-STS"
-    purpose = gettext_lazy(
+    purpose = _(
         "Announces a TLS policy at https://mta-sts.…/.well-known/mta-sts.txt. Change this record whenever "
         "you change the policy."
     )
     fields = (
-        Field(
-            "id",
-            gettext_lazy("Policy ID"),
-            Kind.WORD,
-            gettext_lazy("Enter letters and digits. Use a new ID for each policy change."),
-        ),
+        Field("id", _("Policy ID"), Kind.WORD, _("Enter letters and digits. Use a new ID for each policy change.")),
         Field(
             "host",
-            gettext_lazy("Policy server"),
+            _("Policy server"),
             Kind.NAME,
-            gettext_lazy("Enter the server that the CNAME record at mta-sts points to."),
+            _("Enter the server that the CNAME record at mta-sts points to."),
             required=False,
         ),
     )
@@ -148,15 +133,8 @@ class TlsReportBuilder:
 
     key = "tls-rpt"
     title = "TLS-RPT"
-    purpose = gettext_lazy("Tells other mail servers where to report failed TLS connections to this domain.")
-    fields = (
-        Field(
-            "rua",
-            gettext_lazy("Report address"),
-            Kind.LIST,
-            gettext_lazy("Enter comma-separated email addresses or https URLs."),
-        ),
-    )
+    purpose = _("Tells other mail servers where to report failed TLS connections to this domain.")
+    fields = (Field("rua", _("Report address"), Kind.LIST, _("Enter comma-separated email addresses or https URLs.")),)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
         return [(below("_smtp._tls", owner), rdtypes.TXT)]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_network
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.builders.builder_pieces import Piece, Present, Values, items_of, of_records, texts_that, txt
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.rules.mail_rules import MAX_SPF_LOOKUPS, spf_lookups
@@ -15,27 +16,27 @@ from replication.dns.rrset import Key
 from replication.errors import BadName
 
 ALL: tuple[tuple[str, str], ...] = (
-    ("~all", gettext_lazy("~all: soft fail (usually treated as spam)")),
-    ("-all", gettext_lazy("-all: fail (rejected)")),
-    ("?all", gettext_lazy("?all: neutral (no statement)")),
+    ("~all", _("~all: soft fail (usually treated as spam)")),
+    ("-all", _("-all: fail (rejected)")),
+    ("?all", _("?all: neutral (no statement)")),
 )
 _TERM = re.compile(r"([-+?~]?)([A-Za-z][A-Za-z0-9_.-]*)(?:([:=/])(.*))?", re.DOTALL)
 _QUALIFIERS = {
-    "": gettext_lazy("allowed to send"),
-    "+": gettext_lazy("allowed to send"),
-    "-": gettext_lazy("not allowed to send"),
-    "~": gettext_lazy("soft fail (probably not allowed to send)"),
-    "?": gettext_lazy("neutral (no statement)"),
+    "": _("allowed to send"),
+    "+": _("allowed to send"),
+    "-": _("not allowed to send"),
+    "~": _("soft fail (probably not allowed to send)"),
+    "?": _("neutral (no statement)"),
 }
 _MECHANISMS = {
-    "all": gettext_lazy("everyone else"),
-    "include": gettext_lazy("senders allowed by the SPF record for {}"),
-    "a": gettext_lazy("the addresses of {}"),
-    "mx": gettext_lazy("the mail servers of {}"),
-    "ptr": gettext_lazy("senders with a reverse DNS name below {} (slow, do not use)"),
+    "all": _("everyone else"),
+    "include": _("senders allowed by the SPF record for {}"),
+    "a": _("the addresses of {}"),
+    "mx": _("the mail servers of {}"),
+    "ptr": _("senders with a reverse DNS name below {} (slow, do not use)"),
     "ip4": "{}",
     "ip6": "{}",
-    "exists": gettext_lazy("all senders, if the name {} exists"),
+    "exists": _("all senders, if the name {} exists"),
 }
 
 
@@ -111,51 +112,33 @@ class SpfBuilder:
 
     key = "spf"
     title = "SPF"
-    purpose = gettext_lazy("Lists the servers that are allowed to send mail from this domain.")
+    purpose = _("Lists the servers that are allowed to send mail from this domain.")
     fields = (
-        Field(
-            "mx",
-            gettext_lazy("Mail servers (mx)"),
-            Kind.FLAG,
-            gettext_lazy("Allow the servers in the MX records."),
-            required=False,
-        ),
+        Field("mx", _("Mail servers (mx)"), Kind.FLAG, _("Allow the servers in the MX records."), required=False),
         Field(
             "a",
-            gettext_lazy("Own addresses (a)"),
+            _("Own addresses (a)"),
             Kind.FLAG,
-            gettext_lazy("Allow the addresses in this name’s A and AAAA records."),
+            _("Allow the addresses in this name’s A and AAAA records."),
             required=False,
         ),
         Field(
             "include",
-            gettext_lazy("Providers (include)"),
+            _("Providers (include)"),
             Kind.LIST,
-            gettext_lazy("Enter comma-separated domains, for example _spf.google.com."),
+            _("Enter comma-separated domains, for example _spf.google.com."),
             required=False,
         ),
-        Field(
-            "ip4",
-            gettext_lazy("IPv4 addresses"),
-            Kind.LIST,
-            gettext_lazy("Enter comma-separated addresses or networks."),
-            required=False,
-        ),
-        Field(
-            "ip6",
-            gettext_lazy("IPv6 addresses"),
-            Kind.LIST,
-            gettext_lazy("Enter comma-separated addresses or networks."),
-            required=False,
-        ),
+        Field("ip4", _("IPv4 addresses"), Kind.LIST, _("Enter comma-separated addresses or networks."), required=False),
+        Field("ip6", _("IPv6 addresses"), Kind.LIST, _("Enter comma-separated addresses or networks."), required=False),
         Field(
             "other",
-            gettext_lazy("Other terms"),
+            _("Other terms"),
             Kind.REST,
-            gettext_lazy("Enter SPF terms as they appear in the record, separated by spaces."),
+            _("Enter SPF terms as they appear in the record, separated by spaces."),
             required=False,
         ),
-        Field("all", gettext_lazy("Everyone else"), Kind.REST, choices=ALL, default="~all", required=False),
+        Field("all", _("Everyone else"), Kind.REST, choices=ALL, default="~all", required=False),
     )
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:

@@ -7,7 +7,8 @@ from django.db.models import F, Q
 
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.zone import Zone
 
 
@@ -100,8 +101,8 @@ class Freeze(ZoneRule):
 class WhenSilent(models.TextChoices):
     """The outcome for a publication if a hook gives no valid answer."""
 
-    REFUSE = "refuse", gettext_lazy("refused")
-    PASS = "pass", gettext_lazy("published (recorded in the audit log)")
+    REFUSE = "refuse", _("refused")
+    PASS = "pass", _("published (recorded in the audit log)")
 
 
 class PublishHook(ZoneRule):
@@ -140,9 +141,9 @@ class HookReply(models.Model):
     """A hook's answer about a publication or a test. `hook_health` stores the newest answers of each hook."""
 
     class Word(models.TextChoices):
-        YES = "yes", gettext_lazy("yes")
-        NO = "no", gettext_lazy("no")
-        SILENT = "silent", gettext_lazy("no answer")
+        YES = "yes", _("yes")
+        NO = "no", _("no")
+        SILENT = "silent", _("no answer")
 
     hook = models.ForeignKey(PublishHook, on_delete=models.CASCADE, related_name="replies", db_index=False)
     at = models.DateTimeField()

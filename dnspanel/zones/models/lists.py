@@ -8,16 +8,16 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
 
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.zone import Zone
 
 
 class ViewPage(models.TextChoices):
     """The pages that can have saved views."""
 
-    ZONES = "zones", gettext_lazy("zones")
-    SEARCH = "search", gettext_lazy("search")
-    RECORDS = "records", gettext_lazy("records in a zone")
+    ZONES = "zones", _("zones")
+    SEARCH = "search", _("search")
+    RECORDS = "records", _("records in a zone")
 
 
 class SavedView(models.Model):

@@ -6,19 +6,20 @@ from django.conf import settings
 from django.db import models
 
 from dnspanel.text_fields import MessageField
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.zone import Zone
 
 
 class Channel(models.TextChoices):
     """The interface or task that created a publication."""
 
-    WEB = "web", gettext_lazy("web")
+    WEB = "web", _("web")
     API = "api", "API"
-    IMPORT = "import", gettext_lazy("import")
-    DYNAMIC_UPDATE = "dynamic", gettext_lazy("dynamic update")
-    TRANSFER = "transfer", gettext_lazy("transfer")
-    SYSTEM = "system", gettext_lazy("system")
+    IMPORT = "import", _("import")
+    DYNAMIC_UPDATE = "dynamic", _("dynamic update")
+    TRANSFER = "transfer", _("transfer")
+    SYSTEM = "system", _("system")
 
 
 class LogHead(models.Model):
@@ -93,14 +94,14 @@ class Publication(models.Model):
 
 
 class RevisionKind(models.TextChoices):
-    CREATE = "create", gettext_lazy("created")
-    CHANGE = "change", gettext_lazy("changed")
-    DELETE = "delete", gettext_lazy("deleted")
-    RESTORE = "restore", gettext_lazy("restored")
+    CREATE = "create", _("created")
+    CHANGE = "change", _("changed")
+    DELETE = "delete", _("deleted")
+    RESTORE = "restore", _("restored")
     # The zone exists, but no node has it. A `RESTORE` brings it to the nodes.
-    AWAIT = "await", gettext_lazy("created, waiting for transfer")
-    EXPIRE = "expire", gettext_lazy("expired")
-    LIST = "list", gettext_lazy("changed, but not on nodes")
+    AWAIT = "await", _("created, waiting for transfer")
+    EXPIRE = "expire", _("expired")
+    LIST = "list", _("changed, but not on nodes")
 
 
 # The database values of the kinds after which no node has the zone.

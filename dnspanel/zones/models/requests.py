@@ -9,17 +9,17 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 from dnspanel.text_fields import MessageField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.drafts import Draft
 from dnspanel.zones.models.log import Publication
 
 
 class RequestState(models.TextChoices):
-    OPEN = "open", gettext_lazy("open")
-    PUBLISHED = "published", gettext_lazy("published")
-    DECLINED = "declined", gettext_lazy("declined")
-    WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
-    PAST_RULES = "past-rules", gettext_lazy("published without approval")
+    OPEN = "open", _("open")
+    PUBLISHED = "published", _("published")
+    DECLINED = "declined", _("declined")
+    WITHDRAWN = "withdrawn", _("withdrawn")
+    PAST_RULES = "past-rules", _("published without approval")
 
 
 class PublishRequest(models.Model):
@@ -69,9 +69,9 @@ class PublishRequest(models.Model):
 
 
 class Verdict(models.TextChoices):
-    APPROVE = "approve", gettext_lazy("approved")
-    DECLINE = "decline", gettext_lazy("declined")
-    COMMENT = "comment", gettext_lazy("commented")
+    APPROVE = "approve", _("approved")
+    DECLINE = "decline", _("declined")
+    COMMENT = "comment", _("commented")
 
 
 class RequestNote(models.Model):

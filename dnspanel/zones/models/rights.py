@@ -3,7 +3,8 @@
 from django.conf import settings
 from django.db import models
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.zone import Zone
 from replication.dns import rdata
 
@@ -50,7 +51,7 @@ class TsigAct(models.TextChoices):
     """The actions that a zone can allow TSIG keys to perform."""
 
     UPDATE = "update", "DNS UPDATE"
-    TRANSFER = "transfer", gettext_lazy("zone transfer")
+    TRANSFER = "transfer", _("zone transfer")
 
 
 class TsigPermission(models.Model):

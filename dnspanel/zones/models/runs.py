@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from dnspanel.text_fields import MessageField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.dnssec import DnssecPolicy
 from dnspanel.zones.models.templates import ZoneTemplate
 
@@ -16,11 +16,11 @@ from dnspanel.zones.models.templates import ZoneTemplate
 class RunState(models.TextChoices):
     """The state of a run over many zones."""
 
-    WAITING = "waiting", gettext_lazy("waiting for a worker")
-    RUNNING = "running", gettext_lazy("running")
-    DONE = "done", gettext_lazy("done")
-    CANCELLED = "cancelled", gettext_lazy("cancelled")
-    FAILED = "failed", gettext_lazy("failed")
+    WAITING = "waiting", _("waiting for a worker")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    CANCELLED = "cancelled", _("cancelled")
+    FAILED = "failed", _("failed")
 
 
 UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
@@ -128,12 +128,12 @@ class TemplateRunZone(models.Model):
 class ZoneAct(models.TextChoices):
     """The actions that a run can apply to each of its zones."""
 
-    ADD_TAGS = "add-tags", gettext_lazy("add tags")
-    REMOVE_TAGS = "remove-tags", gettext_lazy("remove tags")
-    TEAM = "team", gettext_lazy("assign to a team")
-    DELETE = "delete", gettext_lazy("move to the trash")
-    POLICY = "policy", gettext_lazy("assign a DNSSEC policy")
-    RESTORE = "restore", gettext_lazy("restore from the trash")
+    ADD_TAGS = "add-tags", _("add tags")
+    REMOVE_TAGS = "remove-tags", _("remove tags")
+    TEAM = "team", _("assign to a team")
+    DELETE = "delete", _("move to the trash")
+    POLICY = "policy", _("assign a DNSSEC policy")
+    RESTORE = "restore", _("restore from the trash")
 
 
 class ChangeRun(ZoneRun):

@@ -7,16 +7,16 @@ from django.db import models
 from django.db.models.functions import Lower
 
 from dnspanel.text_fields import MessageField, MessagesField
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.models.zone import Zone
 
 
 class TemplateKind(models.TextChoices):
     """The kinds of templates."""
 
-    ZONE = "zone", gettext_lazy("whole zones")
-    SNIPPET = "snippet", gettext_lazy("records at a name")
-    SERVERS = "servers", gettext_lazy("name servers")  # the NS of zones, and the primary in their SOA
+    ZONE = "zone", _("whole zones")
+    SNIPPET = "snippet", _("records at a name")
+    SERVERS = "servers", _("name servers")  # the NS of zones, and the primary in their SOA
 
 
 class ZoneTemplate(models.Model):

@@ -1,29 +1,25 @@
 """Form layouts for record types with certificates, keys and fingerprints. Pure."""
 
-from dnspanel.texts import gettext_lazy
+from dnspanel.texts import gettext_lazy as _
 from dnspanel.zones.typed.fields import Choices, Digest, Field, Kind, Layout, u8, u16
 from replication.dns import rdtypes
 
 _ALGORITHMS: Choices = (
-    ("8", gettext_lazy("8: RSA/SHA-256")),
-    ("10", gettext_lazy("10: RSA/SHA-512")),
-    ("13", gettext_lazy("13: ECDSA P-256/SHA-256")),
-    ("14", gettext_lazy("14: ECDSA P-384/SHA-384")),
+    ("8", _("8: RSA/SHA-256")),
+    ("10", _("10: RSA/SHA-512")),
+    ("13", _("13: ECDSA P-256/SHA-256")),
+    ("14", _("14: ECDSA P-384/SHA-384")),
     ("15", "15: Ed25519"),
     ("16", "16: Ed448"),
 )
-_DIGESTS: Choices = (("2", "2: SHA-256"), ("4", "4: SHA-384"), ("1", gettext_lazy("1: SHA-1 (not for new records)")))
-_MATCHINGS: Choices = (
-    ("1", gettext_lazy("1: SHA-256 hash")),
-    ("2", gettext_lazy("2: SHA-512 hash")),
-    ("0", gettext_lazy("0: full data")),
-)
-_SELECTORS: Choices = (("1", gettext_lazy("1: the public key")), ("0", gettext_lazy("0: the whole certificate")))
+_DIGESTS: Choices = (("2", "2: SHA-256"), ("4", "4: SHA-384"), ("1", _("1: SHA-1 (not for new records)")))
+_MATCHINGS: Choices = (("1", _("1: SHA-256 hash")), ("2", _("2: SHA-512 hash")), ("0", _("0: full data")))
+_SELECTORS: Choices = (("1", _("1: the public key")), ("0", _("0: the whole certificate")))
 _USAGES: Choices = (
-    ("3", gettext_lazy("3: this server’s certificate, from any issuer (DANE-EE)")),
-    ("2", gettext_lazy("2: a private authority (DANE-TA)")),
-    ("1", gettext_lazy("1: this certificate, from a public authority (PKIX-EE)")),
-    ("0", gettext_lazy("0: this public authority (PKIX-TA)")),
+    ("3", _("3: this server’s certificate, from any issuer (DANE-EE)")),
+    ("2", _("2: a private authority (DANE-TA)")),
+    ("1", _("1: this certificate, from a public authority (PKIX-EE)")),
+    ("0", _("0: this public authority (PKIX-TA)")),
 )
 _CERT_ALGORITHMS: Choices = (
     ("0", "0: none"),
@@ -37,7 +33,7 @@ _MATCHED = Digest("matching", "certificate", {"1": (32, "SHA-256"), "2": (64, "S
 
 
 def _hex(
-    name: str, label: str, help_text: str = gettext_lazy("Enter hexadecimal digits. Spaces and colons are ignored.")
+    name: str, label: str, help_text: str = _("Enter hexadecimal digits. Spaces and colons are ignored.")
 ) -> Field:
     return Field(name, label, Kind.HEX, help_text)
 
@@ -47,28 +43,16 @@ def _certificate_layout(type: int, purpose: str) -> Layout:
         type,
         purpose,
         (
-            u8(
-                "usage",
-                gettext_lazy("Usage"),
-                gettext_lazy("Choose how clients verify the certificate."),
-                choices=_USAGES,
-                default="3",
-            ),
-            u8(
-                "selector",
-                gettext_lazy("Selector"),
-                gettext_lazy("Choose what clients compare."),
-                choices=_SELECTORS,
-                default="1",
-            ),
+            u8("usage", _("Usage"), _("Choose how clients verify the certificate."), choices=_USAGES, default="3"),
+            u8("selector", _("Selector"), _("Choose what clients compare."), choices=_SELECTORS, default="1"),
             u8(
                 "matching",
-                gettext_lazy("Matching type"),
-                gettext_lazy("Choose how clients compare the data."),
+                _("Matching type"),
+                _("Choose how clients compare the data."),
                 choices=_MATCHINGS,
                 default="1",
             ),
-            _hex("certificate", gettext_lazy("Certificate data")),
+            _hex("certificate", _("Certificate data")),
         ),
         digest=_MATCHED,
     )
@@ -79,73 +63,62 @@ def _delegation_signer(type: int, purpose: str) -> Layout:
         type,
         purpose,
         (
-            u16("tag", gettext_lazy("Key tag")),
-            u8(
-                "algorithm",
-                gettext_lazy("Algorithm"),
-                gettext_lazy("Choose the key algorithm."),
-                choices=_ALGORITHMS,
-                default="13",
-            ),
-            u8("digest_type", gettext_lazy("Digest type"), choices=_DIGESTS, default="2"),
-            _hex("digest", gettext_lazy("Digest")),
+            u16("tag", _("Key tag")),
+            u8("algorithm", _("Algorithm"), _("Choose the key algorithm."), choices=_ALGORITHMS, default="13"),
+            u8("digest_type", _("Digest type"), choices=_DIGESTS, default="2"),
+            _hex("digest", _("Digest")),
         ),
         digest=Digest("digest_type", "digest", _SHA | {"4": (48, "SHA-384")}),
     )
 
 
-TLSA = _certificate_layout(rdtypes.TLSA, gettext_lazy("A TLS server’s certificate, at a name such as _443._tcp.www."))
-SMIMEA = _certificate_layout(rdtypes.SMIMEA, gettext_lazy("A certificate for an email address."))
+TLSA = _certificate_layout(rdtypes.TLSA, _("A TLS server’s certificate, at a name such as _443._tcp.www."))
+SMIMEA = _certificate_layout(rdtypes.SMIMEA, _("A certificate for an email address."))
 SSHFP = Layout(
     rdtypes.SSHFP,
-    gettext_lazy("The fingerprint of an SSH server’s key."),
+    _("The fingerprint of an SSH server’s key."),
     (
         u8(
             "algorithm",
-            gettext_lazy("Algorithm"),
+            _("Algorithm"),
             choices=(("4", "4: Ed25519"), ("3", "3: ECDSA"), ("1", "1: RSA"), ("6", "6: Ed448"), ("2", "2: DSA")),
             default="4",
         ),
-        u8(
-            "fingerprint_type",
-            gettext_lazy("Fingerprint type"),
-            choices=(("2", "2: SHA-256"), ("1", "1: SHA-1")),
-            default="2",
-        ),
-        _hex("fingerprint", gettext_lazy("Fingerprint")),
+        u8("fingerprint_type", _("Fingerprint type"), choices=(("2", "2: SHA-256"), ("1", "1: SHA-1")), default="2"),
+        _hex("fingerprint", _("Fingerprint")),
     ),
     digest=Digest("fingerprint_type", "fingerprint", _SHA),
 )
-DS = _delegation_signer(rdtypes.DS, gettext_lazy("The key that signs the child zone at this name."))
-CDS = _delegation_signer(rdtypes.CDS, gettext_lazy("The DS that the parent zone should have."))
+DS = _delegation_signer(rdtypes.DS, _("The key that signs the child zone at this name."))
+CDS = _delegation_signer(rdtypes.CDS, _("The DS that the parent zone should have."))
 CERT = Layout(
     rdtypes.CERT,
-    gettext_lazy("A certificate or its location."),
+    _("A certificate or its location."),
     (
         Field(
             "kind",
-            gettext_lazy("Type"),
+            _("Type"),
             Kind.WORD,
             choices=(
                 ("PKIX", "PKIX: X.509"),
-                ("PGP", gettext_lazy("PGP: OpenPGP")),
+                ("PGP", _("PGP: OpenPGP")),
                 ("SPKI", "SPKI"),
-                ("IPKIX", gettext_lazy("IPKIX: URL of an X.509 certificate")),
-                ("IPGP", gettext_lazy("IPGP: fingerprint and URL of an OpenPGP key")),
-                ("URI", gettext_lazy("URI: private format with a URI")),
-                ("OID", gettext_lazy("OID: private format with an OID")),
+                ("IPKIX", _("IPKIX: URL of an X.509 certificate")),
+                ("IPGP", _("IPGP: fingerprint and URL of an OpenPGP key")),
+                ("URI", _("URI: private format with a URI")),
+                ("OID", _("OID: private format with an OID")),
             ),
             default="PKIX",
         ),
-        u16("tag", gettext_lazy("Key tag"), default="0"),
+        u16("tag", _("Key tag"), default="0"),
         Field(
             "algorithm",
-            gettext_lazy("Algorithm"),
+            _("Algorithm"),
             Kind.WORD,
-            gettext_lazy("Choose the key algorithm."),
+            _("Choose the key algorithm."),
             choices=_CERT_ALGORITHMS,
             default="0",
         ),
-        Field("certificate", gettext_lazy("Certificate"), Kind.BASE64, gettext_lazy("Enter Base64 or a PEM block.")),
+        Field("certificate", _("Certificate"), Kind.BASE64, _("Enter Base64 or a PEM block.")),
     ),
 )

@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 
 from dnspanel.fleet.nodes.authority import file_in_memory
 from dnspanel.pasted_certificates import fingerprint, fingerprints_of
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
+from dnspanel.texts import gettext_lazy as _
 
 ALPN = "dot"
 HANDSHAKE_SECONDS = 10.0
 # The panel's messages for common OpenSSL errors.
 _REASONS = {
-    "WRONG_VERSION_NUMBER": gettext_lazy("the server doesn’t use TLS on this port"),
-    "UNSUPPORTED_PROTOCOL": gettext_lazy("the server doesn’t support TLS 1.3"),
-    "TLSV1_ALERT_PROTOCOL_VERSION": gettext_lazy("the server doesn’t support TLS 1.3"),
-    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": gettext_lazy("the server doesn’t support the protocol “dot” (ALPN)"),
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": gettext_lazy("the server requires a client certificate"),
-    "TLSV1_ALERT_UNKNOWN_CA": gettext_lazy("the server rejected the panel’s certificate"),
-    "SSLV3_ALERT_BAD_CERTIFICATE": gettext_lazy("the server rejected the panel’s certificate"),
+    "WRONG_VERSION_NUMBER": _("the server doesn’t use TLS on this port"),
+    "UNSUPPORTED_PROTOCOL": _("the server doesn’t support TLS 1.3"),
+    "TLSV1_ALERT_PROTOCOL_VERSION": _("the server doesn’t support TLS 1.3"),
+    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": _("the server doesn’t support the protocol “dot” (ALPN)"),
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": _("the server requires a client certificate"),
+    "TLSV1_ALERT_UNKNOWN_CA": _("the server rejected the panel’s certificate"),
+    "SSLV3_ALERT_BAD_CERTIFICATE": _("the server rejected the panel’s certificate"),
 }
 
 
