@@ -14,15 +14,7 @@ from dnspanel.accounts.actors.actors import Person, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.database.field_copies import copy_fields
-from dnspanel.zones.log.history import EVERY_REVISION, HistoryFilters, revisions_below
-from dnspanel.zones.log.history import HistoryRow as HistoryRow
-from dnspanel.zones.log.history import Mark as Mark
-from dnspanel.zones.log.history import RecordDiff as RecordDiff
-from dnspanel.zones.log.history import RRsetDiff as RRsetDiff
-from dnspanel.zones.log.history import diff as diff
-from dnspanel.zones.log.history import revision_changes as revision_changes
-from dnspanel.zones.log.history import rrset_history as rrset_history
-from dnspanel.zones.log.history import rrsets_at as rrsets_at
+from dnspanel.zones.log.history import EVERY_REVISION, HistoryFilters, HistoryRow, revisions_below
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.order.zone_order import BY_NAME, ZoneColumn, ZoneOrder, ids_in_order, named_before
 from dnspanel.zones.rights.access import trash_visible_to, zones_visible_to

@@ -27,14 +27,7 @@ from dnspanel.zones.lists.rrset_order import (
     sorted_cursor,
     sorted_place,
 )
-from dnspanel.zones.log.history import HistoryRow as HistoryRow
-from dnspanel.zones.log.history import Mark as Mark
-from dnspanel.zones.log.history import RecordDiff as RecordDiff
-from dnspanel.zones.log.history import RRsetDiff as RRsetDiff
-from dnspanel.zones.log.history import diff as diff
-from dnspanel.zones.log.history import revision_changes as revision_changes
-from dnspanel.zones.log.history import rrset_history as rrset_history
-from dnspanel.zones.log.history import rrsets_at as rrsets_at
+from dnspanel.zones.log.history import Mark
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.order import display_order

@@ -33,8 +33,6 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import kept_from, locks_against
 from dnspanel.zones.store import find_zones, store_rrsets
 from dnspanel.zones.store.last_serials import note_last_serials
-from dnspanel.zones.store.store_rrsets import copy_rows as copy_rows
-from dnspanel.zones.store.store_rrsets import rrsets_of_zones as rrsets_of_zones
 from dnspanel.zones.store.stored_changes import change_of
 from dnspanel.zones.values import soa
 from replication.dns import rdtypes

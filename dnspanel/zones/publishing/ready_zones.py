@@ -21,8 +21,6 @@ from dnspanel.zones.plan import zone_quotas
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.analyze_tables import analyze_if_grown
 from dnspanel.zones.store.last_serials import raise_serials
-from dnspanel.zones.store.store_rrsets import copy_rows as copy_rows
-from dnspanel.zones.store.store_rrsets import rrsets_of_zones as rrsets_of_zones
 from dnspanel.zones.values.natural_order import natural_text
 from replication.dns import names
 

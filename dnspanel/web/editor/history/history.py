@@ -36,7 +36,15 @@ from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.errors import CannotUndo
 from dnspanel.zones.lists import queries, rrset_pages
-from dnspanel.zones.log.history import HistoryFilters, HistoryRow, RRsetDiff
+from dnspanel.zones.log.history import (
+    HistoryFilters,
+    HistoryRow,
+    RRsetDiff,
+    diff,
+    revision_changes,
+    rrset_history,
+    rrsets_at,
+)
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.publishing.expiry import expiry_of
@@ -162,11 +170,11 @@ def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpRes
     zone = access.zone_for_reading(request.user, zone_name)
     row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
     found = revision_of(zone, number)
-    changes = queries.revision_changes(revision=found)
+    changes = revision_changes(revision=found)
     [display] = _display(request, zone, row)
     context: dict[str, object] = {
         "revision": display,
-        "diffs": display_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
+        "diffs": display_diffs(zone.name, map(diff, changes[:MOST_DIFFS])),
         "left_out": max(0, len(changes) - MOST_DIFFS),
         "as_text": request.GET.get("as") == "text",
         "is_change": display.can_revert,
@@ -204,7 +212,7 @@ def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
     """
 
     def keyed_rrsets(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
-        for rrset in queries.rrsets_at(zone=zone, number=number):
+        for rrset in rrsets_at(zone=zone, number=number):
             yield (relative_key(rrset.name, zone.name), rrset.type), side, rrset
 
     pending: dict[int, RRset] = {}
@@ -220,7 +228,7 @@ def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
 def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
     if sides and not soa.same(sides.get(0), sides.get(1)):
         one = next(iter(sides.values()))
-        yield queries.diff(Change(one.name, one.type, sides.get(0), sides.get(1)))
+        yield diff(Change(one.name, one.type, sides.get(0), sides.get(1)))
 
 
 @require_safe
@@ -228,7 +236,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show the newest revisions (at most REVISIONS_PER_PAGE) that changed one RRset."""
     zone = access.zone_for_reading(request.user, zone_name)
     name, type_ = require_rrset(request, zone)
-    found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
+    found = rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
     revisions = _display(request, zone, tuple(row for row, _ in found))
     context: dict[str, object] = {
         "owner": names.owner_text(name, zone.name),
@@ -279,7 +287,7 @@ def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpRes
             rrset.comment,
             format_notes(rrset.notes),
         )
-        for rrset in queries.rrsets_at(zone=zone, number=number)
+        for rrset in rrsets_at(zone=zone, number=number)
     )
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115  (the answer closes it)
     for lines in bind.zone_lines(ExportedZone(zone.name, found.serial, zone.rrset_count, soa_first(zone.name, rows))):

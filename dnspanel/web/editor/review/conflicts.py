@@ -7,8 +7,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.editor.lines.additions import ONE_VALUE
 from dnspanel.web.editor.lines.rrset_form import OFF, RRsetForm
 from dnspanel.web.frame.rows import DisplayValue, display_values, row_id
-from dnspanel.zones.lists import queries
-from dnspanel.zones.log.history import HistoryRow
+from dnspanel.zones.log.history import HistoryRow, rrset_history
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Conflict
 from replication.dns import names, rdata
@@ -55,7 +54,7 @@ def display_conflicts(
 
 
 def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> DisplayConflict:
-    newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
+    newest = rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
     sides = (
         Side("base", gettext("Original version"), conflict.change.before, display_values(conflict.change.before)),
         Side("theirs", gettext("Published version"), conflict.theirs, display_values(conflict.theirs), _first(newest)),

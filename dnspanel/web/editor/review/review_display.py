@@ -13,7 +13,7 @@ from dnspanel.web.editor.review.conflicts import DisplayConflict, display_confli
 from dnspanel.web.editor.review.review_call import ApiCall, call_of
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.web.frame.rows import capitalize, rrset_query
-from dnspanel.zones.lists import queries
+from dnspanel.zones.log.history import diff
 from dnspanel.zones.plan.plan import ZonePlan
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
@@ -149,7 +149,7 @@ def _shape(change: Change) -> RRset | None:
 
 
 def _display_change(zone: str, change: Change) -> DisplayDiff:
-    return DisplayDiff(zone, queries.diff(change))
+    return DisplayDiff(zone, diff(change))
 
 
 def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:

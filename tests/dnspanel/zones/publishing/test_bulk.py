@@ -17,6 +17,7 @@ from dnspanel.zones.models import Change, LogHead, Operation, Publication, Revis
 from dnspanel.zones.publishing import bulk, edit, ready_zones, revision
 from dnspanel.zones.publishing.bulk import ZoneChange
 from dnspanel.zones.publishing.ready_zones import BulkZone, ExistingZone
+from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.store_rrsets import rrset_of
 from dnspanel.zones.values.soa import with_serial
 from replication.codec.keys import relative_key
@@ -37,7 +38,7 @@ def ready(zone_id: int, zone_name: str, rrsets: Sequence[Values]) -> bytes:
         (r.name, key, r.type, r.ttl, r.rdata, (), r.disabled, r.comment, "")
         for r, key in zip(rrsets, keys, strict=True)
     ]
-    return bulk.copy_rows(zone_id, fields)
+    return store_rrsets.copy_rows(zone_id, fields)
 
 
 def acting(author: User | None = None) -> Acting:
@@ -195,7 +196,7 @@ def test_hundreds_of_names_are_looked_up_one_by_one_in_the_index(db: None) -> No
 
 def test_all_rrsets_of_zones_come_per_zone(zone: Zone, make_zone: MakeZone) -> None:
     other = make_zone(name="other.test.")
-    found = bulk.rrsets_of_zones([zone.pk, other.pk, 10**6])
+    found = store_rrsets.rrsets_of_zones([zone.pk, other.pk, 10**6])
     assert found == {zone.pk: stored(zone), other.pk: stored(other), 10**6: {}}
 
 
