@@ -15,36 +15,19 @@ from django.apps import apps
 from django.utils import functional, text, translation
 
 from replication import message_texts
-from replication.message_texts import Text
+from replication.message_texts import Text as Text
+from replication.message_texts import gettext as gettext
+from replication.message_texts import gettext_noop as gettext_noop
+from replication.message_texts import in_english as in_english
+from replication.message_texts import joined as joined
+from replication.message_texts import ngettext as ngettext
+from replication.message_texts import one_language as one_language
+from replication.message_texts import shortened as shortened
+from replication.message_texts import spoken as spoken
+from replication.message_texts import with_value as with_value
 
-__all__ = [
-    "Text",
-    "format_lazy",
-    "gettext",
-    "gettext_lazy",
-    "gettext_noop",
-    "in_english",
-    "join_list",
-    "joined",
-    "ngettext",
-    "one_language",
-    "shortened",
-    "speaking",
-    "spoken",
-    "with_value",
-]
-
-gettext = message_texts.gettext
-ngettext = message_texts.ngettext
-gettext_noop = message_texts.gettext_noop
-joined = message_texts.joined
-shortened = message_texts.shortened
-spoken = message_texts.spoken
-in_english = message_texts.in_english
-one_language = message_texts.one_language
-with_value = message_texts.with_value
 # Lazy texts behave like strings wherever texts are shown. Elsewhere, `str(text)` converts them.
-gettext_lazy = cast(Callable[[str], str], functional.lazy(message_texts.gettext, str))
+gettext_lazy = cast(Callable[[str], str], functional.lazy(gettext, str))
 format_lazy = cast(Callable[..., str], text.format_lazy)
 
 

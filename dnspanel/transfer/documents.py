@@ -11,20 +11,6 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from dnspanel.zones.rules.violations import Severity
 from replication.codec.dnssec import Nsec3
 
-__all__ = [
-    "BroughtSignatures",
-    "Document",
-    "Item",
-    "Kept",
-    "Options",
-    "ParsedZone",
-    "ReadyRRset",
-    "ServerSource",
-    "Severity",
-    "Source",
-    "SourceFault",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -14,30 +14,11 @@ from typing import Any
 
 from replication.dns import names, rdtypes
 from replication.dns.rdata_forms import FORMS, shorten_text
-from replication.dns.rdtypes import SERVED_TYPES, refusal, type_from_text, type_to_text
+from replication.dns.rdtypes import refusal
+from replication.dns.rdtypes import type_from_text as type_from_text
+from replication.dns.rdtypes import type_to_text as type_to_text
 from replication.errors import BadName, BadRdata
 from replication.message_texts import Text, gettext
-
-__all__ = [
-    "NAME_ONLY",
-    "POINTING",
-    "SERVED_TYPES",
-    "SIGNED_IN_LOWER_CASE",
-    "WITH_NAMES",
-    "check_type",
-    "fold",
-    "fold_all",
-    "from_wire",
-    "in_both",
-    "not_among",
-    "parse",
-    "parse_signature",
-    "targets",
-    "to_wire",
-    "type_from_text",
-    "type_to_text",
-    "with_names",
-]
 
 MAX_RDATA = 65535
 # The maximum length of one rdata as text. An octet takes at most four characters: `\DDD`, or three digits and a space.

@@ -51,7 +51,6 @@ from replication.codec.schema import Dbi, schema_for
 from replication.codec.sealed import is_sealed_body
 from replication.errors import BadSegment, BadSignature
 from replication.wire.operations import (
-    DIGEST_MODULUS,
     DIGEST_SIZE,
     Body,
     Op,
@@ -61,34 +60,8 @@ from replication.wire.operations import (
     digest_bytes,
     encode_mark,
     encode_op,
-    record_puts,
-    row_digest,
-    rows_digest,
 )
 from replication.wire.position import Position
-
-__all__ = [
-    "DIGEST_MODULUS",
-    "DIGEST_SIZE",
-    "HEADER",
-    "SIGNATURE_SIZE",
-    "Op",
-    "OpKind",
-    "PackedPuts",
-    "Puts",
-    "Segment",
-    "SegmentHeader",
-    "ZoneMark",
-    "arrange",
-    "digest_bytes",
-    "open_segment",
-    "open_segments",
-    "pack_puts",
-    "record_puts",
-    "row_digest",
-    "rows_digest",
-    "seal",
-]
 
 MAGIC = b"DPSG"
 VERSION = 1

@@ -19,8 +19,6 @@ from dnspanel.transfer.models import DifferenceKind
 from replication.dns import names, rdata, rdtypes
 from replication.errors import ReplicationError
 
-__all__ = ["Difference", "Server", "compare_zones", "questions_of"]
-
 # Queried at every apex, including types that the zone does not have.
 _APEX_TYPES = (
     *(rdtypes.SOA, rdtypes.NS, rdtypes.A, rdtypes.AAAA, rdtypes.MX, rdtypes.TXT, rdtypes.CAA, rdtypes.DNSKEY),

@@ -29,8 +29,6 @@ from replication.errors import BadName, BadRdata
 _SAMPLE_ROWS = 10
 _SNIFFED_LINES = HEADER_WITHIN
 
-__all__ = ["CsvMapping", "CsvSample", "CsvSource", "sample"]
-
 
 @dataclass(frozen=True, slots=True)
 class CsvSample:

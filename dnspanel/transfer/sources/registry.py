@@ -20,6 +20,7 @@ from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.transfer.sources import csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql
 from dnspanel.transfer.sources import files as source_files
 from dnspanel.transfer.sources import json_zones as json_file
+from dnspanel.transfer.sources.columns import CsvMapping
 from dnspanel.transfer.sources.over_dns import axfr_in, transfer_tsig
 
 Include = Callable[[str, str], Document | None]
@@ -142,7 +143,7 @@ def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
 def _csv(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     mapping = parameters.get("mapping")
     file = _one_file(job)
-    columns = csv_table.CsvMapping(**mapping) if mapping else csv_table.sample(file.path).mapping
+    columns = CsvMapping(**mapping) if mapping else csv_table.sample(file.path).mapping
     return csv_table.CsvSource(file.path, columns, name=file.name)
 
 
