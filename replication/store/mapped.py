@@ -20,7 +20,7 @@ Range = tuple[int, int]  # the addresses of the first byte and after the last
 
 
 def file_bytes_resident() -> int:
-    """Return the bytes of mapped files in this process's resident memory."""
+    """Return the number of bytes of mapped files in this process's resident memory."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[2]) * _PAGE
 
