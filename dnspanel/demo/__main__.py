@@ -1,9 +1,9 @@
 """The commands with which the script `dev` starts stacks.
 
-python -m dnspanel.demo run                       the demo, until Ctrl-C
-python -m dnspanel.demo exec COMMAND ...          in the environment of the demo
+python -m dnspanel.demo run                       run the demo until Ctrl-C
+python -m dnspanel.demo exec COMMAND ...          run COMMAND in the environment of the demo
 python -m dnspanel.demo stores DIRECTORY COMMAND ...
-                                                  with a PostgreSQL and a Redis that stop after the command
+                                                  start PostgreSQL and Redis, run COMMAND, and stop both
 """
 
 import argparse

@@ -95,16 +95,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dnspanel-agent {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
-        ("prepare", "make the LMDB files, before PowerDNS starts"),
+        ("prepare", "create the LMDB files before PowerDNS starts"),
         ("pdnsconf", "print the pdns.conf that fits this agent"),
-        ("run", "serve the panel until told to stop"),
+        ("run", "run the agent until it is stopped"),
     ):
         commands.add_parser(name, help=text).add_argument("--config", type=Path, required=True)
     joining = commands.add_parser("enroll", help="ask the panel to make this server a node")
     joining.add_argument("--panel", required=True, help="the panel's address")
     joining.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    joining.add_argument("--dir", type=Path, required=True, help="where to keep the node's identity")
-    _add_join(commands.add_parser("join", help="make this server a node: everything, with systemd units"))
+    joining.add_argument("--dir", type=Path, required=True, help="the directory for the node's identity")
+    _add_join(commands.add_parser("join", help="make this server a node, with systemd units"))
     return parser
 
 
@@ -112,25 +112,25 @@ def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
     # The panel knows these three values; typed values must be the same.
-    parser.add_argument("--dns-address", default="", help="where PowerDNS answers, an IP address; as the panel has it")
+    parser.add_argument("--dns-address", default="", help="IP address of PowerDNS, as in the panel")
     texts = {
-        "dns_port": "where PowerDNS answers",
-        "listen_port": "where the panel calls the agent",
-        "api_port": "where PowerDNS gives its statistics, on loopback",
-        "user": "as whom PowerDNS and the agent run",
-        "config": "the agent's configuration",
-        "directory": "where everything else is kept",
-        "socket_directory": "where PowerDNS makes its control socket",
-        "units": "where systemd's units are written",
-        "agent_unit": "name of the agent's unit",
-        "pdns_unit": "name of PowerDNS's unit, for a second PowerDNS such as pdns@canary.service",
-        "pdns_server": "the program",
+        "dns_port": "the port of PowerDNS",
+        "listen_port": "the port at which the agent listens",
+        "api_port": "the port of PowerDNS's web server, on loopback",
+        "user": "the user of PowerDNS and the agent",
+        "config": "the file with the agent's configuration",
+        "directory": "the directory for all other files",
+        "socket_directory": "the directory of PowerDNS's control socket",
+        "units": "the directory of the systemd units",
+        "agent_unit": "the name of the agent's unit",
+        "pdns_unit": "the name of PowerDNS's unit, for a second PowerDNS such as pdns@canary.service",
+        "pdns_server": "the path of PowerDNS's program",
     }
     add_options(parser, Joining.__dataclass_fields__, texts)
     parser.add_argument(
-        "--without-caches", dest="caches", action="store_false", help="nothing to purge; the canary never has caches"
+        "--without-caches", dest="caches", action="store_false", help="run PowerDNS without caches, as on the canary"
     )
-    parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
+    parser.add_argument("--no-start", action="store_true", help="write the files, but start nothing")
 
 
 def _say(text: str) -> None:

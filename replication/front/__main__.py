@@ -123,42 +123,46 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dnspanel-front {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
-        ("conf", "print the configuration of dnsdist that fits"),
-        ("write", "write it, if dnsdist would start with it"),
-        ("run", "write it, and keep the rotation right until told to stop"),
-        ("start", "become dnsdist, with what was written"),
-        ("status", "print each backend's position and numbers"),
+        ("conf", "print the configuration for dnsdist"),
+        ("write", "write the configuration if dnsdist accepts it"),
+        ("run", "write the configuration, and update the rotation of nodes until stopped"),
+        ("start", "run dnsdist with the written configuration"),
+        ("status", "print the position and statistics of each backend"),
     ):
         commands.add_parser(name, help=text).add_argument("--config", type=Path, required=True)
-    attaching = commands.add_parser("xdp", help="have questions come to dnsdist past the kernel; as root")
+    attaching = commands.add_parser(
+        "xdp", help="let dnsdist receive queries through AF_XDP, bypassing the kernel; needs root"
+    )
     attaching.add_argument("--config", type=Path, required=True)
-    attaching.add_argument("--generic", action="store_true", help="by the kernel, also where the driver could do it")
+    attaching.add_argument(
+        "--generic", action="store_true", help="use the kernel's generic mode, even if the driver supports AF_XDP"
+    )
     joining = commands.add_parser("enroll", help="ask the panel to make this server a front")
     joining.add_argument("--panel", required=True, help="the panel's address")
     joining.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    joining.add_argument("--dir", type=Path, required=True, help="where to keep the front's identity")
-    _add_join(commands.add_parser("join", help="make this server a front: everything, with systemd units"))
+    joining.add_argument("--dir", type=Path, required=True, help="the directory for the front's identity")
+    _add_join(commands.add_parser("join", help="make this server a front, with systemd units"))
     return parser
 
 
 def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    listen_help = "where questions arrive: 192.0.2.1:53, and others; as the panel has it"
+    listen_help = "addresses for queries, as in the panel, for example 192.0.2.1:53"
     parser.add_argument("--listen", default=(), nargs="+", help=listen_help)
     texts = {
-        "panel_port": "where the panel calls the front",
-        "control_port": "dnsdist's console, on loopback",
-        "api_port": "dnsdist's web server, on loopback",
-        "xdp_interface": "whose packets come past the kernel (AF_XDP), where that can be had",
-        "user": "as whom dnsdist and the front run",
-        "config": "the front's configuration",
-        "directory": "where everything else is kept",
-        "units": "where systemd's units are written",
-        "dnsdist": "the program",
+        "panel_port": "the port at which the front listens",
+        "control_port": "the port of dnsdist's console, on loopback",
+        "api_port": "the port of dnsdist's web server, on loopback",
+        "xdp_interface": "the network interface for AF_XDP, if available",
+        "user": "the user of dnsdist and the front",
+        "config": "the file with the front's configuration",
+        "directory": "the directory for all other files",
+        "units": "the directory of the systemd units",
+        "dnsdist": "the path of dnsdist's program",
     }
     add_options(parser, Joining.__dataclass_fields__, texts)
-    parser.add_argument("--no-start", action="store_true", help="only write; start nothing")
+    parser.add_argument("--no-start", action="store_true", help="write the files, but start nothing")
 
 
 def _joining(options: argparse.Namespace) -> Joining:
