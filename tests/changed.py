@@ -341,8 +341,8 @@ def _few(paths: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="tests.changed", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--since", metavar="COMMIT", help="in place of the commit at which this branch left main")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="what the tests may take, by estimate")
+    parser.add_argument("--since", metavar="COMMIT", help="default: the commit where this branch left main")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="maximum estimated time of the tests")
     options = parser.parse_args(arguments)
     processors = len(os.sched_getaffinity(0))
     changed, tree = changed_files(options.since), read_tree()

@@ -28,8 +28,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(prog="./dev mutate", description=__doc__.partition("\n")[0])
     arguments.add_argument("--seed", type=int, default=13)
     arguments.add_argument("--count", type=int, default=40)
-    arguments.add_argument("--only", type=int, action="append", help="the mutant of this number, again")
-    arguments.add_argument("--near", action="store_true", help="no further than the tests of the module's package")
+    arguments.add_argument("--only", type=int, action="append", help="repeat only the mutant with this number")
+    arguments.add_argument("--near", action="store_true", help="run only the tests of the module's package")
     options = arguments.parse_args()
     copy = ROOT / "var" / "mutation"
     _copy_checkout(copy)
