@@ -31,7 +31,7 @@ def _fill(people: Any, column: str, key_column: str, canonical: Callable[[str], 
         if key is None:
             yield (
                 f"{_title_of_row(row)}: the {what} has no canonical spelling. "
-                f"It works only as it is written, and no sign-in provider opens the account by it."
+                f"The account works only with the exact {what}, and sign-in providers cannot find the account by it."
             )
         else:
             alike[key].append(row)
@@ -44,7 +44,7 @@ def _fill(people: Any, column: str, key_column: str, canonical: Callable[[str], 
         for row in found:
             yield (
                 f"{_title_of_row(row)}: another account has the same {what} in another spelling ({key}). "
-                f"It works only as it is written, and no sign-in provider opens the account by it."
+                f"The account works only with the exact {what}, and sign-in providers cannot find the account by it."
             )
 
 

@@ -24,7 +24,7 @@ def run(command: str) -> str:
 def test_its_commands_let_the_only_administrator_in_again(alice: User, settings: Any) -> None:
     Authenticator.objects.create(user=alice, type=Authenticator.Type.TOTP, data={})
     factor, password, invitation = command_lines_of("lost-sign-in")
-    assert "signs in with the password alone" in run(factor)
+    assert "signs in with only the password" in run(factor)
     assert not Authenticator.objects.filter(user=alice).exists()
     link = run(password).removeprefix(settings.PANEL_URL)
     client = Client()

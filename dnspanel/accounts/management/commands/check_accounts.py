@@ -11,8 +11,8 @@ from dnspanel.accounts.people.account_keys import fill_keys
 
 class Command(BaseCommand):
     help = (
-        "List accounts whose user name or mail address has no canonical spelling, or shares it with another account. "
-        "Once all but one of those with one spelling are closed, that one has it from then on."
+        "Store missing canonical spellings of user names and mail addresses, and list the accounts that cannot have "
+        "one. If several accounts need the same spelling, close all but one, and run the command again."
     )
 
     def handle(self, *args: Any, **options: Any) -> str:

@@ -12,12 +12,12 @@ from dnspanel.accounts.people.invite import LIFETIME, make_invitation
 
 
 class Command(BaseCommand):
-    help = "Print a one-time link that makes an account with the given role."
+    help = "Print a one-time link that creates an account with the given role."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--role", choices=Role.values, default=Role.ADMINISTRATOR.value)
 
     def handle(self, *args: Any, role: str, **options: Any) -> str:
         secret = make_invitation(role=role, by=None, now=timezone.now())
-        self.stderr.write(f"This link makes one {role} and works for {LIFETIME.total_seconds() / 3600:.0f} hours:")
+        self.stderr.write(f"This link creates one {role} and works for {LIFETIME.total_seconds() / 3600:.0f} hours:")
         return f"{settings.PANEL_URL}/welcome/{secret}/"

@@ -14,7 +14,7 @@ from dnspanel.accounts.sign_in.password_links import make_password_link
 
 
 class Command(BaseCommand):
-    help = "Print a one-time link with which a person sets a new password. It works for a day."
+    help = "Print a one-time link to set a person's new password. The link works for a day."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")

@@ -12,7 +12,7 @@ from dnspanel.accounts.sign_in.second_factor import reset_second_factor
 
 
 class Command(BaseCommand):
-    help = "Take a person's second factors away: the next sign-in is by the password alone."
+    help = "Remove all second factors of a person, who then signs in with only the password."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("username")
@@ -22,4 +22,4 @@ class Command(BaseCommand):
         if user is None:
             raise CommandError(f"There is no account {username}.")
         reset_second_factor(user=user, by=None, now=timezone.now())
-        return f"{user.username} signs in with the password alone now; all sessions of theirs have ended."
+        return f"{user.username} now signs in with only the password. All sessions of this account have ended."

@@ -15,8 +15,8 @@ _PASSES = 10
 
 class Command(BaseCommand):
     help = (
-        "Encrypts every secret with PANEL_MASTER_KEY instead of PANEL_MASTER_KEY_OLD. Restart all processes with both"
-        " keys first. Run it again if it was interrupted: it goes on where it ended."
+        "Encrypt every secret with PANEL_MASTER_KEY instead of PANEL_MASTER_KEY_OLD. Restart all processes with both"
+        " keys first. If the command was interrupted, run it again: it continues where it stopped."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,10 +32,10 @@ class Command(BaseCommand):
         if former:
             self.stdout.write(
                 f"done: {secrets} secrets are encrypted with the key {key.fingerprint}. Unset PANEL_MASTER_KEY_OLD and"
-                f" restart all processes. Keep the key {former} with the backups made until now: they need it."
+                f" restart all processes. Keep the key {former}: you need it to restore backups made before now."
             )
         else:
-            self.stdout.write(f"done: all {secrets} secrets were encrypted with this key before; nothing was changed.")
+            self.stdout.write(f"done: all {secrets} secrets were already encrypted with this key. Nothing was changed.")
 
     def _rewrite(self) -> int:
         """Rewrite secrets until no secret is encrypted with an old key. Return the total number of secrets.
@@ -53,8 +53,8 @@ class Command(BaseCommand):
                     lost.append(f"{place.lost} of {place.place}")
             if lost:
                 raise CommandError(
-                    f"No key of yours decrypts {', '.join(lost)}. Set the key that does as PANEL_MASTER_KEY_OLD"
-                    f" and run this command again. If that key is lost, forget_lost_secrets gives them up: {RUNBOOK}."
+                    f"No key decrypts these secrets: {', '.join(lost)}. Set their key as PANEL_MASTER_KEY_OLD, and run"
+                    f" this command again. If their key is lost, run forget_lost_secrets: {RUNBOOK}."
                 )
             if not rewritten:
                 return found

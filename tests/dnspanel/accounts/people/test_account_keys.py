@@ -35,7 +35,7 @@ def test_accounts_that_collide_or_cannot_be_canonical_are_named_and_keep_working
         assert sum(f"Account {person.pk} " in line for line in said) == 2
     assert sum("has no canonical spelling" in line for line in said) == 2
     assert sum("another account has the same" in line for line in said) == 4
-    assert all("works only as it is written" in line for line in said)
+    assert all("works only with the exact" in line for line in said)
 
 
 def test_the_only_open_account_has_the_spelling(capsys: pytest.CaptureFixture[str]) -> None:

@@ -244,7 +244,7 @@ def test_a_token_resets_nobody_at_or_above_its_owner(alice: User, bob: User) -> 
 def test_the_console_resets_it_for_who_has_nobody_to_ask(alice: User, capsys: pytest.CaptureFixture[str]) -> None:
     set_up(alice, NOW)
     call_command("reset_second_factor", "ALICE")
-    assert "alice signs in with the password alone now" in capsys.readouterr().out
+    assert "alice now signs in with only the password" in capsys.readouterr().out
     assert not second_factors_of(alice)
     with pytest.raises(CommandError, match="no account nobody"):
         call_command("reset_second_factor", "nobody")
