@@ -111,7 +111,7 @@ def consistency(conn: Connection) -> Iterator[Finding]:
     yield Finding("the head is the last publication", _examples(conn, _HEAD_BEYOND))
     yield Finding("revisions of every zone are numbered without gaps", _examples(conn, _NUMBERS))
     yield Finding("every zone is at its last revision and serial", _examples(conn, _REVISIONS))
-    yield Finding("every zone has as many RRsets as it says", _examples(conn, _RRSET_COUNTS))
+    yield Finding("every zone has the stored number of RRsets", _examples(conn, _RRSET_COUNTS))
 
 
 def _examples(conn: Connection, sql: str) -> str:

@@ -43,7 +43,7 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="drill-") as directory:
         dump = Path(directory) / DUMP
         manifest = read_archive(file, dump)
-        yield Finding("the archive is whole", "")
+        yield Finding("the archive is complete", "")
         refuse_another_key(manifest, own_keys())
         refuse_other_age(manifest)
         with _scratch_database(panel_database()) as scratch:
@@ -52,7 +52,7 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
             with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
                 yield _compare_counts(conn, manifest)
             _migrate(scratch)
-            yield Finding("this panel's migrations run on it", "")
+            yield Finding("this panel's migrations succeed", "")
             with psycopg.connect(**scratch.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
                 yield from backup_contents.consistency(conn)
                 yield _keys(conn)
@@ -66,7 +66,7 @@ def _compare_counts(conn: backup_contents.Connection, manifest: Manifest) -> Fin
         for what, count in manifest.counts.items()
         if found.get(what) != count
     ]
-    return Finding(f"as many rows as were dumped ({manifest.counts['zones']} zones)", "; ".join(wrong))
+    return Finding(f"the numbers of rows match the archive ({manifest.counts['zones']} zones)", "; ".join(wrong))
 
 
 def _keys(conn: backup_contents.Connection) -> Finding:
@@ -82,7 +82,7 @@ def _keys(conn: backup_contents.Connection) -> Finding:
                     except InvalidToken:
                         dead.append(f"{place} {key}")
     names = ", ".join(dead[:_MOST_NAMES]) + (" …" if len(dead) > _MOST_NAMES else "")
-    return Finding(f"PANEL_MASTER_KEY decrypts its secrets ({number})", f"not {names}" if dead else "")
+    return Finding(f"PANEL_MASTER_KEY decrypts all secrets ({number})", f"not {names}" if dead else "")
 
 
 def _digests(conn: backup_contents.Connection, now: datetime) -> Iterator[Finding]:

@@ -69,10 +69,10 @@ def test_the_panel_publishes_again_under_a_new_key(make_zone: MakeZone, active_n
         pass
     settings.MASTER_KEY = Fernet.generate_key().decode()
     before, epoch = listed(), LogHead.objects.get().epoch
-    assert "fleet.Authority.ca_key_encrypted: 1 cannot be read, would be deleted" in before
-    assert "signed.test.: is signed with a key that cannot be read" in before
-    assert "nothing was changed" in before
-    assert "cleared" in listed("--clear")
+    assert "fleet.Authority.ca_key_encrypted: 1 cannot be decrypted, would be deleted" in before
+    assert "signed.test.: a private key is missing or cannot be decrypted" in before
+    assert "Nothing was changed" in before
+    assert "Cleared" in listed("--clear")
     assert problem_with_key() == ""
     assert list(lost_secrets()) == []
     assert current_hold() is None
@@ -90,4 +90,4 @@ def test_the_panel_publishes_again_under_a_new_key(make_zone: MakeZone, active_n
     assert decrypt_secret(Authority.objects.get().ca_key_encrypted)
     assert "fleet.Authority.ca_key_encrypted" in AuditEntry.objects.get(action="master-key.lost").details["cleared"]
     assert plain.name not in before
-    assert listed().endswith("every secret can be read\n")
+    assert listed().endswith("Every secret can be decrypted.\n")

@@ -267,7 +267,7 @@ def test_a_drill_proves_the_archive_and_leaves_nothing_behind(archive: Path) -> 
         findings = list(drill(file=file, now=NOW))
     assert [finding.what for finding in findings if not finding.is_well] == []
     assert "its zones compile to what schema 4 serves at change 3" in [finding.what for finding in findings]
-    assert "PANEL_MASTER_KEY decrypts its secrets (1)" in [finding.what for finding in findings]
+    assert "PANEL_MASTER_KEY decrypts all secrets (1)" in [finding.what for finding in findings]
     assert rows(panel_database(), "SELECT datname FROM pg_database WHERE datname LIKE 'test_panel%_drill_%'") == []
 
 

@@ -13,10 +13,10 @@ from dnspanel.backup.make import back_up, back_up_to_file
 
 
 class Command(BaseCommand):
-    help = "Writes one archive with everything that cannot be made anew. PANEL_MASTER_KEY is not in it: keep that too."
+    help = "Write an archive of all data that cannot be rebuilt. PANEL_MASTER_KEY is not included: keep a copy of it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="where to; - writes to standard output")
+        parser.add_argument("file", metavar="FILE", help="the file to write; - writes to standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         except (BackupError, OSError) as exc:
             raise CommandError(str(exc)) from exc
         self.stderr.write(
-            f"backed up {manifest.counts['zones']} zones, {manifest.counts['RRsets']} RRsets, head {manifest.sequence},"
-            f" {manifest.size} bytes, sha256 {manifest.sha256}"
+            f"Saved {manifest.counts['zones']} zones and {manifest.counts['RRsets']} RRsets at publication"
+            f" {manifest.sequence}: {manifest.size} bytes, SHA-256 {manifest.sha256}"
         )
-        self.stderr.write("keep a copy of PANEL_MASTER_KEY in another place: without it, no key can be decrypted")
+        self.stderr.write("Keep a copy of PANEL_MASTER_KEY in another place: without it, no secret can be decrypted.")

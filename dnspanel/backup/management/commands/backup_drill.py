@@ -12,7 +12,7 @@ from dnspanel.backup.errors import BackupError
 
 
 class Command(BaseCommand):
-    help = "Restores an archive into a scratch database, checks it, and drops it. The panel goes on meanwhile."
+    help = "Restore an archive into a temporary database, check this database, and drop it. The panel keeps running."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="the archive")

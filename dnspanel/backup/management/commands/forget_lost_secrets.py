@@ -12,26 +12,26 @@ from dnspanel.backup.lost_key import clear, lost_secrets, zones_without_keys
 
 class Command(BaseCommand):
     help = (
-        "Lists secrets that PANEL_MASTER_KEY does not decrypt. With --clear they are given up, the new key counts, and"
-        " every node has to be enrolled again."
+        "List the secrets that PANEL_MASTER_KEY cannot decrypt. With --clear, clear these secrets and make the new key"
+        " valid. Every node must then be enrolled again."
     )
     requires_system_checks: list[str] = []  # the checks would refuse the new key
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--clear", action="store_true", help="give up what is listed; there is no way back")
+        parser.add_argument("--clear", action="store_true", help="clear the listed secrets; you cannot undo this")
 
     def handle(self, *args: Any, **options: Any) -> None:
         found = list(lost_secrets())
         for lost in found:
-            self.stdout.write(f"{lost.place}: {len(lost.rows)} cannot be read, would be {lost.outcome}")
+            self.stdout.write(f"{lost.place}: {len(lost.rows)} cannot be decrypted, would be {lost.outcome}")
         for zone in zones_without_keys():
-            self.stdout.write(f"{zone}: is signed with a key that cannot be read, would not be signed")
+            self.stdout.write(f"{zone}: a private key is missing or cannot be decrypted, would not be signed")
         if not found:
-            self.stdout.write("every secret can be read")
+            self.stdout.write("Every secret can be decrypted.")
         elif options["clear"]:
             clear(now=timezone.now())
             self.stdout.write(
-                f"cleared; the key {next(iter(own_keys()))} counts. Start the panel, and enroll each node."
+                f"Cleared. The key {next(iter(own_keys()))} is now valid. Start the panel, and enroll each node again."
             )
         else:
-            self.stdout.write("nothing was changed; --clear gives up what is listed")
+            self.stdout.write("Nothing was changed. To clear the listed secrets, add --clear.")

@@ -14,13 +14,13 @@ from dnspanel.backup.restore_archive import restore
 
 
 class Command(BaseCommand):
-    help = "Restores an archive of `backup`. Publishing is held afterwards, until a person has decided."
+    help = "Restore an archive of `backup`. Publishing is then on hold until a person chooses the content to keep."
     requires_system_checks: list[str] = []  # the database may be empty
     requires_migrations_checks = False
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", help="the archive; - reads standard input")
-        parser.add_argument("--replace", action="store_true", help="lose what is in the database now")
+        parser.add_argument("--replace", action="store_true", help="replace all data that is in the database now")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -22,7 +22,7 @@ MOST_LINES = 200
 
 
 class Command(BaseCommand):
-    help = "Restores one zone from an archive of `backup`. Other zones do not change, and publishing continues."
+    help = "Restore one zone from an archive of `backup`. Other zones do not change, and publishing continues."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("zone", metavar="ZONE", help="the name of the zone")
