@@ -27,25 +27,25 @@ from replication.errors import BadName
 
 class Command(BaseCommand):
     help = (
-        "Writes zones as BIND zone files (tar), JSON or CSV, or makes a query file for dnsperf and queryperf. "
-        "An output whose name ends in .gz or .tgz is compressed."
+        "Write zones as BIND zone files (tar), JSON or CSV, or write a query file for dnsperf and queryperf. "
+        "If the name of the output ends in .gz or .tgz, the output is compressed."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("zone", nargs="*", help="zones by name; none: those of --search, else all")
-        parser.add_argument("--search", default="", help="what the search field of the zone list finds")
+        parser.add_argument("zone", nargs="*", help="names of zones; default: all zones")
+        parser.add_argument("--search", default="", help="the zones of a search, as in the zone list")
         parser.add_argument("--format", choices=ExportFormat.values, default=ExportFormat.BIND)
-        parser.add_argument("--output", default="-", metavar="FILE", help="default: -, standard output")
+        parser.add_argument("--output", default="-", metavar="FILE", help="default: -, which is standard output")
         parser.add_argument("--quiet", action="store_true", help="no progress bar")
         parser.add_argument(
             "--keys-passphrase-file",
             metavar="FILE",
-            help="with --format json: the file has the private DNSSEC keys too, sealed under the passphrase in FILE",
+            help="with --format json: also write the private DNSSEC keys, encrypted with the passphrase in FILE",
         )
         queries = parser.add_argument_group("query files")
-        queries.add_argument("--sample", type=int, default=0, metavar="N", help="so many names; default: all")
+        queries.add_argument("--sample", type=int, default=0, metavar="N", help="number of names; default: all")
         queries.add_argument(
-            "--each-zone-alike", action="store_true", help="small zones are sampled as often as large ones"
+            "--each-zone-alike", action="store_true", help="choose names from small zones as often as from large zones"
         )
         queries.add_argument("--random", type=int, default=0, metavar="PERCENT", help="names that do not exist")
         queries.add_argument("--seed", type=int, default=1)
@@ -88,7 +88,7 @@ def _selection(options: dict[str, Any]) -> Selection:
     except BadName as exc:
         raise CommandError(str(exc)) from exc
     if zone_names and options["search"]:
-        raise CommandError("Give zones by name or a search, not both.")
+        raise CommandError("Enter names of zones or --search, not both.")
     return Selection(zone_names, options["search"])
 
 
@@ -103,7 +103,7 @@ def _sealer(options: dict[str, Any]) -> Sealer | None:
     if options["keys_passphrase_file"] is None:
         return None
     if options["format"] != ExportFormat.JSON:
-        raise CommandError("--keys-passphrase-file: only --format json has a place for private keys.")
+        raise CommandError("--keys-passphrase-file: only --format json can contain private keys.")
     try:
         return Sealer(passphrase_in(Path(options["keys_passphrase_file"])))
     except PassphraseRefused as exc:

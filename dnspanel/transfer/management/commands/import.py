@@ -42,7 +42,7 @@ _PHASE_LABELS = {
 class Command(BaseCommand):
     """Import files or a server's zones, or resume or undo an existing import."""
 
-    help = "Import zones; shows what would change, and changes it after a yes."
+    help = "Import zones. The command first shows the changes, and applies them after you confirm."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="*", help="zone files, directories, archives, named.conf with its files")
@@ -53,10 +53,10 @@ class Command(BaseCommand):
             help="what the files are",
         )
         parser.add_argument("--axfr", metavar="SERVER[:PORT]", help="transfer zones from a running server")
-        parser.add_argument("--zone", action="append", default=[], help="with --axfr or --powerdns-api: this zone")
+        parser.add_argument("--zone", action="append", default=[], help="with --axfr or --powerdns-api: a zone")
         parser.add_argument("--catalog", default="", help="with --axfr: the members of this catalog zone")
         parser.add_argument(
-            "--tsig", metavar="NAME:ALGORITHM", help="for --axfr; the secret is read from standard input"
+            "--tsig", metavar="NAME:ALGORITHM", help="with --axfr; the secret is read from standard input"
         )
         parser.add_argument("--powerdns-api", metavar="URL", help="the key is read from standard input")
         parser.add_argument(
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--keys-passphrase-file",
             metavar="FILE",
-            help="with --format json: the passphrase in FILE opens the private DNSSEC keys of the export",
+            help="with --format json: decrypt the private DNSSEC keys with the passphrase in FILE",
         )
         parser.add_argument("--new", choices=("create", "skip"), default="create")
         parser.add_argument("--existing", choices=("union", "rrsets", "replace", "skip"), default="union")
@@ -75,14 +75,14 @@ class Command(BaseCommand):
         parser.add_argument("--no-comments", action="store_true")
         parser.add_argument("--nameservers", choices=("keep", "ours", "missing"))
         parser.add_argument("--soa", choices=("keep", "ours", "missing"))
-        parser.add_argument("--signatures", choices=("drop", "keep"), default="drop", help="of zones that are signed")
-        parser.add_argument("--author", help="name of the person in whose name it happens")
+        parser.add_argument("--signatures", choices=("drop", "keep"), default="drop", help="signatures of signed zones")
+        parser.add_argument("--author", help="user name of the author; default: the panel")
         parser.add_argument("--title", default="")
-        parser.add_argument("--yes", action="store_true", help="apply without asking what the dry run shows")
+        parser.add_argument("--yes", action="store_true", help="apply the changes without asking")
         parser.add_argument("--dry-run", action="store_true", help="stop after the dry run")
-        parser.add_argument("--here", action="store_true", help="do the work in this process, without the workers")
+        parser.add_argument("--here", action="store_true", help="run the import in this process, without workers")
         parser.add_argument("--resume", type=int, metavar="ID", help="continue an import")
-        parser.add_argument("--undo", type=int, metavar="ID", help="take back what an import published")
+        parser.add_argument("--undo", type=int, metavar="ID", help="undo an import")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -122,7 +122,7 @@ class Command(BaseCommand):
             return None
         return first_or(
             User.objects.filter(username=options["author"], is_active=True),
-            lambda: CommandError(f"There is nobody called {options['author']}."),
+            lambda: CommandError(f"No active person is named {options['author']}."),
         )
 
     def _create(self, options: dict[str, Any]) -> ImportJob:
@@ -177,8 +177,8 @@ class Command(BaseCommand):
                 bar.refresh()
                 job.refresh_from_db()
                 if job.paused and job.state == phase:
-                    reason = job.failure or "somebody paused it"
-                    raise CommandError(f"The import stands still: {reason}. Go on with --resume {job.pk}.")
+                    reason = job.failure or "a person paused it"
+                    raise CommandError(f"The import is paused: {reason}. To continue, use --resume {job.pk}.")
                 if job.state == phase and not self._here:
                     time.sleep(_POLL_SECONDS)
             bar.n = bar.total or bar.n
@@ -193,7 +193,7 @@ class Command(BaseCommand):
         found = queries.scan_summary(job)
         self.stdout.write(
             f"Found {found.zones:,} zones with {found.records:,} records: {found.new:,} new, "
-            f"{found.existing:,} existing, {found.duplicates:,} twice, {found.failed:,} that cannot be imported."
+            f"{found.existing:,} existing, {found.duplicates:,} duplicate, {found.failed:,} that cannot be imported."
         )
         for kind in found.faults:
             self.stdout.write(f"  {kind.severity}: {kind.count:,} × {kind.code}, e.g. {kind.sample}")
@@ -201,9 +201,9 @@ class Command(BaseCommand):
     def _go_on(self, job: ImportJob, options: dict[str, Any]) -> bool:
         plan = queries.plan_summary(job)
         self.stdout.write(
-            f"Would create {plan.creates:,} zones, unite {plan.unions:,}, replace RRsets of {plan.rrset_replaces:,}, "
-            f"replace {plan.replaces:,}, leave {plan.unchanged:,} as they are, skip {plan.skipped:,}, "
-            f"fail {plan.failed:,}; RRsets +{plan.added:,} ~{plan.changed:,} −{plan.removed:,}; "
+            f"Would create {plan.creates:,} zones, merge {plan.unions:,}, replace RRsets of {plan.rrset_replaces:,}, "
+            f"replace {plan.replaces:,}, leave {plan.unchanged:,} unchanged, skip {plan.skipped:,}, "
+            f"fail for {plan.failed:,}; RRsets +{plan.added:,} ~{plan.changed:,} −{plan.removed:,}; "
             f"{plan.values_removed:,} values removed."
         )
         if plan.guarded:
@@ -215,7 +215,7 @@ class Command(BaseCommand):
         if options["yes"]:
             return True
         if not sys.stdin.isatty():
-            self.stderr.write(f"Nothing is applied without a yes: --resume {job.pk} --yes")
+            self.stderr.write(f"Nothing was applied. To apply the import, use --resume {job.pk} --yes")
             return False
         return input(f"Apply to {plan.to_publish:,} zones? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -223,7 +223,7 @@ class Command(BaseCommand):
         for fault in queries.faults_page(job, severity="error", limit=20):
             self.stdout.write(f"{fault.path}:{fault.line}:{fault.column}: {fault.reason}")
             if fault.fix:
-                self.stdout.write(f"    write: {fault.fix}")
+                self.stdout.write(f"    correct: {fault.fix}")
         if job.state != State.DONE:
             self.stdout.write(f"Import {job.pk} is {job.get_state_display()}.")
             return
@@ -234,19 +234,19 @@ class Command(BaseCommand):
         )
         if taken_back := ImportFault.objects.filter(job=job, code=TAKEN_BACK).count():
             raise CommandError(
-                f"{taken_back:,} zones were taken back, because the name servers could not answer with them."
+                f"{taken_back:,} zones were reverted, because the name servers could not answer with them."
             )
 
     def _say_undone(self, job: ImportJob) -> None:
         report = queries.report(job, now=timezone.now())
-        self.stdout.write(f"Undone: {report.undone:,} zones; {report.kept_in_undo:,} kept, others changed them since.")
+        self.stdout.write(f"Undone: {report.undone:,} zones. Kept: {report.kept_in_undo:,} that others changed later.")
 
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
     """Return (kind of source, parameters, secret or None) for the options. Read server secrets from standard input."""
     from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
     if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
-        raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
+        raise CommandError("--keys-passphrase-file: only --format json can contain private keys.")
     if options["axfr"]:
         server, port = _server(options["axfr"])
         name, _, algorithm = (options["tsig"] or "").partition(":")
@@ -265,7 +265,7 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
     if options["powerdns_sql"]:
         return SourceKind.POWERDNS_SQL, _database(options["powerdns_sql"]), {"password": _read_secret()}
     if not options["files"]:
-        raise CommandError("Import what? Name files, --axfr, --powerdns-api or --powerdns-sql.")
+        raise CommandError("Enter the files to import, or use --axfr, --powerdns-api or --powerdns-sql.")
     return options["format"], {}, _keys_secret(options)
 
 

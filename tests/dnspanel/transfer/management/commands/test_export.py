@@ -137,5 +137,5 @@ def test_a_passphrase_that_cannot_be_used_is_refused(
 
 
 def test_only_json_has_sealed_keys_to_open(tmp_path: Path, passphrase: str) -> None:
-    with pytest.raises(CommandError, match="only files of --format json"):
+    with pytest.raises(CommandError, match="only --format json"):
         call_command("import", str(tmp_path), keys_passphrase_file=passphrase)
