@@ -119,12 +119,12 @@ def differing(expected: Found, found: Found) -> dict[int, str]:
         if zone_id not in found:
             differences[zone_id] = f"{name} is missing"
         elif found[zone_id][0] != name:
-            differences[zone_id] = f"{name} is there as {found[zone_id][0]}"
+            differences[zone_id] = f"{name} has the name {found[zone_id][0]}"
         elif found[zone_id][1] != digest:
-            differences[zone_id] = f"{name} has other records" if found[zone_id][1] else f"{name} has not been read yet"
+            differences[zone_id] = f"{name} has wrong records" if found[zone_id][1] else f"{name} has not been read yet"
     for zone_id, (name, _) in found.items():
         if zone_id not in expected:
-            differences[zone_id] = f"{name} (zone {zone_id}) is there, and PostgreSQL does not have it"
+            differences[zone_id] = f"{name} (zone {zone_id}) is not in PostgreSQL"
     return differences
 
 
@@ -137,9 +137,9 @@ def _file_differences(schema: int, copy: Copy, expected: ExpectedState) -> list[
         return []
     differences = []
     if copy.digests[0] != expected.main_digest(schema):
-        differences.append("the list of zones does not add up")
+        differences.append("the digest of the list of zones is wrong")
     if copy.digests[1] != expected.records_digest:
-        differences.append("the records do not add up, though every zone does")
+        differences.append("the digest of all records is wrong, although every zone is equal")
     return differences
 
 

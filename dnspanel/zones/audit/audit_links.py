@@ -77,7 +77,7 @@ def check_chain(*, now: datetime) -> audit_verify.Verdict:
         defaults={"checked_at": now, "checked_to": verdict.linked, "faults": list(verdict.faults), "asked_at": None},
     )
     if verdict.faults:
-        logger.error("the audit log is not what was chained: %s", "; ".join(verdict.faults))
+        logger.error("the audit log does not match its chain: %s", "; ".join(verdict.faults))
     return verdict
 
 

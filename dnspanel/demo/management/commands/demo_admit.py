@@ -12,12 +12,12 @@ from dnspanel.fleet.errors import FleetError
 
 
 class Command(BaseCommand):
-    help = "Leave a one-time code for each node in a directory that it can read, and approve the request it makes."
+    help = "Write each node's one-time code into a directory that the node can read, and approve its request."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--codes", type=Path, required=True, help="the directory")
         parser.add_argument("--seconds", type=float, default=600, help="how long to wait for the nodes")
-        parser.add_argument("--ring0", metavar="NAME", help="which of them is private and gets everything first")
+        parser.add_argument("--ring0", metavar="NAME", help="the node that is the canary")
         parser.add_argument("nodes", nargs="+", metavar="NAME=ADDRESS")
 
     def handle(

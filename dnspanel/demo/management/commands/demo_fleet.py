@@ -13,7 +13,7 @@ from dnspanel.fleet.errors import FleetError
 
 
 class Command(BaseCommand):
-    help = "Enrol the nodes of the stack in this directory with the running panel."
+    help = "Enroll the nodes of the stack in this directory with the running panel."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("directory", type=Path)
@@ -28,4 +28,4 @@ class Command(BaseCommand):
         except (FleetError, NotEnrolled) as exc:
             raise CommandError(str(exc)) from exc
         names = ", ".join(node.name for node in new)
-        self.stdout.write(f"Enrolled {names}." if new else "The nodes are enrolled.")
+        self.stdout.write(f"Enrolled {names}." if new else "All nodes were already enrolled.")

@@ -11,7 +11,7 @@ from dnspanel.accounts.people.invite import make_invitation
 
 
 class Command(BaseCommand):
-    help = "Print the panel's address, and a one-time link that makes an administrator or who can sign in."
+    help = "Print the panel's address, and a one-time link for the first administrator or an administrator's user name."
 
     def handle(self, *args: Any, **options: Any) -> str:
         lines = [f"The panel: {settings.PANEL_URL}/"]
@@ -25,5 +25,5 @@ class Command(BaseCommand):
             ]
         else:
             lines += [f"Sign in with the username {first} and your password, or with any other account."]
-            lines += ["No account? `manage.py invite --role administrator` prints a link that makes one."]
+            lines += ["No account? `manage.py invite --role administrator` prints a link that creates one."]
         return "\n".join(lines)

@@ -9,8 +9,8 @@ from dnspanel.demo.load import load_sample_zones
 
 
 class Command(BaseCommand):
-    help = "Publish the sample zones, if nothing was ever published."
+    help = "Publish the sample zones if nothing was published yet."
 
     def handle(self, *args: Any, **options: Any) -> None:
         publication = load_sample_zones(now=timezone.now())
-        self.stdout.write("Sample zones loaded." if publication else "The panel has its own zones; nothing loaded.")
+        self.stdout.write("Sample zones loaded." if publication else "The panel already has zones. Nothing was loaded.")

@@ -13,12 +13,12 @@ from dnspanel.fleet.nodes import node_lifecycle
 
 
 class Command(BaseCommand):
-    help = "Signs the certificate that a node's agent asks for, and makes the node active."
+    help = "Sign the certificate that a node's agent requested, and make the node active."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
         parser.add_argument(
-            "--fingerprint", help="what `join` printed on the server; without it you are asked to compare"
+            "--fingerprint", help="the fingerprint that `join` printed on the server; by default, you are asked"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -34,12 +34,12 @@ class Command(BaseCommand):
 
     def _compare(self, node: Node, waiting: str, given: str | None) -> None:
         """Show the waiting request's fingerprint. Raise CommandError unless a person confirms that it matches."""
-        self.stdout.write(f"The server that asks to be {node.name} has the fingerprint\n{waiting}")
+        self.stdout.write(f"The server that wants to join as {node.name} has the fingerprint\n{waiting}")
         if given is None and sys.stdin.isatty():
-            given = waiting if input("Did join print the same fingerprint there? [y/N] ").strip() == "y" else ""
+            given = waiting if input("Did `join` print the same fingerprint? [y/N] ").strip() == "y" else ""
         if given is None:
             raise CommandError(
-                f"Compare it with what join printed there, then run: approve_node {node.name} --fingerprint {waiting}"
+                f"If `join` printed the same fingerprint, run: approve_node {node.name} --fingerprint {waiting}"
             )
         if given != waiting:
-            raise CommandError(f"{node.name} is not approved: join printed another fingerprint on the server.")
+            raise CommandError(f"{node.name} is not approved: `join` printed a different fingerprint on the server.")

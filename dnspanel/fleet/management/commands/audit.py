@@ -9,8 +9,8 @@ from dnspanel.fleet.integrity.lmdb_audit import audit
 
 class Command(BaseCommand):
     help = (
-        "Works out from PostgreSQL, by other code than that which publishes, what every zone has to be, and compares "
-        "the panel's LMDB and every node that can be reached. Ends with status 1 if anything differs."
+        "Compare the panel's LMDB and every reachable node with PostgreSQL. The code of this check is independent of "
+        "the code that publishes. The exit status is 1 if anything differs."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -28,5 +28,5 @@ class Command(BaseCommand):
                 self.stdout.write(f"{verdict.place}: equal")
         if not found.is_equal:
             raise CommandError(
-                "Nodes are repaired by themselves within a minute; manage.py rebuild_lmdb makes the panel's LMDB anew."
+                "The panel repairs nodes within a minute. To rebuild the panel's LMDB, run manage.py rebuild_lmdb."
             )

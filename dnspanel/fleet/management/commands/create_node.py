@@ -11,7 +11,7 @@ from dnspanel.fleet.nodes import node_lifecycle
 
 
 class Command(BaseCommand):
-    help = "Makes a node and prints its one-time enrolment code; with --code-only for a node that still waits."
+    help = "Create a node (or with --code-only, use an existing one), and print its one-time enrollment code."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
@@ -20,9 +20,9 @@ class Command(BaseCommand):
         parser.add_argument("--agent-host", default="127.0.0.1")
         parser.add_argument("--agent-port", type=int, default=8533)
         parser.add_argument("--schema", type=int, default=4)
-        parser.add_argument("--ring0", action="store_true", help="private: gets everything before the others")
-        parser.add_argument("--front", action="store_true", help="dnsdist before nodes, which are set on its page")
-        parser.add_argument("--code-only", action="store_true", help="the node exists: only make a new code")
+        parser.add_argument("--ring0", action="store_true", help="the canary, which gets each publication first")
+        parser.add_argument("--front", action="store_true", help="dnsdist in front of nodes; set them on its page")
+        parser.add_argument("--code-only", action="store_true", help="a new code for a node that has not joined")
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()

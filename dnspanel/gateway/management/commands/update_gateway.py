@@ -22,7 +22,7 @@ ANSWER_SECONDS = 3.0
 
 
 class Command(BaseCommand):
-    help = "Takes DNS UPDATE (RFC 2136) and AXFR with TSIG at PANEL_UPDATE_HOST and PANEL_UPDATE_PORT, until stopped."
+    help = "Answer DNS UPDATE, zone transfers, queries and NOTIFY at PANEL_UPDATE_HOST and PANEL_UPDATE_PORT."
     requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -20,7 +20,7 @@ TURNS_WITHIN = 600.0
 
 
 class Command(BaseCommand):
-    help = "Asks every node for its numbers once a second, keeps the last hour and raises alerts, until it is stopped."
+    help = "Collect the statistics of every node once a second, keep the last hour, and raise alerts, until stopped."
     requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:

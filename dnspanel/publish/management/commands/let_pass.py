@@ -14,17 +14,17 @@ from dnspanel.zones.models import Publication
 
 
 class Command(BaseCommand):
-    help = "Lets a publication pass that stalls because a zone would not validate after it; audited."
+    help = "Allow a stalled publication after which a zone does not validate. The audit log records the reason."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("sequence", type=int, help="as the stall says")
-        parser.add_argument("--reason", required=True, help="why it is wanted; kept in the audit log")
+        parser.add_argument("sequence", type=int, help="the number of the publication, as in the message")
+        parser.add_argument("--reason", required=True, help="why you allow the publication; for the audit log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         publication = Publication.objects.filter(pk=options["sequence"]).first()
         if publication is None or not options["reason"].strip():
-            raise CommandError("There is no such publication." if publication is None else "Say why.")
+            raise CommandError("There is no such publication." if publication is None else "Enter a reason.")
         with transaction.atomic():
             accept_break(publication=publication, by=None, reason=options["reason"], now=timezone.now())
         wake(encode_log)
-        self.stdout.write(f"sequence {publication.sequence} passes")
+        self.stdout.write(f"Publication {publication.sequence} is allowed. Publishing continues.")

@@ -12,7 +12,7 @@ from replication.errors import ReplicationError
 
 
 class Command(BaseCommand):
-    help = "Writes the panel's own LMDB anew from PostgreSQL and proves it equal to the last segment."
+    help = "Rebuild the panel's own LMDB from PostgreSQL, and check that it matches the last segment."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--schema", type=int, help="only this PowerDNS schema; default: all in use")

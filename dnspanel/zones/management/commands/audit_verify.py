@@ -11,9 +11,9 @@ from dnspanel.zones.audit.audit_verify import Anchor, verify_chain
 
 class Command(BaseCommand):
     help = (
-        "Reads every audit entry and publication and compares it with what was chained: none changed, none missing, "
-        "none slipped in. Prints the last number and hash; kept elsewhere, they prove next time that the chain was not "
-        "made anew. Ends with status 1 if anything differs."
+        "Check every audit entry and publication against the chain of hashes: none was changed, removed or inserted. "
+        "Print the last number and hash. Store them outside the panel: with --anchor, they later prove that the chain "
+        "was not rewritten. The exit status is 1 if anything differs."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ class Command(BaseCommand):
             default=[],
             type=_anchor,
             metavar="NUMBER:HASH",
-            help="a number and hash from earlier; may be given several times",
+            help="a number and hash from an earlier check; repeatable",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,8 +32,8 @@ class Command(BaseCommand):
         for fault in verdict.faults:
             self.stdout.write(fault)
         if verdict.faults:
-            raise CommandError("The audit log is not what was chained.")
-        self.stdout.write(f"{verdict.linked} acts are as they were chained; {verdict.waiting} wait for their link.")
+            raise CommandError("The audit log does not match its chain.")
+        self.stdout.write(f"{verdict.linked} entries match the chain. {verdict.waiting} entries have no number yet.")
         self.stdout.write(f"{verdict.linked}:{verdict.hash}")
 
 

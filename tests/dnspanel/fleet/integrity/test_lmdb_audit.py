@@ -85,21 +85,21 @@ def test_a_row_altered_in_the_panels_lmdb_is_found(made: Served) -> None:
     with pytest.raises(CommandError, match="rebuild_lmdb"):
         lines()
     by_place = {verdict.place: verdict.differences for verdict in run().verdicts}
-    assert by_place == {"the panel's LMDB of schema 4": ["example.test. has other records"], "ns1": []}
+    assert by_place == {"the panel's LMDB of schema 4": ["example.test. has wrong records"], "ns1": []}
 
 
 def test_a_row_altered_on_a_node_is_found(made: Served) -> None:
     alter(made.agent.store)
     assert made.agent.checks == 0
     by_place = {verdict.place: verdict.differences for verdict in run().verdicts}
-    assert by_place == {"the panel's LMDB of schema 4": [], "ns1": ["example.test. has other records"]}
+    assert by_place == {"the panel's LMDB of schema 4": [], "ns1": ["example.test. has wrong records"]}
     assert made.agent.checks > 0
 
 
 def test_a_row_altered_in_postgresql_behind_the_log_is_found_everywhere(made: Served) -> None:
     RRset.objects.filter(zone__name="example.test.", type=rdtypes.A).update(ttl=7)
     found = run()
-    assert [verdict.differences for verdict in found.verdicts] == [["example.test. has other records"]] * 2
+    assert [verdict.differences for verdict in found.verdicts] == [["example.test. has wrong records"]] * 2
 
 
 def test_a_node_that_cannot_be_reached_is_named_and_is_no_difference(made: Served) -> None:
@@ -140,7 +140,7 @@ def test_a_file_whose_sum_is_wrong_is_found_though_every_zone_is_right(made: Ser
         row = table.row(txn)
         assert row is not None
         txn.put(ROW_KEY, replace(row, digest=row.digest + 1).encode(), db=table.own)
-    assert run().verdicts[0].differences == ["the list of zones does not add up"]
+    assert run().verdicts[0].differences == ["the digest of the list of zones is wrong"]
 
 
 def test_each_kind_of_difference_has_its_words() -> None:
@@ -154,8 +154,8 @@ def test_each_kind_of_difference_has_its_words() -> None:
     found = {2: ("x.test.", b"2"), 3: ("c.test.", b"9"), 4: ("d.test.", b""), 5: ("e.test.", b""), 9: ("f.test.", b"9")}
     assert differing(wanted, found) == {
         1: "a.test. is missing",
-        2: "b.test. is there as x.test.",
-        3: "c.test. has other records",
+        2: "b.test. has the name x.test.",
+        3: "c.test. has wrong records",
         4: "d.test. has not been read yet",
-        9: "f.test. (zone 9) is there, and PostgreSQL does not have it",
+        9: "f.test. (zone 9) is not in PostgreSQL",
     }

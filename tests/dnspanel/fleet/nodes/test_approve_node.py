@@ -31,7 +31,11 @@ def test_both_sides_show_one_fingerprint(waiting_node: MakeNode) -> None:
     """Regression test: the command printed the certificate's fingerprint, which `join` never shows, and too late."""
     fingerprint = request_from(waiting_node("ns1"))
     lines = run("ns1", "--fingerprint", fingerprint).splitlines()
-    assert lines == ["The server that asks to be ns1 has the fingerprint", fingerprint, "ns1 is approved and active."]
+    assert lines == [
+        "The server that wants to join as ns1 has the fingerprint",
+        fingerprint,
+        "ns1 is approved and active.",
+    ]
     assert Node.objects.get().certificate_sha256 not in "".join(lines)
 
 
@@ -40,7 +44,7 @@ def test_without_a_comparison_nothing_is_approved(waiting_node: MakeNode, monkey
     fingerprint = request_from(waiting_node("ns1"))
     with pytest.raises(CommandError, match=f"approve_node ns1 --fingerprint {fingerprint}"):
         run("ns1")
-    with pytest.raises(CommandError, match="join printed another fingerprint"):
+    with pytest.raises(CommandError, match="printed a different fingerprint"):
         run("ns1", "--fingerprint", "0" * 64)
     assert Node.objects.get().state == NodeState.AWAITING_APPROVAL
 

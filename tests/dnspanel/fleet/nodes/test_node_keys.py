@@ -113,8 +113,8 @@ def test_the_command_line_rotates_forces_and_retires() -> None:
         call_command("rotate_signing_key", *options, stdout=output)
         return output.getvalue()
 
-    assert "was made" in run()
+    assert "was created" in run()
     with pytest.raises(CommandError, match="Another key rotation is in progress"):
         run()
     assert "is in use" in run("--force")
-    assert "Retired: 1" in run("--retire")
+    assert "retired: 1" in run("--retire")

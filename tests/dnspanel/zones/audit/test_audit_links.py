@@ -196,10 +196,10 @@ def test_the_command_proves_it_and_names_what_to_keep(alice: User) -> None:
     told = StringIO()
     call_command("audit_verify", stdout=told)
     counted, anchor = told.getvalue().splitlines()
-    assert counted == "4 acts are as they were chained; 0 wait for their link."
+    assert counted == "4 entries match the chain. 0 entries have no number yet."
     call_command("audit_verify", f"--anchor={anchor}", stdout=StringIO())
     AuditEntry.objects.filter(action="team.create").update(target="Theirs")
-    with pytest.raises(CommandError, match="not what was chained"):
+    with pytest.raises(CommandError, match="does not match its chain"):
         call_command("audit_verify", stdout=StringIO())
     with pytest.raises(CommandError, match="is not a number and a hash"):
         call_command("audit_verify", "--anchor=x", stdout=StringIO())
