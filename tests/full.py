@@ -120,8 +120,8 @@ _is_full = False
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("dnspanel")
-    group.addoption("--full", action="store_true", help="also run what only a full run proves")
-    group.addoption("--sample-seed", type=int, default=None, help="which sample a run without --full takes")
+    group.addoption("--full", action="store_true", help="run all tests completely, without sampling")
+    group.addoption("--sample-seed", type=int, default=None, help="the seed of the samples of a run without --full")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -143,8 +143,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     if config.option.full:
-        return f"full run: no samples; --sample-seed={config.option.sample_seed} repeats its random moments"
-    return f"samples: --sample-seed={config.option.sample_seed} repeats those of this run; --full takes everything"
+        return f"full run without samples; --sample-seed={config.option.sample_seed} repeats the random moments"
+    return f"samples: --sample-seed={config.option.sample_seed} repeats the samples of this run; --full runs everything"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

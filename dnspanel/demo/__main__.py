@@ -70,10 +70,10 @@ def run() -> int:
             say(addresses(stack))
             while stack.supervisor.is_running:
                 threading.Event().wait(0.5)
-            say("The process supervisor is gone; stopping.")
+            say("The process supervisor has ended, so the stack stops.")
             return 1
     except Stopped:
-        say("Stopped; `./dev run` starts it again with everything it holds.")
+        say("Stopped. `./dev run` starts the stack again with the same data.")
         return 0
 
 
@@ -102,14 +102,14 @@ def addresses(stack: Stack) -> str:
     """Return a box with commands for the DNS servers, DNS UPDATE and the command line, and the path of the logs."""
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
-    lines = ["Ask the three name servers:", *dig]
+    lines = ["Query the three name servers:", *dig]
     if stack.front:
-        lines += ["Ask dnsdist before them:", f"dig @127.0.0.1 -p {stack.front.dns_port} www.example.com"]
-    lines += ["", "Change records by DNS UPDATE:", update]
+        lines += ["Query the dnsdist front:", f"dig @127.0.0.1 -p {stack.front.dns_port} www.example.com"]
+    lines += ["", "Change records with DNS UPDATE:", update]
     lines += ["", "The command line, for this panel (a token: Access → Tokens):"]
     lines += [f"export PATH={shlex.quote(str(stack.command_line.parent))}:$PATH", "export DNSPANEL_TOKEN=…"]
     lines += ["dnspanel zones list"]
-    lines += ["", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
+    lines += ["", f"Logs: {stack.supervisor.logs}   To stop, press Ctrl-C."]
     return add_frame(lines)
 
 

@@ -18,7 +18,7 @@ class PortTaken(Exception):
 
     def __init__(self, port: int, purpose: str, *, instead: str) -> None:
         self.port = port
-        super().__init__(f"Port {port} ({purpose}) is taken by another program; {instead}.")
+        super().__init__(f"Port {port} ({purpose}) is in use by another program; {instead}.")
 
 
 def is_free(port: int) -> bool:

@@ -259,7 +259,7 @@ class Stack:
             self._prepare()
             self._start_stores()
             if not self.shape.stores_only:
-                self._say("The database and the static files are brought up to date.")
+                self._say("Updating the database and the static files.")
                 self.prepare_panel()
                 unprivileged.make_directory(self.command_line.parent)
                 unprivileged.write_program(self.command_line, cli_file.command_line(self.url))
@@ -346,7 +346,7 @@ class Stack:
         self._say(f"{len(self.nodes)} name servers are up.")
         if self.front:
             self._wait(f"{FRONT_NAME}-dnsdist", self.front.dns_port)
-            self._say("dnsdist before them is up.")
+            self._say("The dnsdist in front of the name servers is up.")
 
     def prepare_nodes(self) -> None:
         """Enroll all nodes and create their LMDB files. The panel must be running. Raise StackError if this fails."""

@@ -167,7 +167,7 @@ def accepted(client: str, service: Service) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--client", action="append", choices=CLIENTS, help="only this one; may be given again")
+    parser.add_argument("--client", action="append", choices=CLIENTS, help="only this client; repeatable")
     wanted = parser.parse_args().client or list(CLIENTS)
     install(wanted)
     with tempfile.TemporaryDirectory(prefix="pdns-") as directory, real_server(Path(directory)) as real:

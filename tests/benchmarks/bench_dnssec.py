@@ -45,9 +45,9 @@ DENIALS: Mapping[str, Nsec3 | None] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=RECORDS, help="of the zone that is edited")
-    parser.add_argument("--edits", type=int, default=EDITS, help="in each way of denial")
-    parser.add_argument("--zones", type=int, default=JOB_ZONES, help="that the job signs")
+    parser.add_argument("--records", type=int, default=RECORDS, help="records of the edited zone")
+    parser.add_argument("--edits", type=int, default=EDITS, help="edits for each kind of denial")
+    parser.add_argument("--zones", type=int, default=JOB_ZONES, help="zones that the job signs")
     parser.add_argument("--served", type=int, default=SERVED_ZONES, help="zones that the servers have")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5)

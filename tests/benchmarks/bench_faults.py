@@ -130,7 +130,7 @@ def prepare(options: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="", help="numbers with commas between them; default: all")
+    parser.add_argument("--rows", default="", help="comma-separated numbers; default: all")
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--shortened", action="store_true")

@@ -37,7 +37,7 @@ MOST_SEGMENTS = 100
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zones", type=int, default=LARGE, help="zones of the estate")
-    parser.add_argument("--changes", type=int, default=CHANGES, help="that a node has to catch up with")
+    parser.add_argument("--changes", type=int, default=CHANGES, help="changes that a node catches up with")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="numbers of nodes for single edits")
     parser.add_argument("--edits", type=int, default=EDITS)
     args = parser.parse_args()

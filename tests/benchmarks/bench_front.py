@@ -147,9 +147,9 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of each measurement with dnsperf")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="length of each measurement with dnsperf")
     parser.add_argument("--updates", type=int, default=UPDATES)
-    parser.add_argument("--qps", type=int, default=3000, help="queries per second at the front, at most")
+    parser.add_argument("--qps", type=int, default=3000, help="maximum queries per second at the front")
     parser.add_argument("--failovers", type=int, default=FAILOVERS)
     args = parser.parse_args()
     version = subprocess.run(["dnsdist", "--version"], capture_output=True, text=True, check=True).stdout

@@ -232,7 +232,7 @@ def say_edits(meanwhile: str, edits: list[timeline.Edit]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--zones", type=int, default=zonegen.PROVIDER_ZONES)
-    parser.add_argument("--records", type=int, help="by default as many per zone as the published estate has")
+    parser.add_argument("--records", type=int, help="default: as many per zone as in the published estate")
     args = parser.parse_args()
     zones = args.zones
     records = args.records or zonegen.provider_records(zones)

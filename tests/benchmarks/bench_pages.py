@@ -270,7 +270,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=zonegen.PROVIDER_RECORDS)
     parser.add_argument("--large", type=int, default=1_000_000, help="RRsets of the large zone")
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--without-bulk", action="store_true", help="leave out the change of 10,000 RRsets")
+    parser.add_argument("--without-bulk", action="store_true", help="skip the change of 10,000 RRsets")
     args = parser.parse_args()
     bulk = None if args.without_bulk else bulk_seconds()
     directory = stacks.ROOT / "var" / "bench" / "pages"

@@ -43,7 +43,7 @@ def main() -> None:
         type=Path,
         metavar="PROGRAM",
         default=shutil.which("lightningstream"),
-        help="where `lightningstream` is, if it is not on PATH; without it, it is not measured",
+        help="path of `lightningstream` if it is not on PATH; not measured if missing",
     )
     parser.add_argument("--record", action="store_true", help=f"write {DOCUMENT.relative_to(ROOT)}")
     args = parser.parse_args()

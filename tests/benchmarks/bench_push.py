@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--edits", type=int, default=EDITS)
     parser.add_argument("--small", type=int, default=SMALL, help="zones of the small size")
     parser.add_argument("--large", type=int, default=LARGE, help="zones of the large size")
-    parser.add_argument("--without-ring0", action="store_true", help="nodes wait for no private server")
+    parser.add_argument("--without-ring0", action="store_true", help="let nodes not wait for the canary")
     args = parser.parse_args()
     result: dict[str, Any] = {"bench": "push"}
     with stacks.bench_stack("push", ring0=not args.without_ring0) as stack:

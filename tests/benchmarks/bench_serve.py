@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--zones", type=int, default=ZONES)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--lines", action="store_true", help="measure each line of our configuration, and nothing else")
+    parser.add_argument("--lines", action="store_true", help="only measure each line of our configuration")
     parser.add_argument("--only", choices=("backends", "configurations", "changes"), help="one of the comparisons")
     args = parser.parse_args()
     bench = Bench(zones=args.zones, rounds=args.rounds, seconds=args.seconds)

@@ -165,8 +165,8 @@ def run_storm(stack: stacks.BenchStack, *, updates: int, qps: int) -> dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=UPDATES)
-    parser.add_argument("--qps", type=int, default=3000, help="queries per second at each node, at most")
-    parser.add_argument("--stack", type=Path, help="directory of a running stack; without it, the storm has its own")
+    parser.add_argument("--qps", type=int, default=3000, help="maximum queries per second at each node")
+    parser.add_argument("--stack", type=Path, help="directory of a running stack; default: a new stack")
     args = parser.parse_args()
     with stacks.panel_of(Stack(args.stack)) if args.stack else stacks.bench_stack("storm") as stack:
         figures = run_storm(stack, updates=args.updates, qps=args.qps)

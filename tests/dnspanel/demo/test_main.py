@@ -62,7 +62,14 @@ def test_the_link_is_printed_before_the_name_servers_start(monkeypatch: pytest.M
     monkeypatch.setattr(main, "welcome", lambda stack: "link")
     monkeypatch.setattr(main, "addresses", lambda stack: "addresses")
     assert main.run() == 1
-    assert steps == ["pages", "link", "others", "addresses", "The process supervisor is gone; stopping.", "stop"]
+    assert steps == [
+        "pages",
+        "link",
+        "others",
+        "addresses",
+        "The process supervisor has ended, so the stack stops.",
+        "stop",
+    ]
 
 
 def test_a_command_beside_its_stores_gets_them_and_gives_its_status(directory: Path) -> None:

@@ -38,4 +38,4 @@ def test_a_port_is_not_chosen_twice() -> None:
 
 def test_the_complaint_names_the_port_and_what_to_do() -> None:
     sentence = str(ports.PortTaken(8000, "the web page", instead="set PANEL_PORT to another port"))
-    assert sentence == "Port 8000 (the web page) is taken by another program; set PANEL_PORT to another port."
+    assert sentence == "Port 8000 (the web page) is in use by another program; set PANEL_PORT to another port."
