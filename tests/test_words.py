@@ -63,7 +63,7 @@ MOST_CLAUSES = 25
 MOST_TEXTS = 5
 
 # Lines of documents with a marker.
-MOST_LINES = 8
+MOST_LINES = 1
 
 
 def package_of(path: str) -> str:
