@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, text in (
         ("prepare", "create the LMDB files before PowerDNS starts"),
-        ("pdnsconf", "print the pdns.conf that fits this agent"),
+        ("pdnsconf", "print the pdns.conf for this agent"),
         ("run", "run the agent until it is stopped"),
     ):
         commands.add_parser(name, help=text).add_argument("--config", type=Path, required=True)

@@ -130,13 +130,9 @@ def _parser() -> argparse.ArgumentParser:
         ("status", "print the position and statistics of each backend"),
     ):
         commands.add_parser(name, help=text).add_argument("--config", type=Path, required=True)
-    attaching = commands.add_parser(
-        "xdp", help="let dnsdist receive queries through AF_XDP, bypassing the kernel; needs root"
-    )
+    attaching = commands.add_parser("xdp", help="let dnsdist receive queries through AF_XDP; needs root")
     attaching.add_argument("--config", type=Path, required=True)
-    attaching.add_argument(
-        "--generic", action="store_true", help="use the kernel's generic mode, even if the driver supports AF_XDP"
-    )
+    attaching.add_argument("--generic", action="store_true", help="use the kernel even if the driver supports AF_XDP")
     joining = commands.add_parser("enroll", help="ask the panel to make this server a front")
     joining.add_argument("--panel", required=True, help="the panel's address")
     joining.add_argument("--code", required=True, help="the one-time code that the panel showed")
@@ -148,8 +144,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    listen_help = "addresses for queries, as in the panel, for example 192.0.2.1:53"
-    parser.add_argument("--listen", default=(), nargs="+", help=listen_help)
+    parser.add_argument("--listen", default=(), nargs="+", help="addresses as in the panel, for example 192.0.2.1:53")
     texts = {
         "panel_port": "the port at which the front listens",
         "control_port": "the port of dnsdist's console, on loopback",

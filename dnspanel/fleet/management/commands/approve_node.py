@@ -17,9 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name")
-        parser.add_argument(
-            "--fingerprint", help="the fingerprint that `join` printed on the server; by default, you are asked"
-        )
+        parser.add_argument("--fingerprint", help="the fingerprint that `join` printed; by default, you are asked")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -27,6 +27,4 @@ class Command(BaseCommand):
             elif not verdict.differences:
                 self.stdout.write(f"{verdict.place}: equal")
         if not found.is_equal:
-            raise CommandError(
-                "The panel repairs nodes within a minute. To rebuild the panel's LMDB, run manage.py rebuild_lmdb."
-            )
+            raise CommandError("The panel repairs nodes within a minute. For its LMDB, run manage.py rebuild_lmdb.")
