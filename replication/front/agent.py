@@ -313,7 +313,7 @@ class FrontAgent:
         if taken is None:
             return "new: nothing was pushed yet"
         if looked is None or looked.served is None:
-            return "nobody in rotation answers"
+            return "no node in rotation answers"
         if older := self._older():
             return older
         if verified is None or verified < taken:

@@ -137,7 +137,7 @@ class Front:
             try:
                 self._dnsdist.shut_down(conf=former)
             except NotServed as exc:
-                logger.info("no running dnsdist was told of the new configuration: %s", exc)
+                logger.info("no running dnsdist got the new configuration: %s", exc)
         return True
 
     def start_path(self) -> Path:

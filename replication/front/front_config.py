@@ -252,7 +252,7 @@ def _faults_of(taken: Mapping[str, Any]) -> list[str]:
         if not _INTERFACE.match(interface):
             faults.append(f"xdp_interface has to be the name of an interface, not {interface[:80]!r}")
         if any(ipaddress.ip_address(endpoint.address).is_unspecified for endpoint in taken["listen"]):
-            faults.append("with xdp_interface, listen has to name each address: packets are told apart by it")
+            faults.append("with xdp_interface, listen must contain each address, because packets need an exact match")
     return faults
 
 

@@ -100,7 +100,7 @@ def enroll(
             if answer.fingerprint != fingerprint:
                 raise NotEnrolled(
                     f"the panel got another request ({answer.fingerprint}) than this server sent ({fingerprint}): "
-                    "somebody is in between. Do not approve it; make a new code"
+                    "the connection is intercepted. Do not approve the request, and create a new code"
                 )
             if answer.settings is not None:
                 check(answer.settings)

@@ -27,12 +27,12 @@ class CannotJoin(Permanent):
 
 
 def add_options(parser: argparse.ArgumentParser, fields: "Mapping[str, Field[Any]]", texts: Mapping[str, str]) -> None:
-    """Add a command-line option for each field in `texts`. The help shows the default 0 as "as the panel has it"."""
+    """Add a command-line option for each field in `texts`. The help shows the default 0 as "the value in the panel"."""
     for field, text in texts.items():
         default = fields[field].default
-        displayed = default or ("as the panel has it" if isinstance(default, int) else "none")
+        displayed = default or ("the value in the panel" if isinstance(default, int) else "none")
         option = "--" + field.replace("_", "-")
-        parser.add_argument(option, type=type(default), default=default, help=f"{text}; {displayed}")
+        parser.add_argument(option, type=type(default), default=default, help=f"{text}; default: {displayed}")
 
 
 def refuse_contradictions(settings: JoinSettings, *, program: str, given: Mapping[str, tuple[object, object]]) -> None:
