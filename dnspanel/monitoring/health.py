@@ -74,7 +74,7 @@ def _ask_postgresql() -> Found:
             "postgresql": Part(State.FAULT, reason_of(exc)),
             "migrations": Part(State.UNKNOWN, "PostgreSQL knows, and cannot be asked"),
         }
-    if missing := sorted(_migrations() - applied):
+    if missing := sorted(migrations_of_code() - applied):
         first = ".".join(missing[0])
         reason = f"{len(missing)} not applied, of these first {first}: run manage.py migrate"
         return {"postgresql": OK, "migrations": Part(State.FAULT, reason)}
@@ -82,7 +82,7 @@ def _ask_postgresql() -> Found:
 
 
 @cache
-def _migrations() -> frozenset[tuple[str, str]]:
+def migrations_of_code() -> frozenset[tuple[str, str]]:
     """Return (app, name) of each migration in this release. The names come from the files, which are not imported."""
     found = set()
     for app in apps.get_app_configs():

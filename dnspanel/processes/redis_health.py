@@ -30,7 +30,7 @@ def redis_problem() -> RedisProblem | None:
 def explained_problem() -> tuple[RedisProblem | None, str]:
     """Return the problem and the message from Redis or the connection, or (None, "") if Redis accepts a write."""
     try:
-        _connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
+        quick_connection(settings.REDIS_URL).set(_KEY, "1", ex=_KEY_SECONDS)
     except ResponseError as exc:
         return RedisProblem.FULL if "maxmemory" in str(exc) else RedisProblem.REFUSES, str(exc)
     except (RedisError, OSError) as exc:
@@ -39,7 +39,8 @@ def explained_problem() -> tuple[RedisProblem | None, str]:
 
 
 @cache
-def _connection(url: str) -> Any:
+def quick_connection(url: str) -> Any:
+    """Return a connection that gives up after ANSWERS_WITHIN seconds, and doesn't try again."""
     return Redis.from_url(
         url, socket_connect_timeout=ANSWERS_WITHIN, socket_timeout=ANSWERS_WITHIN, retry=Retry(NoBackoff(), 0)
     )

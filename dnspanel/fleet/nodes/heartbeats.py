@@ -13,6 +13,8 @@ WATCH = "watch"
 WATCH_SINCE = "watch-since"
 # The last time that Redis didn't answer.
 REDIS_AWAY = "redis-away"
+# The last time that a backup drill found no fault.
+DRILL = "drill"
 # The last time that a process with this name shut down cleanly.
 LEFT = "left-"
 # The last answer of a queue to the roll call of beat.

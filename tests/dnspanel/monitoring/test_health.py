@@ -132,16 +132,16 @@ def test_postgresql_that_is_away_is_at_fault(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_panel_without_its_migrations_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = health._migrations()
+    known = health.migrations_of_code()
     assert ("zones", "0001_tables") in known
-    monkeypatch.setattr(health, "_migrations", lambda: known | {("zones", "9999_tomorrow")})
+    monkeypatch.setattr(health, "migrations_of_code", lambda: known | {("zones", "9999_tomorrow")})
     assert brief("/readyz") == (503, {"ok": False, "faults": ["migrations"]})
 
 
 def test_migrations_of_a_newer_panel_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     """During an upgrade the old web processes continue to serve."""
-    known = health._migrations()
-    monkeypatch.setattr(health, "_migrations", lambda: known - {("zones", "0001_tables")})
+    known = health.migrations_of_code()
+    monkeypatch.setattr(health, "migrations_of_code", lambda: known - {("zones", "0001_tables")})
     assert brief("/readyz") == (200, {"ok": True, "faults": []})
 
 

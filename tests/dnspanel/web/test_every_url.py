@@ -251,6 +251,7 @@ ENDPOINTS = [
     Endpoint("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
     # Settings
     Endpoint("settings", "GET", NODES),
+    Endpoint("settings-doctor", "GET", NODES),
     Endpoint("settings-zones", "GET", NODES),
     Endpoint("settings-zones", "POST", NODES),
     Endpoint("settings-approvals", "GET", NODES),

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from dnspanel.backup.drill import drill
 from dnspanel.backup.errors import BackupError
+from dnspanel.fleet.nodes.heartbeats import DRILL, beat
 
 
 class Command(BaseCommand):
@@ -30,3 +31,4 @@ class Command(BaseCommand):
             raise CommandError(str(exc)) from exc
         if failed:
             raise CommandError(f"{failed} checks failed: do not rely on this archive")
+        beat(process=DRILL, now=timezone.now())
