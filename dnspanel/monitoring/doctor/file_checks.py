@@ -5,7 +5,6 @@ import ssl
 import stat
 from collections.abc import Iterator
 from datetime import datetime
-from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
@@ -20,43 +19,34 @@ from dnspanel.texts import gettext
 # The files with secrets of an installation from the package, and of one by hand (docs/operate/install.md).
 ENVIRONMENT_FILES = (Path("/etc/dnspanel/panel.env"), Path("/etc/dnspanel.env"))
 NGINX_SITE = Path("/etc/nginx/sites-enabled/dnspanel")
-_KEY = "ssl_certificate_key"
 
 
 def check_secret_files() -> Iterator[Finding]:
     """Yield each file with a secret that every user of this machine can read or write."""
     for path in secret_files():
         try:
-            mode = path.stat().st_mode
+            mode = stat.S_IMODE(path.stat().st_mode)
         except OSError:
             continue  # it doesn't exist, or is in a directory that this user can't enter
-        if stat.S_IMODE(mode) & (stat.S_IROTH | stat.S_IWOTH):
+        if mode & (stat.S_IROTH | stat.S_IWOTH):
             message = gettext("Every user of this machine can read or change {path} (mode {mode}), which has a secret.")
-            yield finding("panel.secret_file", message.format(path=path, mode=f"{stat.S_IMODE(mode):04o}"), str(path))
+            yield finding("panel.secret_file", message.format(path=path, mode=f"{mode:04o}"), str(path))
 
 
 def secret_files() -> list[Path]:
-    """Return the paths of the environment files, of mounted secrets and of private keys. Some may not exist."""
-    mounted = [Path(path) for name, path in os.environ.items() if name.startswith("PANEL_") and name.endswith("_FILE")]
-    keys = [Path(settings.UPDATE_TLS_KEY)] if settings.UPDATE_TLS_KEY else []
-    return sorted({*ENVIRONMENT_FILES, *mounted, *keys, *_keys_of_nginx()})
-
-
-def _keys_of_nginx() -> list[Path]:
-    try:
-        lines = NGINX_SITE.read_text().splitlines()
-    except OSError:
-        return []
-    words = (line.strip().rstrip(";").split() for line in lines)
-    return [Path(each[1]) for each in words if len(each) == 2 and each[0] == _KEY]
+    """Return the paths of environment files, of mounted secrets and of private keys. Some may not exist."""
+    mounted = [value for name, value in os.environ.items() if name.startswith("PANEL_") and name.endswith("_FILE")]
+    found = [*map(str, ENVIRONMENT_FILES), *mounted, settings.UPDATE_TLS_KEY]
+    if os.access(NGINX_SITE, os.R_OK):
+        words = (line.strip().rstrip(";").split() for line in NGINX_SITE.read_text().splitlines())
+        found += [each[1] for each in words if each[:1] == ["ssl_certificate_key"] and len(each) == 2]
+    return [Path(path) for path in sorted({*found} - {""})]
 
 
 def check_gateway_certificate() -> Iterator[Finding]:
     """Check the gateway's own certificate: its expiry, and its key. Missing files are dnspanel.E016."""
     certificate, key = settings.UPDATE_TLS_CERTIFICATE, settings.UPDATE_TLS_KEY
-    if not (settings.UPDATE_TLS_PORT and certificate and key):
-        return
-    if not all(os.access(path, os.R_OK) for path in (certificate, key)):
+    if not settings.UPDATE_TLS_PORT or not all(os.access(path, os.R_OK) for path in (certificate, key)):
         return
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
@@ -82,19 +72,12 @@ def expiry_of(certificate: x509.Certificate, owner: str, place: str, now: dateti
         yield finding(f"{owner}.tls_expires", message.format(**values))
 
 
-def names_of(certificate: x509.Certificate) -> set[str]:
-    """Return the host names and addresses for which the certificate is valid."""
+def is_valid_for(host: str, certificate: x509.Certificate) -> bool:
+    """Return True if the certificate is for this host name or address, or for all names in its domain (RFC 6125)."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return set()
+        return False
     hosts = {name.lower() for name in names.get_values_for_type(x509.DNSName)}
-    return hosts | {str(address) for address in names.get_values_for_type(x509.IPAddress)}
-
-
-def is_valid_for(host: str, names: set[str]) -> bool:
-    """Return True if one of the names is this host, or a wildcard for it (RFC 6125: for one label)."""
-    try:
-        return str(ip_address(host)) in names
-    except ValueError:
-        return host.lower() in names or f"*.{host.lower().partition('.')[2]}" in names
+    hosts |= {str(address) for address in names.get_values_for_type(x509.IPAddress)}
+    return bool(hosts & {host.lower(), f"*.{host.lower().partition('.')[2]}"})

@@ -17,8 +17,8 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.processes.process_roles import PROXY, UPDATE, WEB
-from dnspanel.monitoring.doctor.facts import Facts
-from dnspanel.monitoring.doctor.file_checks import expiry_of, is_valid_for, names_of
+from dnspanel.monitoring.doctor.check_inputs import CheckInputs
+from dnspanel.monitoring.doctor.file_checks import expiry_of, is_valid_for
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.texts import gettext
 
@@ -28,20 +28,20 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # a server that listens there also
 Probe = Callable[[], Iterator[Finding]]
 
 
-def probes(facts: Facts) -> Iterator[tuple[str, Probe]]:
+def probes(inputs: CheckInputs) -> Iterator[tuple[str, Probe]]:
     """Yield the name of each probe with the probe, which is safe to call in a thread."""
-    if facts.processes.processes:
-        yield "proxy", partial(_probe_proxy, facts)
-    if facts.runs_here(UPDATE):
+    if inputs.processes.processes:
+        yield "proxy", partial(_probe_proxy, inputs)
+    if inputs.runs_here(UPDATE):
         yield "gateway", _probe_gateway
-    for node in facts.nodes_at_work():
-        if facts.can_probe(node.agent_host):
+    for node in inputs.nodes:
+        if inputs.can_probe(node.agent_host):
             yield f"agent of {node.name}", partial(_probe_agent, node)
-        if facts.can_probe(node.dns_address):
+        if inputs.can_probe(node.dns_address):
             yield f"DNS of {node.name}", partial(_probe_dns, node)
 
 
-def _probe_proxy(facts: Facts) -> Iterator[Finding]:
+def _probe_proxy(inputs: CheckInputs) -> Iterator[Finding]:
     """Connect to the proxy as browsers do. Check the name and the expiry of its certificate, but not its issuer."""
     url, name = urlsplit(settings.PROXY_URL), urlsplit(settings.PANEL_URL).hostname or ""
     host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
@@ -52,50 +52,49 @@ def _probe_proxy(facts: Facts) -> Iterator[Finding]:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             with context.wrap_socket(connection, server_hostname=name) as encrypted:
-                shown = encrypted.getpeercert(binary_form=True) or b""
+                der = encrypted.getpeercert(binary_form=True) or b""
     except OSError as exc:
         message = gettext("The panel’s proxy doesn’t answer at {place}: {reason}.")
         causes = ["panel.not_running", f"panel.process:{PROXY}", f"panel.process:{WEB}"]
         yield finding("panel.proxy", message.format(place=f"{host}:{port}", reason=exc), causes=causes)
         return
-    certificate = x509.load_der_x509_certificate(shown)
-    yield from expiry_of(certificate, "panel", settings.PANEL_URL, facts.now)
-    if not is_valid_for(name, names_of(certificate)):
+    certificate = x509.load_der_x509_certificate(der)
+    yield from expiry_of(certificate, "panel", settings.PANEL_URL, inputs.now)
+    if not is_valid_for(name, certificate):
         message = gettext("The certificate of {place} is not valid for this name.").format(place=settings.PANEL_URL)
         yield finding("panel.tls_name", message)
 
 
 def _probe_gateway() -> Iterator[Finding]:
-    address = _ANY.get(settings.UPDATE_HOST, settings.UPDATE_HOST)
-    asked = {"UDP": settings.UPDATE_PORT, "TCP": settings.UPDATE_PORT}
-    silent = [f"{way} {port}" for way, port in asked.items() if not _answers(address, port, is_tcp=way == "TCP")]
-    if settings.UPDATE_TLS_PORT and not _accepts(address, settings.UPDATE_TLS_PORT):
-        silent.append(f"TCP {settings.UPDATE_TLS_PORT}")
-    if silent:
-        message = gettext("The gateway doesn’t answer on {address}, {ports}.")
-        causes = [f"panel.process:{UPDATE}"]
-        yield finding("gateway.port", message.format(address=address, ports=", ".join(silent)), causes=causes)
+    address, port = _ANY.get(settings.UPDATE_HOST, settings.UPDATE_HOST), settings.UPDATE_PORT
+    asks: dict[str, Callable[..., object]] = {f"UDP {port}": dns.query.udp, f"TCP {port}": dns.query.tcp}
+    answers = {name: _answers(address, port, ask) for name, ask in asks.items()}
+    if settings.UPDATE_TLS_PORT:
+        answers[f"TCP {settings.UPDATE_TLS_PORT}"] = _accepts(address, settings.UPDATE_TLS_PORT)
+    if silent := ", ".join(name for name, is_answered in answers.items() if not is_answered):
+        message = gettext("The gateway doesn’t answer on {address}, {ports}.").format(address=address, ports=silent)
+        yield finding("gateway.port", message, causes=[f"panel.process:{UPDATE}"])
 
 
 def _probe_agent(node: Node) -> Iterator[Finding]:
     if not _accepts(node.agent_host, node.agent_port):
         message = gettext("The panel can’t connect to the agent of {name} at {address}, TCP port {port}.")
-        values = {"name": node.name, "address": node.agent_host, "port": node.agent_port}
-        yield finding("node.agent_port", message.format(**values), node.name, causes=[f"node.standing:{node.name}"])
+        text = message.format(name=node.name, address=node.agent_host, port=node.agent_port)
+        yield finding("node.agent_port", text, node.name, causes=[f"node.standing:{node.name}"])
 
 
 def _probe_dns(node: Node) -> Iterator[Finding]:
-    udp, tcp = (_answers(node.dns_address, node.dns_port, is_tcp=is_tcp) for is_tcp in (False, True))
+    udp, tcp = (_answers(node.dns_address, node.dns_port, ask) for ask in (dns.query.udp, dns.query.tcp))
+    kind, message = "node.dns", gettext("{name} answers no DNS queries at {address}, port {port}.")
     if udp and tcp:
         return
-    kind, message = {
-        (True, False): ("node.dns_tcp", gettext("{name} answers no DNS queries over TCP at {address}, port {port}.")),
-        (False, True): ("node.dns_udp", gettext("{name} answers no DNS queries over UDP at {address}, port {port}.")),
-        (False, False): ("node.dns", gettext("{name} answers no DNS queries at {address}, port {port}.")),
-    }[udp, tcp]
-    values = {"name": node.name, "address": node.dns_address, "port": node.dns_port}
+    if udp:
+        kind, message = "node.dns_tcp", gettext("{name} answers no DNS queries over TCP at {address}, port {port}.")
+    if tcp:
+        kind, message = "node.dns_udp", gettext("{name} answers no DNS queries over UDP at {address}, port {port}.")
+    text = message.format(name=node.name, address=node.dns_address, port=node.dns_port)
     causes = [f"{each}:{node.name}" for each in ("node.powerdns", "node.standing", "node.release", "node.agent_port")]
-    yield finding(kind, message.format(**values), node.name, causes=causes)
+    yield finding(kind, text, node.name, causes=causes)
 
 
 def _accepts(host: str, port: int) -> bool:
@@ -106,16 +105,12 @@ def _accepts(host: str, port: int) -> bool:
     return True
 
 
-def _answers(address: str, port: int, *, is_tcp: bool) -> bool:
+def _answers(address: str, port: int, ask: Callable[..., object]) -> bool:
     """Return True if a server answers a DNS query there, with any response code. A lost packet is sent again."""
-    question = dns.message.make_query(".", "SOA")
-    ask = dns.query.tcp if is_tcp else dns.query.udp
-    for _ in range(1 if is_tcp else 2):
+    for _ in range(2):
         try:
-            ask(question, address, timeout=STEP_SECONDS, port=port)
-        except dns.query.BadResponse:
-            return True
-        except (dns.exception.DNSException, OSError):
+            ask(dns.message.make_query(".", "SOA"), address, timeout=STEP_SECONDS, port=port)
+        except (dns.exception.DNSException, EOFError, OSError):
             continue
         return True
     return False

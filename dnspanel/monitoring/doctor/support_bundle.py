@@ -9,72 +9,80 @@ import json
 import os
 import platform
 import re
+import sys
 import tarfile
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from django.conf import settings
-from django.db import DatabaseError, connection
 
 from dnspanel.monitoring.doctor.findings import Report
 
 REMOVED = "[removed]"
 LOG_LINES, LINE_LENGTH = 2_000, 2_000
-# A shorter secret isn't searched for, because removing it everywhere would make the text unreadable.
-SHORTEST_KNOWN = 4
+# Shorter texts are not searched for, because removing them everywhere would make the bundle unreadable.
+SHORTEST_SECRET = 4
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_~-]{16,}")
 _CREDENTIALS = re.compile(r"://[^\s/@]+@")
 _NAMED = re.compile(r"(?i)(?:password|passwd|passphrase|secret|token|cookie|authorization|api-?key)[\"']?[:=]")
-# Variables whose values are shown, although their names end like those of secrets.
+# Parts of the names of variables whose values are not shown.
 _SECRET_WORDS = ("KEY", "PASSWORD", "SECRET", "DATABASE", "REDIS_URL", "TOKEN", "USER")
 
 
-def write_bundle(file: IO[bytes], report: Report, logs: Iterable[str]) -> None:
-    """Write the tar file. `logs` are log lines, oldest first; the last LOG_LINES are written."""
-    known = known_secrets()
+def write_bundle(path: Path | None, report: Report, logs: Iterable[str]) -> None:
+    """Write the tar file, or standard output if `path` is None. Only the file's owner can read it.
+
+    `logs` are log lines, oldest first, and the last LOG_LINES are written. Raise OSError if the file can't be written.
+    """
+    system = f"Python {platform.python_version()}\n{platform.platform()}\n"
     texts = {
         "report.txt": report.to_text(),
-        "report.json": json.dumps(report.to_json(), indent=2),
-        "versions.json": json.dumps(_versions(report), indent=2),
-        "settings.txt": "".join(f"{name}={value}\n" for name, value in shown_settings()),
+        "report.json": report.to_json(),
+        "settings.txt": system + "".join(f"{name}={value}\n" for name, value in displayed_settings()),
         "log.txt": "".join(f"{without_secrets(line[:LINE_LENGTH])}\n" for line in deque(logs, LOG_LINES)),
     }
-    with tarfile.open(fileobj=file, mode="w") as tar:
+    known = known_secrets()
+    target = sys.stdout.fileno() if path is None else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(target, "wb", closefd=path is not None) as file, tarfile.open(fileobj=file, mode="w|") as tar:
         for name, text in texts.items():
-            content = without_known(text, known).encode()
+            for secret in known:
+                text = text.replace(secret, REMOVED)
+            content = text.encode()
             member = tarfile.TarInfo(f"dnspanel-doctor/{name}")
             member.size, member.mtime, member.mode = len(content), int(report.at.timestamp()), 0o600
             tar.addfile(member, io.BytesIO(content))
 
 
-def shown_settings() -> Iterator[tuple[str, str]]:
+def log_lines(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of all logs. `-` is standard input."""
+    for path in paths:
+        with open(sys.stdin.fileno() if path == "-" else path, errors="replace", closefd=path != "-") as log:
+            yield from (line.rstrip("\n") for line in log)
+
+
+def displayed_settings() -> Iterator[tuple[str, str]]:
     """Yield the variables PANEL_* of the environment. Of secrets, only say that they are set."""
     for name, value in sorted(os.environ.items()):
         if name.startswith("PANEL_"):
             yield name, "(set)" if _is_secret(name) else _CREDENTIALS.sub(f"://{REMOVED}@", value)
 
 
-def known_secrets() -> Collection[str]:
-    """Return the secrets of this process: keys, passwords and their spellings in URLs. The longest come first."""
-    database = settings.DATABASES["default"]
+def known_secrets() -> Sequence[str]:
+    """Return the secrets of this process, in all spellings of URLs and of JSON. The longest come first."""
     found = {settings.SECRET_KEY, settings.MASTER_KEY, *settings.MASTER_KEYS_OLD, settings.EMAIL_HOST_PASSWORD}
-    found |= {str(database["PASSWORD"]), urlsplit(settings.REDIS_URL).password or ""}
+    found |= {str(settings.DATABASES["default"]["PASSWORD"]), urlsplit(settings.REDIS_URL).password or ""}
     found |= {str(value) for name, value in settings.STORAGES["segments"].get("OPTIONS", {}).items() if "_key" in name}
     for name, value in os.environ.items():
-        if name.startswith("PANEL_") and _is_secret(name):
-            found.add(value)
-            found.add(urlsplit(value).password or "" if "://" in value else "")
-    spelled = {spelling for each in found for spelling in (each, quote(each, safe=""), unquote(each))}
-    return sorted((each for each in spelled if len(each) >= SHORTEST_KNOWN), key=len, reverse=True)
-
-
-def without_known(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, REMOVED)
-    return text
+        is_file = name.endswith("_FILE") and os.access(value, os.R_OK)
+        if name.startswith("PANEL_"):
+            text = Path(value).read_text().strip() if is_file else value
+            found |= {text if _is_secret(name.removesuffix("_FILE")) else "", urlsplit(text).password or ""}
+    ways = (str, quote, partial(quote, safe=""), lambda text: json.dumps(text)[1:-1])
+    spelled = {spell(each) for secret in found for each in (secret, unquote(secret)) for spell in ways}
+    return sorted((each for each in spelled if len(each) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
 def without_secrets(line: str) -> str:
@@ -86,30 +94,12 @@ def without_secrets(line: str) -> str:
     if named := _NAMED.search(line):
         line = line[: named.end()] + REMOVED
     line = _CREDENTIALS.sub(f"://{REMOVED}@", line)
-    return _OPAQUE.sub(lambda found: found[0] if _is_plain(found[0]) else REMOVED, line)
+    return _OPAQUE.sub(lambda found: found[0] if set(found[0]) <= _PLAIN else REMOVED, line)
 
 
-def _is_plain(word: str) -> bool:
-    """Return True for words in lower case, such as the names of modules and units."""
-    return not any(character.isdigit() or character.isupper() or character in "=+~" for character in word)
+# The characters of long words that are no secrets, such as names of modules and units.
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz/_-")
 
 
 def _is_secret(name: str) -> bool:
     return not name.endswith("_FILE") and any(word in name for word in _SECRET_WORDS)
-
-
-def _versions(report: Report) -> dict[str, Any]:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT version()")
-            postgresql = str((cursor.fetchone() or [""])[0])
-    except DatabaseError as exc:
-        postgresql = type(exc).__name__
-    release = Path("/etc/os-release")
-    return {
-        "dnspanel": report.version,
-        "python": platform.python_version(),
-        "kernel": platform.release(),
-        "postgresql": postgresql,
-        "system": release.read_text() if release.exists() else "",
-    }

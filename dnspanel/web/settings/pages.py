@@ -1,4 +1,4 @@
-"""Views of the settings: environment settings with links to other settings pages, and defaults for new zones."""
+"""Views of the settings: environment settings, defaults for new zones, and the check of the installation."""
 
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.monitoring.doctor.diagnosis import diagnose
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.new_zone_forms import ZoneDefaultsForm
@@ -53,6 +54,13 @@ def _with_value(setting: EnvironmentSetting) -> DisplaySetting:
     if not setting.attribute:
         return DisplaySetting(setting, "set" if is_fixed else gettext("not set"), is_fixed)
     return DisplaySetting(setting, value_text(getattr(settings, setting.attribute, None)), is_fixed)
+
+
+@require_safe
+def doctor_page(request: PanelRequest) -> HttpResponse:
+    """Check the installation and show the report. This takes a few seconds if a part doesn't answer."""
+    access.require(request.user, Permission.NODES)
+    return render(request, "settings/doctor.html", {"report": diagnose(now=timezone.now()), "tab": "doctor"})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from dnspanel.web.settings import doctor, evidence, pages, publish_hooks, publish_rules
+from dnspanel.web.settings import evidence, pages, publish_hooks, publish_rules
 
 urlpatterns = [
     path("settings/", pages.settings_page, name="settings"),
-    path("settings/doctor/", doctor.doctor_page, name="settings-doctor"),
+    path("settings/doctor/", pages.doctor_page, name="settings-doctor"),
     path("settings/zones/", pages.settings_zones, name="settings-zones"),
     path("settings/approvals/", publish_rules.approval_rules, name="settings-approvals"),
     path("settings/approvals/<int:rule_id>/lift/", publish_rules.approval_rule_lift, name="settings-approval-lift"),

@@ -147,16 +147,20 @@ def write_rows(servers: dict[str, Server]) -> None:
 @contextlib.contextmanager
 def durable_postgresql() -> Iterator[None]:
     """Give the test's PostgreSQL the settings of production."""
+    try:
+        for name in DURABLE:
+            run(f"ALTER SYSTEM SET {name} = on")
+        reload_settings()
+        yield
+    finally:
+        for name in DURABLE:
+            run(f"ALTER SYSTEM RESET {name}")
+        reload_settings()
+
+
+def run(statement: str) -> None:
     with connection.cursor() as cursor:
-        try:
-            for name in DURABLE:
-                cursor.execute(f"ALTER SYSTEM SET {name} = on")
-            reload_settings()
-            yield
-        finally:
-            for name in DURABLE:
-                cursor.execute(f"ALTER SYSTEM RESET {name}")
-            reload_settings()
+        cursor.execute(statement)
 
 
 def reload_settings() -> None:

@@ -1,8 +1,9 @@
-"""Checks of PostgreSQL, of its settings and of the panel's rows in it."""
+"""Checks of PostgreSQL, of the panel's rows in it, and of Redis. Alerts cover what is not here."""
 
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
@@ -18,17 +19,20 @@ from dnspanel.fleet.conditions.disks import size_text
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.heartbeats import DRILL
 from dnspanel.fleet.nodes.reported import explain_rebuild, read_report
-from dnspanel.monitoring.doctor.facts import Facts
+from dnspanel.fleet.processes.process_roles import BUSY_FOR
+from dnspanel.monitoring.doctor.check_inputs import CheckInputs, is_loopback
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.monitoring.health import migrations_of_code
+from dnspanel.processes.redis_health import quick_connection
 from dnspanel.texts import gettext, gettext_noop, ngettext
 
-OLDEST_POSTGRESQL = 15
+OLDEST_POSTGRESQL, OLDEST_REDIS = 15, 7
 CLOCK_OFF = timedelta(seconds=2)
 CONNECTIONS_SHARE = 0.9
-# A standby that lacks this much of the log lags by more than a checkpoint's worth of large transactions.
 STANDBY_BYTES = 64 << 20
 DRILL_AGE = timedelta(days=90)
+# A worker that keeps up leaves only a few tasks of beat, which sends some each second.
+MOST_WAITING = 1_000
 
 # The settings that must be on, and what a crash or time does to the data without them.
 SETTINGS = {
@@ -53,48 +57,35 @@ _CONNECTIONS = """
     FROM pg_stat_activity WHERE backend_type = 'client backend'"""
 
 
-class NoPermission(Exception):
-    """An error: the panel's role can't see the state of standbys. The text says how to allow it."""
-
-
-def check_version(facts: Facts) -> Iterator[Finding]:
+def check_postgresql(inputs: CheckInputs) -> Iterator[Finding]:
+    """Yield problems of the version, of the settings in the panel's own sessions, and of the number of connections."""
     number = int(fetch_one("SELECT current_setting('server_version_num')")[0]) // 10_000
     if number < OLDEST_POSTGRESQL:
-        message = gettext("PostgreSQL {version} is too old. The panel is tested with {oldest} and later.")
+        message = gettext("PostgreSQL {version} is too old. The oldest supported version is {oldest}.")
         yield finding("postgresql.version", message.format(version=number, oldest=OLDEST_POSTGRESQL))
-
-
-def check_settings(facts: Facts) -> Iterator[Finding]:
-    """Yield the settings of `SETTINGS` that are off. They apply to the panel's own sessions."""
-    names = list(SETTINGS)
-    for (name,) in fetch_all("SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'", [names]):
+    off = "SELECT name FROM pg_settings WHERE name = ANY(%s) AND setting = 'off'"
+    for (name,) in fetch_all(off, [list(SETTINGS)]):
         yield finding(f"postgresql.{name}", gettext(SETTINGS[name]), name)
-
-
-def check_connections(facts: Facts) -> Iterator[Finding]:
     used, most = fetch_one(_CONNECTIONS)
     if used >= most * CONNECTIONS_SHARE:
-        message = gettext("{used} of PostgreSQL’s {most} connections are in use, and more processes can’t connect.")
+        message = gettext("{used} of PostgreSQL’s {most} connections are in use.")
         yield finding("postgresql.connections", message.format(used=used, most=most))
 
 
-def check_standbys(facts: Facts) -> Iterator[Finding]:
-    """Yield standbys that lag. Raise NoPermission if the panel's role can't see their positions."""
+def check_replication(inputs: CheckInputs) -> Iterator[Finding]:
+    """Yield standbys that lag, and slots without one. Raise PermissionError if the panel can't see the standbys."""
+    for name, kept in fetch_all(_SLOTS):
+        message = gettext("No standby uses the replication slot {name}, so it fills PostgreSQL’s disk ({size} so far).")
+        yield finding("postgresql.slot", message.format(name=name, size=size_text(int(kept))), name)
     for name, state, lag in fetch_all(_STANDBYS):
         if state is None:
-            raise NoPermission("Let the panel see standbys: GRANT pg_read_all_stats TO the role in PANEL_DATABASE.")
+            raise PermissionError("To check standbys, GRANT pg_read_all_stats TO the role in PANEL_DATABASE.")
         if lag is not None and lag > STANDBY_BYTES:
             message = gettext("The standby {name} lacks {size} of PostgreSQL’s log, which a failover would lose.")
             yield finding("postgresql.standby", message.format(name=name, size=size_text(int(lag))), name)
 
 
-def check_slots(facts: Facts) -> Iterator[Finding]:
-    for name, kept in fetch_all(_SLOTS):
-        message = gettext("No standby uses the replication slot {name}, so it fills PostgreSQL’s disk ({size} so far).")
-        yield finding("postgresql.slot", message.format(name=name, size=size_text(int(kept))), name)
-
-
-def check_clock(facts: Facts) -> Iterator[Finding]:
+def check_clock(inputs: CheckInputs) -> Iterator[Finding]:
     """Compare this machine's clock with PostgreSQL's, less the time that the query took."""
     began = time.monotonic()
     theirs = fetch_one("SELECT clock_timestamp()")[0]
@@ -126,9 +117,9 @@ def check_migrations() -> Iterator[Finding]:
         yield finding("panel.unknown_migrations", message.format(count=len(unknown), name=".".join(unknown[0])))
 
 
-def check_processes(facts: Facts) -> Iterator[Finding]:
-    """Yield a finding if no process reports, and one for each process of another version. Alerts cover the others."""
-    living = [each for each in facts.processes.processes if not each.is_silent(facts.now, None)]
+def check_processes(inputs: CheckInputs) -> Iterator[Finding]:
+    """Yield a finding if no process reports, and one for each process of another version."""
+    living = [each for each in inputs.processes.processes if not each.is_silent(inputs.now, None)]
     if not living:
         yield finding("panel.not_running", gettext("No process of the panel is running."))
     for each in living:
@@ -139,35 +130,54 @@ def check_processes(facts: Facts) -> Iterator[Finding]:
             yield finding("panel.process_version", message, f"{each.name}@{each.host}:{each.pid}")
 
 
-def check_canary(facts: Facts) -> Iterator[Finding]:
-    """Yield a finding if nodes get publications that no canary has tried. A broken canary has its own alerts."""
-    canaries = [node for node in facts.nodes if node.is_ring0]
-    if any(not node.is_ring0 for node in facts.nodes_at_work()) and not any(
-        node.state == NodeState.ACTIVE for node in canaries
-    ):
-        message = gettext("No canary tries publications first, so a bad one reaches all nodes at once.")
+def check_nodes(inputs: CheckInputs) -> Iterator[Finding]:
+    """Yield a finding if no canary gets publications before the nodes, and one for each node that needs a rebuild."""
+    canaries = [node for node in inputs.nodes if node.is_ring0 and node.state == NodeState.ACTIVE]
+    if not canaries and any(not node.is_ring0 for node in inputs.nodes):
+        message = gettext("No canary tests publications first, so a bad one reaches all nodes at once.")
         yield finding("panel.canary", message)
+    for node in inputs.nodes:
+        if explanation := explain_rebuild(node, read_report(node)):
+            yield finding("node.release", explanation, node.name)
 
 
-def check_releases(facts: Facts) -> Iterator[Finding]:
-    for node in facts.nodes_at_work():
-        if message := explain_rebuild(node, read_report(node)):
-            yield finding("node.release", message, node.name)
-
-
-def check_drill(facts: Facts) -> Iterator[Finding]:
+def check_drill(inputs: CheckInputs) -> Iterator[Finding]:
     """Yield a finding if no backup was tested for a long time, or since the panel was set up."""
-    last = facts.fleet.heartbeats.get(DRILL)
-    since = last or facts.fleet.set_up_at
-    if since is not None and facts.now - since > DRILL_AGE:
-        message = (
-            gettext("The last test of a backup was {time} ago.").format(time=duration_text(facts.now - since))
-            if last
-            else gettext("No backup was ever tested, so it may be impossible to restore.")
-        )
-        yield finding("panel.drill", message)
+    last = inputs.fleet.heartbeats.get(DRILL)
+    since = last or inputs.fleet.set_up_at
+    if since is not None and inputs.now - since > DRILL_AGE:
+        message = gettext("No backup was tested for {time}, so it may be impossible to restore one.")
+        yield finding("panel.drill", message.format(time=duration_text(inputs.now - since)))
 
 
-def check_debug() -> Iterator[Finding]:
-    if settings.DEBUG:
-        yield finding("panel.debug", gettext("PANEL_DEBUG is on, so error pages show code and settings to everyone."))
+def check_redis() -> Iterator[Finding]:
+    """Yield problems of Redis's version, eviction policy, snapshots and password.
+
+    Redis needs no append-only file, because the panel can lose all of its data.
+    """
+    redis = quick_connection(settings.REDIS_URL)
+    found = redis.info()
+    if int(str(found["redis_version"]).partition(".")[0]) < OLDEST_REDIS:
+        message = gettext("Redis {version} is too old. The oldest supported version is {oldest}.")
+        yield finding("redis.version", message.format(version=found["redis_version"], oldest=OLDEST_REDIS))
+    if (policy := found["maxmemory_policy"]) != "noeviction":
+        message = gettext("Redis’s maxmemory-policy is “{policy}”, so a full Redis drops tasks.")
+        yield finding("redis.policy", message.format(policy=policy))
+    if "err" in {found.get("rdb_last_bgsave_status"), found.get("aof_last_write_status")}:
+        message = gettext("Redis couldn’t save its data the last time, and will refuse writes if this continues.")
+        yield finding("redis.save", message, causes=["panel.redis"])
+    if urlsplit(settings.REDIS_URL).password:
+        return  # Redis refuses a password if it has none
+    listens = redis.config_get("bind", "protected-mode")
+    is_local = listens["bind"] and all(is_loopback(each.lstrip("-")) for each in listens["bind"].split())
+    if listens["protected-mode"] == "no" and not is_local:
+        yield finding("redis.password", gettext("Redis accepts commands without a password from other machines."))
+
+
+def check_queues(inputs: CheckInputs) -> Iterator[Finding]:
+    redis = quick_connection(settings.REDIS_URL)
+    for queue in BUSY_FOR:
+        if (count := redis.llen(queue)) > MOST_WAITING:
+            message = gettext("{count:,} tasks wait in the queue “{queue}”.").format(count=count, queue=queue)
+            causes = ["panel.redis", "panel.not_running", f"panel.process:{queue}", f"panel.stuck:{queue}"]
+            yield finding("panel.queue", message, queue, causes=causes)
