@@ -15,6 +15,7 @@ FILES = (
     "dnspanel/demo/container/supervisord.conf",
     "replication/agent/units/dnspanel-agent.service",
     "deploy/debian/programs/dnspanel",
+    "deploy/debian/programs/dnspanel-doctor",
     "deploy/debian/programs/dnspanel-manage",
     "deploy/debian/programs/dnspanel-setup",
     "deploy/debian/programs/run-agent",

@@ -1,6 +1,6 @@
 """The fix for each kind of finding: one sentence, and the command of an installation from the packages. Pure.
 
-docs/operate/doctor.md has a row for each kind. Kinds of alerts have the severity of the alert instead of a level.
+docs/operate/doctor.md has a row for each kind of the doctor's own. Kinds of alerts have the severity of the alert instead of a level.
 """
 
 from collections.abc import Mapping

@@ -31,6 +31,7 @@ from dnspanel.backup.models import Backup
 from dnspanel.backup.programs import Target, panel_database, run
 from dnspanel.backup.restore_archive import replace_database
 from dnspanel.fleet.models import EnrolmentCode, Node
+from dnspanel.fleet.nodes.heartbeats import DRILL, heartbeats
 from dnspanel.gateway.models import TakenMessage
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.keys.segment_signing import ensure_signing_key
@@ -271,6 +272,12 @@ def test_a_drill_proves_the_archive_and_leaves_nothing_behind(archive: Path) -> 
     assert rows(panel_database(), "SELECT datname FROM pg_database WHERE datname LIKE 'test_panel%_drill_%'") == []
 
 
+def test_the_last_drill_without_a_fault_is_remembered(archive: Path) -> None:
+    assert DRILL not in heartbeats()
+    call_command("backup_drill", str(archive))
+    assert DRILL in heartbeats()
+
+
 def test_a_drill_finds_what_a_dump_cannot_see(
     archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -283,6 +290,7 @@ def test_a_drill_finds_what_a_dump_cannot_see(
     with pytest.raises(CommandError, match="2 checks failed"):
         call_command("backup_drill", str(tmp_path / "second.tar"))
     output = capsys.readouterr().out
+    assert DRILL not in heartbeats()
     assert "FAILED  every zone is at its last revision and serial: one.test." in output
     assert "FAILED  its zones compile to what schema 4 serves" in output
 

@@ -39,6 +39,7 @@ from tests.dnspanel.monitoring.doctor.installation import (
     write_pair,
     write_rows,
 )
+from tests.docs.documents import ROOT
 from tests.own_certificates import own_certificate
 from tests.ports import free_port
 from tests.stack import until
@@ -512,9 +513,12 @@ def test_a_broken_installation_is_named_and_nothing_else_is(broken: str, breakin
     assert "{" not in found.message + found.fix + found.command
 
 
-def test_each_check_of_the_doctor_has_a_broken_installation() -> None:
-    own = {kind for kind in REMEDIES if kind.partition(":")[0] not in kinds()}
-    assert own <= {expected for expected, _ in CASES.values()}
+def test_each_kind_of_the_doctors_own_has_a_case_and_a_row_in_the_document() -> None:
+    own = sorted(kind for kind in REMEDIES if kind.partition(":")[0] not in kinds())
+    assert [kind for kind in own if kind not in {expected for expected, _ in CASES.values()}] == []
+    rows = [line.split("|") for line in (ROOT / "docs/operate/doctor.md").read_text().splitlines()]
+    documented = {row[1].strip(" `"): row[2].strip() for row in rows if len(row) == 6 and "." in row[1]}
+    assert documented == {kind: REMEDIES[kind].level for kind in own}
 
 
 def test_without_postgresql_the_other_checks_are_still_made(healthy: Installation) -> None:

@@ -18,6 +18,16 @@ def test_values_are_told_but_for_secrets(browser: Browser, alice: User) -> None:
         assert secret not in page
 
 
+def test_the_health_check_shows_findings_with_their_fixes(browser: Browser, alice: User) -> None:
+    """No process runs in this test, and its PostgreSQL does not wait for the disk."""
+    page = browser(alice).get("/settings/doctor/").content.decode()
+    assert "No process of the panel is running." in page
+    assert "systemctl restart dnspanel.target" in page
+    assert "<code>postgresql.fsync</code>" in page
+    german = browser(alice).get("/settings/doctor/", headers={"Accept-Language": "de"}).content.decode()
+    assert "Es läuft kein Prozess des Panels." in german
+
+
 def test_administrators_are_led_there(browser: Browser, alice: User, bob: User) -> None:
     assert 'href="/settings/"' in browser(alice).get("/zones/").content.decode()
     assert 'href="/settings/"' not in browser(bob).get("/zones/").content.decode()
