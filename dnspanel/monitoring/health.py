@@ -3,8 +3,6 @@
 Checks run in threads. Callers wait less than a second for a check, even if it takes longer.
 """
 
-import os
-import shutil
 from collections import Counter
 from datetime import datetime
 from functools import cache
@@ -26,6 +24,7 @@ from dnspanel.monitoring.part_checks import OK, Check, Found, Part, State, reaso
 from dnspanel.processes.redis_health import RedisProblem, explained_problem
 from dnspanel.publish.models import Stall
 from dnspanel.zones.models import LogHead
+from replication.disk import disk_of
 
 # The time limit for PostgreSQL. Callers stop waiting much earlier, but the checking thread has to end too.
 CONNECT_SECONDS = 2
@@ -101,10 +100,9 @@ def _ask_redis() -> Found:
 
 
 def _ask_disk() -> Found:
-    path = next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists())
-    disk, inodes = shutil.disk_usage(path), os.statvfs(path)
-    reason = f"{disk.free >> 20} MiB of {disk.total >> 20} MiB free, {inodes.f_favail} of {inodes.f_files} inodes"
-    is_full = disk.free < disk.total * LEAST_FREE_SHARE or inodes.f_favail < inodes.f_files * LEAST_FREE_SHARE
+    disk = disk_of(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
+    reason = f"{disk.free_bytes >> 20} MiB of {disk.bytes >> 20} MiB free, {disk.free_inodes} of {disk.inodes} inodes"
+    is_full = disk.free_bytes < disk.bytes * LEAST_FREE_SHARE or disk.free_inodes < disk.inodes * LEAST_FREE_SHARE
     return {"disk": Part(State.FAULT if is_full else State.OK, reason)}
 
 

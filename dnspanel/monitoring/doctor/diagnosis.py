@@ -18,7 +18,7 @@ from dnspanel.alerts.process_rules import process_conditions
 from dnspanel.conditions import Severity
 from dnspanel.monitoring.doctor import file_checks, store_checks
 from dnspanel.monitoring.doctor.check_inputs import CheckInputs, read_check_inputs
-from dnspanel.monitoring.doctor.findings import Finding, Report, finding, finding_of, without_consequences
+from dnspanel.monitoring.doctor.findings import Finding, Report, finding, finding_of
 from dnspanel.monitoring.doctor.network_probes import Probe, probes
 from dnspanel.monitoring.doctor.remedies import UNKNOWN, Level
 from dnspanel.monitoring.part_checks import reason_of
@@ -56,8 +56,10 @@ def diagnose(*, now: datetime) -> Report:
     else:
         count += run({name: partial(check, inputs) for name, check in _WITH_INPUTS.items()})
         count += run(_run_together(dict(probes(inputs))))
-    own = tuple(without_consequences(found))
-    return Report(now, __version__, socket.gethostname(), own, unchecked, count)
+    by_key = {each.key: each for each in found}
+    causes = [each for each in by_key.values() if not by_key.keys() & each.causes]
+    causes.sort(key=lambda each: (each.level != Level.PROBLEM, each.key))
+    return Report(now, __version__, socket.gethostname(), tuple(causes), unchecked, count)
 
 
 def _run_together(found: Mapping[str, Probe]) -> Mapping[str, Callable[[], list[Finding]]]:

@@ -1,12 +1,12 @@
 """What is wrong with an installation, and a report of it. Pure."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dnspanel.conditions import Condition, Severity
-from dnspanel.monitoring.doctor.remedies import REMEDIES, UNKNOWN, Level, Remedy
+from dnspanel.monitoring.doctor.remedies import REMEDIES, UNKNOWN, Level
 from dnspanel.texts import gettext
 
 # The exit statuses of `doctor`.
@@ -62,8 +62,8 @@ class Report:
 def finding(kind: str, message: str, subject: str = "", *, causes: Iterable[str] = ()) -> Finding:
     """Return a finding with the level, the fix and the command that REMEDIES has for this kind."""
     remedy = REMEDIES[kind]
-    key = f"{kind}:{subject}" if subject else kind
-    return Finding(kind, remedy.level, message, *_way_out(remedy, subject), key, tuple(causes))
+    fix, command = gettext(remedy.fix), remedy.command.format(subject=subject)
+    return Finding(kind, remedy.level, message, fix, command, f"{kind}:{subject}" if subject else kind, tuple(causes))
 
 
 def finding_of(condition: Condition) -> Finding:
@@ -73,15 +73,5 @@ def finding_of(condition: Condition) -> Finding:
     level = Level.PROBLEM if condition.severity == Severity.CRITICAL else Level.WARNING
     # A PowerDNS that needs files with another schema refuses to start.
     causes = (f"node.release:{subject}",) if condition.kind == "node.powerdns" else ()
-    return Finding(condition.kind, level, condition.message, *_way_out(remedy, subject), condition.key, causes)
-
-
-def without_consequences(findings: Iterable[Finding]) -> Collection[Finding]:
-    """Return the findings that no other finding explains, problems first, then by key. One finding for each key."""
-    by_key = {each.key: each for each in findings}
-    own = [each for each in by_key.values() if not by_key.keys() & each.causes]
-    return sorted(own, key=lambda each: (each.level != Level.PROBLEM, each.key))
-
-
-def _way_out(remedy: Remedy, subject: str) -> tuple[str, str]:
-    return gettext(remedy.fix), remedy.command.format(subject=subject)
+    fix, command = gettext(remedy.fix), remedy.command.format(subject=subject)
+    return Finding(condition.kind, level, condition.message, fix, command, condition.key, causes)

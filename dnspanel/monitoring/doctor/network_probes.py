@@ -6,6 +6,7 @@ They need no database, so they run in threads. Each step waits at most STEP_SECO
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -31,7 +32,9 @@ Probe = Callable[[], Iterator[Finding]]
 def probes(inputs: CheckInputs) -> Iterator[tuple[str, Probe]]:
     """Yield the name of each probe with the probe, which is safe to call in a thread."""
     if inputs.processes.processes:
-        yield "proxy", partial(_probe_proxy, inputs)
+        yield "proxy", _probe_proxy
+    if settings.PANEL_URL.startswith("https:"):
+        yield "certificate", partial(_probe_certificate, inputs.now)
     if inputs.runs_here(UPDATE):
         yield "gateway", _probe_gateway
     for node in inputs.nodes:
@@ -41,28 +44,43 @@ def probes(inputs: CheckInputs) -> Iterator[tuple[str, Probe]]:
             yield f"DNS of {node.name}", partial(_probe_dns, node)
 
 
-def _probe_proxy(inputs: CheckInputs) -> Iterator[Finding]:
-    """Connect to the proxy as browsers do. Check the name and the expiry of its certificate, but not its issuer."""
-    url, name = urlsplit(settings.PROXY_URL), urlsplit(settings.PANEL_URL).hostname or ""
-    host, port = url.hostname or "", url.port or (443 if url.scheme == "https" else 80)
+def _probe_proxy() -> Iterator[Finding]:
     try:
-        with socket.create_connection((host, port), STEP_SECONDS) as connection:
-            if url.scheme != "https":
-                return
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            with context.wrap_socket(connection, server_hostname=name) as encrypted:
-                der = encrypted.getpeercert(binary_form=True) or b""
+        _connect(settings.PROXY_URL)
     except OSError as exc:
         message = gettext("The panel’s proxy doesn’t answer at {place}: {reason}.")
         causes = ["panel.not_running", f"panel.process:{PROXY}", f"panel.process:{WEB}"]
-        yield finding("panel.proxy", message.format(place=f"{host}:{port}", reason=exc), causes=causes)
+        yield finding("panel.proxy", message.format(place=settings.PROXY_URL, reason=exc), causes=causes)
+
+
+def _probe_certificate(now: datetime) -> Iterator[Finding]:
+    """Check the name and the expiry of the certificate that browsers see, or of PROXY_URL's if it can't be reached."""
+    for url in (settings.PANEL_URL, settings.PROXY_URL):
+        try:
+            encoded = _connect(url)
+        except OSError:
+            continue
+        if not encoded:
+            return
+        certificate = x509.load_der_x509_certificate(encoded)
+        yield from expiry_of(certificate, "panel", settings.PANEL_URL, now)
+        if not is_valid_for(urlsplit(settings.PANEL_URL).hostname or "", certificate):
+            message = gettext("The certificate of {place} is not valid for this name.")
+            yield finding("panel.tls_name", message.format(place=settings.PANEL_URL))
         return
-    certificate = x509.load_der_x509_certificate(der)
-    yield from expiry_of(certificate, "panel", settings.PANEL_URL, inputs.now)
-    if not is_valid_for(name, certificate):
-        message = gettext("The certificate of {place} is not valid for this name.").format(place=settings.PANEL_URL)
-        yield finding("panel.tls_name", message)
+
+
+def _connect(url: str) -> bytes:
+    """Connect as browsers do, and return the certificate, or b"" without TLS. Don't check the certificate's issuer."""
+    where = urlsplit(url)
+    port = where.port or (443 if where.scheme == "https" else 80)
+    with socket.create_connection((where.hostname or "", port), STEP_SECONDS) as connection:
+        if where.scheme != "https":
+            return b""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with context.wrap_socket(connection, server_hostname=urlsplit(settings.PANEL_URL).hostname) as encrypted:
+            return encrypted.getpeercert(binary_form=True) or b""
 
 
 def _probe_gateway() -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """The fix for each kind of finding: one sentence, and the command of an installation from the packages. Pure.
 
-docs/operate/doctor.md has a row for each kind of the doctor's own. Kinds of alerts have the severity of the alert instead of a level.
+docs/operate/doctor.md has a row for each kind of the doctor's own. The others are kinds of alerts, with their severity.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,6 @@ _SETTING = Remedy(gettext_noop("Set it to “on”, then reload PostgreSQL."), _
 UNKNOWN = Remedy(gettext_noop("Look up this message in docs/operate/troubleshooting.md, and follow its row."))
 
 REMEDIES: Mapping[str, Remedy] = {
-    # Kinds of alerts
     **dict.fromkeys(("panel.process", "panel.stuck"), _PROCESS),
     **dict.fromkeys(("panel.overdue", "panel.failing", "panel.certificate", "panel.stall"), _LOGS),
     **dict.fromkeys(("node.late", "node.stale", "node.certificate"), _NODE_LOG),
@@ -77,7 +76,6 @@ REMEDIES: Mapping[str, Remedy] = {
     "node.agent": Remedy(gettext_noop("Upgrade the agent on the node."), "apt install --only-upgrade dnspanel-agent"),
     "node.setup": Remedy(gettext_noop("Correct the agent’s configuration, and run the same join again.")),
     "node.front": Remedy(gettext_noop("Open Nodes, and repair the nodes behind this front.")),
-    # The doctor's own
     **dict.fromkeys(("node.agent_port", "node.dns", "node.dns_udp", "node.dns_tcp"), _FIREWALL),
     **dict.fromkeys(("postgresql.fsync", "postgresql.full_page_writes"), _SETTING),
     **dict.fromkeys(("postgresql.synchronous_commit", "postgresql.autovacuum"), _SETTING),

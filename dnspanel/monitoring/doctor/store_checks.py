@@ -34,7 +34,6 @@ DRILL_AGE = timedelta(days=90)
 # A worker that keeps up leaves only a few tasks of beat, which sends some each second.
 MOST_WAITING = 1_000
 
-# The settings that must be on, and what a crash or time does to the data without them.
 SETTINGS = {
     "fsync": gettext_noop("PostgreSQL’s setting “fsync” is off, so a power failure can destroy the database."),
     "full_page_writes": gettext_noop(
@@ -151,10 +150,7 @@ def check_drill(inputs: CheckInputs) -> Iterator[Finding]:
 
 
 def check_redis() -> Iterator[Finding]:
-    """Yield problems of Redis's version, eviction policy, snapshots and password.
-
-    Redis needs no append-only file, because the panel can lose all of its data.
-    """
+    """Yield problems of Redis. It needs no append-only file, because the panel can lose all data there."""
     redis = quick_connection(settings.REDIS_URL)
     found = redis.info()
     if int(str(found["redis_version"]).partition(".")[0]) < OLDEST_REDIS:

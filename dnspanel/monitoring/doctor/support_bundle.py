@@ -28,8 +28,9 @@ SHORTEST_SECRET = 4
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_~-]{16,}")
 _CREDENTIALS = re.compile(r"://[^\s/@]+@")
 _NAMED = re.compile(r"(?i)(?:password|passwd|passphrase|secret|token|cookie|authorization|api-?key)[\"']?[:=]")
-# Parts of the names of variables whose values are not shown.
-_SECRET_WORDS = ("KEY", "PASSWORD", "SECRET", "DATABASE", "REDIS_URL", "TOKEN", "USER")
+# The characters of long words that are no secrets, such as names of modules and units.
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz/_-")
+_SECRET_NAMES = ("KEY", "PASSWORD", "SECRET", "DATABASE", "REDIS_URL", "TOKEN", "USER")
 
 
 def write_bundle(path: Path | None, report: Report, logs: Iterable[str]) -> None:
@@ -97,9 +98,5 @@ def without_secrets(line: str) -> str:
     return _OPAQUE.sub(lambda found: found[0] if set(found[0]) <= _PLAIN else REMOVED, line)
 
 
-# The characters of long words that are no secrets, such as names of modules and units.
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz/_-")
-
-
 def _is_secret(name: str) -> bool:
-    return not name.endswith("_FILE") and any(word in name for word in _SECRET_WORDS)
+    return not name.endswith("_FILE") and any(word in name for word in _SECRET_NAMES)

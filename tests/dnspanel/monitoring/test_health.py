@@ -1,7 +1,6 @@
 """`/livez`, `/readyz` and `/healthz` name the faulty part within a second, even if something hangs."""
 
 import contextlib
-import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -26,6 +25,7 @@ from dnspanel.monitoring import health
 from dnspanel.monitoring.health_view import VIEWS, HealthMiddleware
 from dnspanel.monitoring.part_checks import Check, Part, State
 from dnspanel.publish.models import Stall
+from replication.disk import Disk
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,7 +146,7 @@ def test_migrations_of_a_newer_panel_do_no_harm(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_full_disk_is_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1000, 999, 1))  # type: ignore[attr-defined]
+    monkeypatch.setattr(health, "disk_of", lambda path: Disk(1, 1000, 500, 1000))
     assert brief("/healthz") == (503, {"ok": False, "faults": ["disk"]})
 
 
