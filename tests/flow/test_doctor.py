@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -36,6 +37,21 @@ def doctor(stack: Stack, *options: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, env=stack.env, cwd=unprivileged.CHECKOUT, capture_output=True, text=True)
 
 
+def no_secret_is_in_a_bundle(stack: Stack) -> None:
+    """Write a bundle with the logs of all processes, and search it for each secret of the stack."""
+    directory = stack.directory / "bundles"
+    unprivileged.make_directory(directory)
+    logs = [word for log in sorted((stack.directory / "log").iterdir()) for word in ("--log", str(log))]
+    assert doctor(stack, "--bundle", str(directory / "doctor.tar"), *logs).returncode == 1
+    content = (directory / "doctor.tar").read_bytes()
+    assert b"panel.process" in content
+    assert b"PANEL_DATABASE_FILE=" in content
+    secrets = [path.read_text().strip() for path in (stack.directory / "secrets").iterdir()]
+    secrets += [password for secret in secrets if (password := urlsplit(secret).password)]
+    assert len(secrets) > 6
+    assert [secret for secret in secrets if secret.encode() in content] == []
+
+
 def test_a_healthy_stack_and_the_same_with_three_broken_parts(durable: Stack) -> None:
     found: list[str] = []
 
@@ -59,5 +75,6 @@ def test_a_healthy_stack_and_the_same_with_three_broken_parts(durable: Stack) ->
     (worker,) = (each for each in report["findings"] if each["id"] == "panel.process")
     assert worker["command"] == "systemctl restart dnspanel@bulk"
 
+    no_secret_is_in_a_bundle(durable)
     durable.supervisor.start(stopped)
     until(names, seconds=HEALTHY_SECONDS, what=lambda: f"nothing named any longer, but {found}", pause=1)

@@ -26,10 +26,6 @@ class CheckInputs:
         """Return True if a process of this name runs on this machine, so that its loopback addresses are the same."""
         return any(each.host == socket.gethostname() for each in self.processes.living(process, self.now))
 
-    def can_probe(self, host: str) -> bool:
-        """Return True if this machine reaches the same host as the panel's processes that connect to it."""
-        return not is_loopback(host) or self.runs_here("push")
-
 
 def is_loopback(host: str) -> bool:
     try:

@@ -4,6 +4,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -16,6 +17,7 @@ from dnspanel.alerts.alert_rules import conditions
 from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import process_conditions
 from dnspanel.conditions import Severity
+from dnspanel.fleet.models import Node
 from dnspanel.monitoring.doctor import file_checks, store_checks
 from dnspanel.monitoring.doctor.check_inputs import CheckInputs, read_check_inputs
 from dnspanel.monitoring.doctor.findings import Finding, Report, finding, finding_of
@@ -25,7 +27,7 @@ from dnspanel.monitoring.part_checks import reason_of
 from dnspanel.texts import gettext
 
 # For all probes together. They run at the same time, and each has a few steps of at most two seconds.
-PROBE_SECONDS = 7.0
+PROBE_SECONDS = 9.0
 MOST_PROBES = 32
 
 
@@ -55,7 +57,7 @@ def diagnose(*, now: datetime) -> Report:
             found.append(finding("panel.postgresql", message))
     else:
         count += run({name: partial(check, inputs) for name, check in _WITH_INPUTS.items()})
-        count += run(_run_together(dict(probes(inputs))))
+        count += run(_run_together(dict(probes(inputs, {each.key for each in found}))))
     by_key = {each.key: each for each in found}
     causes = [each for each in by_key.values() if not by_key.keys() & each.causes]
     causes.sort(key=lambda each: (each.level != Level.PROBLEM, each.key))
@@ -65,14 +67,10 @@ def diagnose(*, now: datetime) -> Report:
 def _run_together(found: Mapping[str, Probe]) -> Mapping[str, Callable[[], list[Finding]]]:
     """Run the probes in threads, wait at most PROBE_SECONDS for all of them, and return their results as checks."""
     threads = ThreadPoolExecutor(MOST_PROBES, thread_name_prefix="doctor")
-    running = {name: threads.submit(copy_context().run, _collect, probe) for name, probe in found.items()}
+    running = {name: threads.submit(copy_context().run, lambda run: list(run()), each) for name, each in found.items()}
     wait(running.values(), PROBE_SECONDS)
     threads.shutdown(wait=False, cancel_futures=True)
     return {name: partial(future.result, 0) for name, future in running.items()}
-
-
-def _collect(probe: Probe) -> list[Finding]:
-    return list(probe())
 
 
 def _check_settings() -> Iterator[Finding]:
@@ -86,11 +84,21 @@ def _check_settings() -> Iterator[Finding]:
 
 def _check_alerts(inputs: CheckInputs) -> Iterator[Finding]:
     """Yield what the alerts find at this moment, including what hasn't lasted long enough for an alert to open."""
+    nodes: dict[int | None, Node] = {node.pk: node for node in inputs.nodes}
     redis_answers = inputs.reading.of(PanelInputs).redis_problem is None
     also = process_conditions(inputs.processes, inputs.now, redis_answers=redis_answers)
     for condition in conditions(inputs.reading, inputs.now, also=also):
         if condition.severity != Severity.INFO:
-            yield finding_of(condition)
+            found = finding_of(condition)
+            yield replace(found, command=_with_units(found.command, nodes.get(condition.node_id)))
+
+
+def _with_units(command: str, node: Node | None) -> str:
+    """Return the command with the units of a canary or a front instead of a node's."""
+    if node is None or not (node.is_ring0 or node.is_front) or not command.startswith("systemctl"):
+        return command
+    agent, server = ("dnspanel-canary", "pdns@canary") if node.is_ring0 else ("dnspanel-front", "dnsdist")
+    return command.replace("dnspanel-agent", agent).replace("pdns", server)
 
 
 _WITHOUT_INPUTS: Mapping[str, Callable[[], Iterable[Finding]]] = {

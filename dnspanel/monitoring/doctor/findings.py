@@ -9,8 +9,7 @@ from dnspanel.conditions import Condition, Severity
 from dnspanel.monitoring.doctor.remedies import REMEDIES, UNKNOWN, Level
 from dnspanel.texts import gettext
 
-# The exit statuses of `doctor`.
-HEALTHY, FOUND, UNCHECKED = 0, 1, 2
+HEALTHY, FOUND, UNCHECKED = 0, 1, 2  # the exit statuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ They need no database, so they run in threads. Each step waits at most STEP_SECO
 
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.processes.process_roles import PROXY, UPDATE, WEB
-from dnspanel.monitoring.doctor.check_inputs import CheckInputs
+from dnspanel.monitoring.doctor.check_inputs import CheckInputs, is_loopback
 from dnspanel.monitoring.doctor.file_checks import expiry_of, is_valid_for
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.texts import gettext
@@ -29,18 +29,20 @@ _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # a server that listens there also
 Probe = Callable[[], Iterator[Finding]]
 
 
-def probes(inputs: CheckInputs) -> Iterator[tuple[str, Probe]]:
-    """Yield the name of each probe with the probe, which is safe to call in a thread."""
+def probes(inputs: CheckInputs, named: Collection[str]) -> Iterator[tuple[str, Probe]]:
+    """Yield the name of each probe with the probe, which is safe to call in a thread. Skip nodes that are `named`."""
     if inputs.processes.processes:
         yield "proxy", _probe_proxy
     if settings.PANEL_URL.startswith("https:"):
         yield "certificate", partial(_probe_certificate, inputs.now)
     if inputs.runs_here(UPDATE):
         yield "gateway", _probe_gateway
-    for node in inputs.nodes:
-        if inputs.can_probe(node.agent_host):
+    # An address on loopback is another machine's, unless the process that connects to it runs here.
+    is_here = inputs.runs_here("push")
+    for node in (each for each in inputs.nodes if f"node.standing:{each.name}" not in named):
+        if is_here or not is_loopback(node.agent_host):
             yield f"agent of {node.name}", partial(_probe_agent, node)
-        if inputs.can_probe(node.dns_address):
+        if is_here or not is_loopback(node.dns_address):
             yield f"DNS of {node.name}", partial(_probe_dns, node)
 
 
@@ -125,7 +127,7 @@ def _accepts(host: str, port: int) -> bool:
 
 def _answers(address: str, port: int, ask: Callable[..., object]) -> bool:
     """Return True if a server answers a DNS query there, with any response code. A lost packet is sent again."""
-    for _ in range(2):
+    for _ in range(2 if ask is dns.query.udp else 1):
         try:
             ask(dns.message.make_query(".", "SOA"), address, timeout=STEP_SECONDS, port=port)
         except (dns.exception.DNSException, EOFError, OSError):

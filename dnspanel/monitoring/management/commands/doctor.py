@@ -14,10 +14,7 @@ from dnspanel.monitoring.doctor.support_bundle import log_lines, write_bundle
 
 
 class Command(BaseCommand):
-    help = (
-        "Checks this installation, and says what is wrong and what to do. Status 0: healthy, 1: something is wrong, 2: "
-        "nothing is wrong as far as can be said, but a check could not be done."
-    )
+    help = "Checks this installation. Status 0: healthy, 1: something is wrong, 2: a check could not be done."
     # The doctor reports them itself, instead of ending with the first error.
     requires_system_checks = ()
 

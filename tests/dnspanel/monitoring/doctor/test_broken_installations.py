@@ -521,6 +521,15 @@ def test_each_kind_of_the_doctors_own_has_a_case_and_a_row_in_the_document() -> 
     assert documented == {kind: REMEDIES[kind].level for kind in own}
 
 
+def test_commands_have_the_units_of_the_canary_and_of_fronts(healthy: Installation) -> None:
+    healthy.report("ring0", unserved="it is stopped")
+    healthy.report("ns1", unserved="it is stopped")
+    healthy.change_node("ns1", is_front=True)
+    commands = {each.key: each.command for each in diagnose(now=timezone.now()).findings}
+    assert commands["node.powerdns:ring0"] == "systemctl restart pdns@canary dnspanel-canary"
+    assert commands["node.powerdns:ns1"] == "systemctl restart dnsdist dnspanel-front"
+
+
 def test_without_postgresql_the_other_checks_are_still_made(healthy: Installation) -> None:
     """The status is that of findings, and everything that PostgreSQL knows is reported as not checked."""
     before = dict(connection.settings_dict)
