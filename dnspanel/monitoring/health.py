@@ -59,7 +59,8 @@ def faults(found: Found) -> list[str]:
     return [name for name, part in found.items() if part.state is State.FAULT and name not in NOT_OF_THE_PANEL]
 
 
-def _ask_postgresql() -> Found:
+def ask_postgresql() -> Found:
+    """Return the state of PostgreSQL and of its migrations, within a few seconds even if it hangs."""
     parameters = connection.get_connection_params() | {"connect_timeout": CONNECT_SECONDS, "autocommit": True}
     parameters["application_name"] = "dnspanel health"
     parameters["options"] = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
@@ -146,7 +147,7 @@ def _nodes(now: datetime) -> Part:
 
 
 _AT_FAULT, _UNKNOWN = State.FAULT, State.UNKNOWN
-_postgresql = Check({"postgresql": _AT_FAULT, "migrations": _UNKNOWN}, _ask_postgresql, fresh_seconds=1.0)
+_postgresql = Check({"postgresql": _AT_FAULT, "migrations": _UNKNOWN}, ask_postgresql, fresh_seconds=1.0)
 _redis = Check({"redis": _AT_FAULT, "redis-writes": _UNKNOWN}, _ask_redis)
 _disk = Check({"disk": _AT_FAULT}, _ask_disk)
 _panel = Check(dict.fromkeys(PANEL, _UNKNOWN), _ask_panel, fresh_seconds=1.0)

@@ -23,12 +23,12 @@ from dnspanel.monitoring.doctor.check_inputs import CheckInputs, read_check_inpu
 from dnspanel.monitoring.doctor.findings import Finding, Report, finding, finding_of
 from dnspanel.monitoring.doctor.network_probes import Probe, probes
 from dnspanel.monitoring.doctor.remedies import UNKNOWN, Level
-from dnspanel.monitoring.part_checks import reason_of
+from dnspanel.monitoring.health import ask_postgresql
+from dnspanel.monitoring.part_checks import State, reason_of
 from dnspanel.texts import gettext
 
 # For all probes together. They run at the same time, and each has a few steps of at most two seconds.
-PROBE_SECONDS = 9.0
-MOST_PROBES = 32
+PROBE_SECONDS, MOST_PROBES = 9.0, 32
 
 
 def diagnose(*, now: datetime) -> Report:
@@ -47,17 +47,22 @@ def diagnose(*, now: datetime) -> Report:
                 unchecked[name] = reason_of(exc)
         return len(checks)
 
-    count = run(_WITHOUT_INPUTS)
-    try:
-        inputs = read_check_inputs(now)
-    except (DatabaseError, InterfaceError) as exc:
-        unchecked |= dict.fromkeys(_WITH_INPUTS, reason_of(exc))
-        if not any(each.id == "panel.migrations" for each in found):
-            message = gettext("PostgreSQL can’t be used: {reason}").format(reason=reason_of(exc))
-            found.append(finding("panel.postgresql", message))
+    count = run(_ALONE)
+    # A server that hangs would keep the panel's own connections waiting for a minute.
+    postgresql = ask_postgresql()["postgresql"]
+    if postgresql.state is not State.OK:
+        message = gettext("PostgreSQL can’t be used: {reason}").format(reason=postgresql.reason)
+        found.append(finding("panel.postgresql", message))
+        unchecked |= dict.fromkeys((*_WITH_DATABASE, *_WITH_INPUTS), postgresql.reason)
     else:
-        count += run({name: partial(check, inputs) for name, check in _WITH_INPUTS.items()})
-        count += run(_run_together(dict(probes(inputs, {each.key for each in found}))))
+        count += run(_WITH_DATABASE)
+        try:
+            inputs = read_check_inputs(now)
+        except (DatabaseError, InterfaceError) as exc:  # a migration is missing
+            unchecked |= dict.fromkeys(_WITH_INPUTS, reason_of(exc))
+        else:
+            count += run({name: partial(check, inputs) for name, check in _WITH_INPUTS.items()})
+            count += run(_run_together(dict(probes(inputs, {each.key for each in found}))))
     by_key = {each.key: each for each in found}
     causes = [each for each in by_key.values() if not by_key.keys() & each.causes]
     causes.sort(key=lambda each: (each.level != Level.PROBLEM, each.key))
@@ -101,13 +106,12 @@ def _with_units(command: str, node: Node | None) -> str:
     return command.replace("dnspanel-agent", agent).replace("pdns", server)
 
 
-_WITHOUT_INPUTS: Mapping[str, Callable[[], Iterable[Finding]]] = {
-    "migrations": store_checks.check_migrations,
-    "settings": _check_settings,
+_ALONE: Mapping[str, Callable[[], Iterable[Finding]]] = {
     "Redis": store_checks.check_redis,
     "secret files": file_checks.check_secret_files,
     "gateway certificate": file_checks.check_gateway_certificate,
 }
+_WITH_DATABASE = {"migrations": store_checks.check_migrations, "settings": _check_settings}
 _WITH_INPUTS: Mapping[str, Callable[[CheckInputs], Iterable[Finding]]] = {
     "alerts": _check_alerts,
     "queues": store_checks.check_queues,

@@ -9,6 +9,9 @@ from dnspanel.conditions import Condition, Severity
 from dnspanel.monitoring.doctor.remedies import REMEDIES, UNKNOWN, Level
 from dnspanel.texts import gettext
 
+_STOPPED = ("panel.process", "panel.collector", "panel.overdue", "panel.late", "panel.log_age")
+# A PowerDNS that needs files with another schema refuses to start.
+_CAUSES = {"node.powerdns": "node.release:{subject}", **dict.fromkeys(_STOPPED, "panel.not_running")}
 HEALTHY, FOUND, UNCHECKED = 0, 1, 2  # the exit statuses
 
 
@@ -70,7 +73,6 @@ def finding_of(condition: Condition) -> Finding:
     remedy = REMEDIES.get(condition.key) or REMEDIES.get(condition.kind, UNKNOWN)
     subject = condition.key.partition(":")[2].partition("@")[0]
     level = Level.PROBLEM if condition.severity == Severity.CRITICAL else Level.WARNING
-    # A PowerDNS that needs files with another schema refuses to start.
-    causes = (f"node.release:{subject}",) if condition.kind == "node.powerdns" else ()
+    causes = (_CAUSES.get(condition.kind, "").format(subject=subject),)
     fix, command = gettext(remedy.fix), remedy.command.format(subject=subject)
     return Finding(condition.kind, level, condition.message, fix, command, condition.key, causes)

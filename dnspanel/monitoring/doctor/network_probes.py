@@ -1,7 +1,4 @@
-"""Checks over the network: the proxy, the gateway, and each node's ports, as clients see them.
-
-They need no database, so they run in threads. Each step waits at most STEP_SECONDS.
-"""
+"""Checks of the proxy, the gateway and each node's ports, as clients see them. Each step waits at most STEP_SECONDS."""
 
 import socket
 import ssl

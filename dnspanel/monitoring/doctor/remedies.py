@@ -104,8 +104,5 @@ REMEDIES: Mapping[str, Remedy] = {
     "redis.version": Remedy(gettext_noop("Upgrade Redis."), "apt install redis-server", _WARNING),
     "redis.policy": Remedy(gettext_noop("Set it to “noeviction”, also in redis.conf."), _EVICT_NOTHING),
     "redis.save": Remedy(gettext_noop("Read Redis’s log, and check its disk."), _REDIS_LOG, _WARNING),
-    "redis.password": Remedy(
-        gettext_noop("Set “requirepass” in redis.conf and PANEL_REDIS_URL, or bind Redis to 127.0.0.1."),
-        "redis-cli config get bind",
-    ),
+    "redis.password": Remedy(gettext_noop("Set a password, or bind Redis to 127.0.0.1."), "redis-cli config get bind"),
 }

@@ -27,10 +27,8 @@ from dnspanel.processes.redis_health import quick_connection
 from dnspanel.texts import gettext, gettext_noop, ngettext
 
 OLDEST_POSTGRESQL, OLDEST_REDIS = 15, 7
-CLOCK_OFF = timedelta(seconds=2)
-CONNECTIONS_SHARE = 0.9
-STANDBY_BYTES = 64 << 20
-DRILL_AGE = timedelta(days=90)
+CLOCK_OFF, DRILL_AGE = timedelta(seconds=2), timedelta(days=90)
+CONNECTIONS_SHARE, STANDBY_BYTES = 0.9, 64 << 20
 # A worker that keeps up leaves only a few tasks of beat, which sends some each second.
 MOST_WAITING = 1_000
 

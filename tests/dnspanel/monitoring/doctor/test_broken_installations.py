@@ -293,6 +293,12 @@ def no_process_runs(breaking: Breaking) -> None:
     PanelProcess.objects.all().delete()
 
 
+@case("panel.not_running")
+def all_processes_were_killed(breaking: Breaking) -> None:
+    breaking.run("UPDATE fleet_panelprocess SET at = now() - interval '1 hour'")
+    breaking.run("UPDATE fleet_heartbeat SET at = now() - interval '1 hour' WHERE process IN ('collector', 'watch')")
+
+
 @case("panel.process")
 def a_worker_stopped(breaking: Breaking) -> None:
     PanelProcess.objects.filter(name="bulk").update(at=timezone.now() - timedelta(minutes=5))
@@ -530,17 +536,20 @@ def test_commands_have_the_units_of_the_canary_and_of_fronts(healthy: Installati
     assert commands["node.powerdns:ns1"] == "systemctl restart dnsdist dnspanel-front"
 
 
-def test_without_postgresql_the_other_checks_are_still_made(healthy: Installation) -> None:
+@pytest.mark.parametrize("hangs", [False, True])
+def test_without_postgresql_the_other_checks_are_still_made(healthy: Installation, *, hangs: bool) -> None:
     """The status is that of findings, and everything that PostgreSQL knows is reported as not checked."""
     before = dict(connection.settings_dict)
     connection.close()
-    connection.settings_dict["PORT"] = str(free_port())
-    try:
-        report = diagnose(now=timezone.now())
-    finally:
-        connection.settings_dict |= before
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        connection.settings_dict["PORT"] = str(silent.getsockname()[1] if hangs else free_port())
+        try:
+            report = diagnose(now=timezone.now())
+        finally:
+            connection.settings_dict |= before
     assert [each.id for each in report.findings] == ["panel.postgresql"]
     assert {"alerts", "replication", "migrations"} <= report.unchecked.keys()
+    assert report.status == 1
 
 
 def test_a_check_that_fails_is_not_a_finding(healthy: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
