@@ -1,14 +1,16 @@
 """Determine the version of this panel and agent, and compare two versions.
 
-    1.0.0.dev860+g70c4e7be             commit 70c4e7be, with 859 commits before it
-    1.0.0.dev0+g70c4e7be               the same commit in a clone without all commits: their number is unknown
-    1.0.0.dev860+g70c4e7be.t0a1b2c3d   built from changed files: `t` and a hash of the package `replication`
+    1.0.0                              the commit with the tag v1.0.0
+    1.0.1.dev860+g70c4e7be             commit 70c4e7be after the tag v1.0.0, with 859 commits before it
+    1.0.1.dev0+g70c4e7be               the same commit in a clone without all commits: their number is unknown
+    1.0.1.dev860+g70c4e7be.t0a1b2c3d   built from changed files: `t` and a hash of the package `replication`
     1.0.0.dev0+t0a1b2c3d               built from files without a git repository
     1.0.0.dev0+unknown                 not built, and no git repository
 
-BASE is the only place that names the release in development. A build (wheel or image) has its version in the file
-BUILT. A checkout reads its commit from .git, and caches the number of commits in .git/dnspanel-version, because running
-git would slow down the start of every process.
+Only the tags of git name releases. A commit between two releases has the number of the release before it, with the last
+part increased, so each later release is newer. BASE is the number of the commits before the first tag. A build (wheel,
+package or image) has its version in the file BUILT. A checkout reads its commit from .git, and caches the position of
+the commit in .git/dnspanel-version, because running git would slow down the start of every process.
 """
 
 import argparse
@@ -20,13 +22,14 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 BASE = "1.0.0"
 BUILT = "built_version.txt"
 PACKAGE = Path(__file__).parent
 CHECKOUT = PACKAGE.parent
 
-_COUNT_FILE = "dnspanel-version"
+_POSITION_FILE = "dnspanel-version"
 _DIGITS = 8
 _GIT_SECONDS = 30
 # Changes to other files of a checkout are not part of a wheel or an image.
@@ -36,27 +39,48 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:\.dev(\d+))?(?:\+([a-z0-9.]+))?")
 
 
+class _Position(NamedTuple):
+    """The position of a commit in the history.
+
+    `release` is the last release until this commit, or "-" before the first one. `after` is the number of commits
+    after that release. `count` is the number of all commits, or 0 if it is unknown.
+    """
+
+    release: str
+    after: int
+    count: int
+
+    def version(self, commit: str, changed: str = "") -> str:
+        """Return the version of this commit, or of files that were changed after it."""
+        if self.release == "-":
+            return _format(BASE, self.count, f"g{commit[:_DIGITS]}{changed}")
+        if not self.after and not changed:
+            return self.release
+        first, _, last = self.release.rpartition(".")
+        return _format(f"{first}.{int(last) + 1}", self.count, f"g{commit[:_DIGITS]}{changed}")
+
+
 def running_version() -> str:
     """Return the version of this code, or one that ends in `dev0+unknown` if it can't be determined. Never raise."""
     with contextlib.suppress(OSError):
         return (PACKAGE / BUILT).read_text().strip()
     if commit := _commit_of(CHECKOUT):
-        return _format(_count_of(CHECKOUT, commit), f"g{commit[:_DIGITS]}")
+        return _position_of(CHECKOUT, commit).version(commit)
     for name in _DISTRIBUTIONS:
         with contextlib.suppress(metadata.PackageNotFoundError):
             return metadata.version(name)
-    return _format(0, "unknown")
+    return _format(BASE, 0, "unknown")
 
 
 def version_to_build(checkout: Path = CHECKOUT) -> str:
     """Return the version of a build from this directory, which also shows changed files or missing git data."""
     commit = _commit_of(checkout)
     if not commit:
-        return _format(0, _hash_of(checkout / "replication"))
-    local = f"g{commit[:_DIGITS]}"
+        return _format(BASE, 0, _hash_of(checkout / "replication"))
+    changed = ""
     if _git(checkout, "status", "--porcelain", "--", *(name for name in _CODE if (checkout / name).exists())):
-        local += f".{_hash_of(checkout / 'replication')}"
-    return _format(_count_of(checkout, commit), local)
+        changed = f".{_hash_of(checkout / 'replication')}"
+    return _position_of(checkout, commit).version(commit, changed)
 
 
 def commit_time(checkout: Path = CHECKOUT) -> int:
@@ -71,18 +95,19 @@ def is_older(version: str, than: str) -> bool | None:
     ours, theirs = _VERSION.fullmatch(version), _VERSION.fullmatch(than)
     if ours is None or theirs is None:
         return None
+    # Without all commits, a clone does not have the tags either.
+    if "0" in (ours[4], theirs[4]):
+        return None
     base, other_base = (tuple(map(int, found.group(1, 2, 3))) for found in (ours, theirs))
     if base != other_base:
         return base < other_base
-    if "0" in (ours[4], theirs[4]):
-        return None
     # A release without `dev` is later than all commits before it.
     count, other_count = (float("inf") if found[4] is None else int(found[4]) for found in (ours, theirs))
     return count < other_count
 
 
-def _format(count: int, local: str) -> str:
-    return f"{BASE}.dev{count}+{local}"
+def _format(base: str, count: int, local: str) -> str:
+    return f"{base}.dev{count}+{local}"
 
 
 def _commit_of(checkout: Path) -> str:
@@ -103,11 +128,16 @@ def _git_directory(checkout: Path) -> Path:
     return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
 
 
-def _ref(directory: Path, name: str) -> str:
-    """Return a branch's commit, or "" if no file contains it. A worktree's branches are in the main repository."""
-    common = directory
+def _common_directory(directory: Path) -> Path:
+    """Return the directory with the branches and tags. A linked worktree's are in the main repository."""
     with contextlib.suppress(OSError):
-        common = directory / (directory / "commondir").read_text().strip()
+        return directory / (directory / "commondir").read_text().strip()
+    return directory
+
+
+def _ref(directory: Path, name: str) -> str:
+    """Return a branch's commit, or "" if no file contains it."""
+    common = _common_directory(directory)
     with contextlib.suppress(OSError):
         found = (common / name).read_text().strip()
         return found if _COMMIT.fullmatch(found) else ""
@@ -119,27 +149,43 @@ def _ref(directory: Path, name: str) -> str:
     return ""
 
 
-def _count_of(checkout: Path, commit: str) -> int:
-    """Return the number of commits up to and including this one, or 0 if the clone is shallow or git is missing.
+def _position_of(checkout: Path, commit: str) -> _Position:
+    """Return the commit's position. The number of commits is 0 if the clone is shallow or git is missing.
 
-    git runs once for each commit, and the result is stored in a file. If the file cannot be written, git runs each
-    time.
+    git runs once for each commit and state of the tags, and the result is stored in a file. If the file cannot be
+    written, git runs each time.
     """
-    kept = _git_directory(checkout) / _COUNT_FILE
+    directory = _git_directory(checkout)
+    kept, key = directory / _POSITION_FILE, f"{commit}-{_changed_at(_common_directory(directory))}"
     with contextlib.suppress(OSError, ValueError):
-        known, count = kept.read_text().split()
-        if known == commit:
-            return int(count)
+        known, release, after, count = kept.read_text().split()
+        if known == key:
+            return _Position(release, int(after), int(count))
+    tags = ("--match", "v[0-9]*.[0-9]*.[0-9]*", "--exclude", "*-*")
+    # Such as v1.0.0-3-g70c4e7be: the tag, and the number of commits after it
+    release, after = "-", 0
+    match _git(checkout, "describe", "--tags", "--long", *tags, commit).split("-"):
+        case [tag, digits, _]:
+            release, after = tag.removeprefix("v"), int(digits)
     if _git(checkout, "rev-parse", "--is-shallow-repository") != "false":
-        return 0
-    count = _git(checkout, "rev-list", "--count", commit)
-    if not count:
-        return 0
+        return _Position(release, after, 0)
+    counted = _git(checkout, "rev-list", "--count", commit)
+    if not counted:
+        return _Position(release, after, 0)
     with contextlib.suppress(OSError):
-        partial = kept.with_name(f"{_COUNT_FILE}.{os.getpid()}")
-        partial.write_text(f"{commit} {count}\n")
+        partial = kept.with_name(f"{_POSITION_FILE}.{os.getpid()}")
+        partial.write_text(f"{key} {release} {after} {counted}\n")
         partial.replace(kept)
-    return int(count)
+    return _Position(release, after, int(counted))
+
+
+def _changed_at(common: Path) -> str:
+    """Return the times when a tag was last created or deleted, as text."""
+    times = []
+    for name in ("refs/tags", "packed-refs"):
+        with contextlib.suppress(OSError):
+            times.append(str((common / name).stat().st_mtime_ns))
+    return "-".join(times)
 
 
 def _git(checkout: Path, *words: str) -> str:

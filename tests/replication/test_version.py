@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,25 @@ def test_the_number_of_commits_is_asked_of_git_once(checkout: Path) -> None:
     assert imported(checkout, PATH="/nowhere") == before  # without git: the stored version
     digits = commit(checkout, "second")
     assert imported(checkout, PATH="/nowhere") == f"{BASE}.dev0+g{digits}"
+
+
+def test_a_tag_names_a_release_and_the_commits_after_it_are_newer(checkout: Path) -> None:
+    before = imported(checkout)
+    digits = commit(checkout, "released")
+    git(checkout, "tag", "-a", "-m", "the first release", "v1.0.0")
+    assert imported(checkout) == version_to_build(checkout) == "1.0.0"
+    (checkout / "replication" / "changed.txt").write_text("changed")
+    assert version_to_build(checkout).startswith(f"1.0.1.dev2+g{digits}.t")
+    digits = commit(checkout, "second")
+    after = imported(checkout)
+    assert after == f"1.0.1.dev3+g{digits}"
+    commit(checkout, "third")
+    git(checkout, "tag", "v1.1.0")
+    git(checkout, "tag", "v2.0.0-rc1")
+    git(checkout, "pack-refs", "--all")
+    assert imported(checkout) == "1.1.0"
+    ordered = [before, "1.0.0", after, "1.0.1", "1.1.0"]
+    assert all(is_older(one, other) for one, other in pairwise(ordered))
 
 
 def test_branches_that_are_packed_and_commits_without_a_branch_are_found(checkout: Path) -> None:
@@ -145,6 +165,7 @@ def test_a_version_is_not_kept_in_a_repository(checkout: Path) -> None:
         ("1.0.0", A, False),
         ("1.1.0.dev3+gaaaaaaaa", "1.0.0", False),
         (f"{BASE}.dev0+t01234567", A, None),
+        (f"{BASE}.dev0+t01234567", "1.1.0", None),
         (A, f"{BASE}.dev0+unknown", None),
         ("", A, None),
         ("something else", A, None),
