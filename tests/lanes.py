@@ -49,6 +49,7 @@ OWN_STACK = (
     "tests/flow/test_restored_panel.py",
     "tests/flow/test_restored_rollovers.py",
     "tests/flow/test_stages.py",
+    "tests/flow/test_upgrades.py",
 )
 NO_STACK = ("tests/faults/test_harness.py", "tests/faults/test_history.py", "tests/faults/test_table.py")
 ALONE = {*OWN_STACK, *NO_STACK}

@@ -87,6 +87,6 @@ def test_a_process_has_the_next_file_and_no_further_one() -> None:
 def test_a_flow_that_starts_a_stack_is_no_flow_with_the_stack_that_all_share() -> None:
     starting = {
         str(path.relative_to(ROOT)) for path in (ROOT / "tests/flow").glob("test_*.py")
-        if "fresh_stack: Stack" in path.read_text() or "new_stack(" in path.read_text()
+        if any(start in path.read_text() for start in ("fresh_stack: Stack", "new_stack(", "RestoredStack("))
     }  # fmt: skip
     assert starting == {path for path in OWN_STACK if path.startswith("tests/flow/")}
