@@ -4,7 +4,7 @@
 
 A kept release is a folder of `tests/golden/releases`:
 
-    release.json     version and commit, the places and ports of the stack, a token of the API
+    release.json     version, commit and migrations, the places and ports of the stack, a token of the API
     state.tar.xz     database.sql, panel/ (PANEL_VAR), nodes/ (what agents and PowerDNS have on disk), secrets/
 
 The code of a release comes from git. All keys and tokens in the files belong to a stack that ran only for this.
@@ -34,6 +34,7 @@ from dnspanel.demo.stack import FIRST, Stack, StackShape
 from dnspanel.demo.stores import postgres_programs
 from dnspanel.demo.supervision import STORES, Supervisor
 from replication import version as versions
+from tests.safe_migrations import migrations_of
 from tests.stack import NO_RESOLVER, PATIENCE, ROOT, make_person, run_inside, wait_until_in_sync
 
 KEPT = ROOT / "tests" / "golden" / "releases"
@@ -53,6 +54,7 @@ class Release:
     directory: str
     run_directory: str
     ports: dict[str, int]
+    migrations: list[str]
 
     @property
     def folder(self) -> Path:
@@ -227,7 +229,15 @@ def keep(version: str, commit: str) -> Path:
         pack = ["tar", "-cJ", "--sparse", "--sort=name", "--owner=0", "--group=0", "--exclude=panel/static"]
         names = ["database.sql", "nodes", "panel", "secrets"]
         subprocess.run([*pack, "-C", str(stack.directory), "-f", str(folder / "state.tar.xz"), *names], check=True)
-        release = Release(version, commit, token, str(stack.directory), str(stack.run_directory), stack.ports)
+        release = Release(
+            version=version,
+            commit=commit,
+            token=token,
+            directory=str(stack.directory),
+            run_directory=str(stack.run_directory),
+            ports=stack.ports,
+            migrations=migrations_of(stack.trees[version]),
+        )
     (folder / "release.json").write_text(json.dumps(asdict(release), indent=1) + "\n")
     return folder
 
