@@ -161,22 +161,26 @@ def _position_of(checkout: Path, commit: str) -> _Position:
         known, release, after, count = kept.read_text().split()
         if known == key:
             return _Position(release, int(after), int(count))
+    release, after = _release_of(checkout, commit)
+    count = "0"
+    if _git(checkout, "rev-parse", "--is-shallow-repository") == "false":
+        count = _git(checkout, "rev-list", "--count", commit) or "0"
+    if count != "0":
+        with contextlib.suppress(OSError):
+            partial = kept.with_name(f"{_POSITION_FILE}.{os.getpid()}")
+            partial.write_text(f"{key} {release} {after} {count}\n")
+            partial.replace(kept)
+    return _Position(release, int(after), int(count))
+
+
+def _release_of(checkout: Path, commit: str) -> tuple[str, str]:
+    """Return the newest release until this commit, or "-", and the number of commits after it."""
     tags = ("--match", "v[0-9]*.[0-9]*.[0-9]*", "--exclude", "*-*")
-    # Such as v1.0.0-3-g70c4e7be: the tag, and the number of commits after it
-    release, after = "-", 0
+    # Such as v1.0.0-3-g70c4e7be
     match _git(checkout, "describe", "--tags", "--long", *tags, commit).split("-"):
-        case [tag, digits, _]:
-            release, after = tag.removeprefix("v"), int(digits)
-    if _git(checkout, "rev-parse", "--is-shallow-repository") != "false":
-        return _Position(release, after, 0)
-    counted = _git(checkout, "rev-list", "--count", commit)
-    if not counted:
-        return _Position(release, after, 0)
-    with contextlib.suppress(OSError):
-        partial = kept.with_name(f"{_POSITION_FILE}.{os.getpid()}")
-        partial.write_text(f"{key} {release} {after} {counted}\n")
-        partial.replace(kept)
-    return _Position(release, after, int(counted))
+        case [tag, after, _]:
+            return tag.removeprefix("v"), after
+    return "-", "0"
 
 
 def _changed_at(common: Path) -> str:

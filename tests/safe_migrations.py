@@ -39,7 +39,7 @@ def new_migrations() -> list[str]:
 def dangers(modules: Sequence[str]) -> list[str]:
     """Return the dangerous statements of these migrations, as texts. Django and its database must be ready."""
     from django_migration_linter.migration_linter import MigrationLinter
-    from django_migration_linter.sql_analyser import analyse_sql_statements
+    from django_migration_linter.sql_analyser.analyser import analyse_sql_statements
 
     linter = MigrationLinter(no_cache=True, no_output=True, analyser_string="postgresql")
     found = []
