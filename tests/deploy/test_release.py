@@ -1,4 +1,4 @@
-"""`./dev release` refuses a checkout of which no release can be made, and says why."""
+"""`./dev release` refuses a checkout that is no release, and says why."""
 
 import shutil
 import subprocess

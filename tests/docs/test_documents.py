@@ -27,7 +27,7 @@ from tests.faults.rows import ROWS
 from tests.people import NOW
 
 OPERATE, DEVELOP = ROOT / "docs" / "operate", ROOT / "docs" / "develop"
-README_LINES, CHANGELOG_LINES, DOCUMENT_LINES = 120, 150, 600
+README_LINES, RELEASE_LINES, DOCUMENT_LINES = 120, 50, 600
 TEMPLATE_LINE, TEMPLATE_LINES_PER_MILLE = 120, 10
 PROMISED = ("LICENSE", "NOTICE", "CONTRIBUTING.md", "SECURITY.md")
 LONGEST_LINE, LONGEST_TABLE_LINE = 160, 260
@@ -47,7 +47,8 @@ def test_the_readme_is_short() -> None:
 
 def test_the_changelog_is_what_operators_read() -> None:
     """Each release has at most one screen of text; git has the details."""
-    assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= CHANGELOG_LINES
+    releases = (ROOT / "CHANGELOG.md").read_text().split("\n## [")
+    assert max(len(release.splitlines()) for release in releases) <= RELEASE_LINES
 
 
 def test_every_document_can_be_read_in_one_go() -> None:
