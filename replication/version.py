@@ -43,21 +43,21 @@ class _Position(NamedTuple):
     """The position of a commit in the history.
 
     `release` is the last release until this commit, or "-" before the first one. `after` is the number of commits
-    after that release. `count` is the number of all commits, or 0 if it is unknown.
+    after that release. `total` is the number of all commits, or 0 if it is unknown.
     """
 
     release: str
     after: int
-    count: int
+    total: int
 
     def version(self, commit: str, changed: str = "") -> str:
         """Return the version of this commit, or of files that were changed after it."""
         if self.release == "-":
-            return _format(BASE, self.count, f"g{commit[:_DIGITS]}{changed}")
+            return _format(BASE, self.total, f"g{commit[:_DIGITS]}{changed}")
         if not self.after and not changed:
             return self.release
         first, _, last = self.release.rpartition(".")
-        return _format(f"{first}.{int(last) + 1}", self.count, f"g{commit[:_DIGITS]}{changed}")
+        return _format(f"{first}.{int(last) + 1}", self.total, f"g{commit[:_DIGITS]}{changed}")
 
 
 def running_version() -> str:
