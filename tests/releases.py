@@ -40,6 +40,7 @@ from tests.stack import NO_RESOLVER, PATIENCE, ROOT, make_person, run_inside, wa
 KEPT = ROOT / "tests" / "golden" / "releases"
 SIGNED, EDITED = "example.com.", "edits.test."
 SERVER = "/api/v1/servers/localhost"
+WEB, PROXY = FIRST
 # The name of this checkout, beside those of releases.
 HERE = "here"
 
@@ -108,9 +109,8 @@ class ReleaseStack(Stack):
         return {name: command for name, command in every.items() if self._has_process(name)}
 
     def panel_processes(self, release: str) -> list[str]:
-        """Return the names of the panel's own processes in a release, those of the pages and APIs first."""
-        names = [name for name in self.commands(release) if name not in STORES and "-" not in name]
-        return sorted(names, key=lambda name: name not in FIRST)
+        """Return the names of the panel's own processes in a release, without nginx."""
+        return [name for name in self.commands(release) if name not in {*STORES, PROXY} and "-" not in name]
 
     def use(self, release: str) -> None:
         """Select the code and the commands of this release for processes that start later."""
@@ -130,6 +130,12 @@ class ReleaseStack(Stack):
             self.supervisor.stop([name])
             if name in self.commands(release):
                 self.supervisor.start([name])
+
+    def restart_panel(self, release: str) -> None:
+        """Restart the panel from the code of this release: first the pages and APIs, as the package does."""
+        self.restart([WEB], release)
+        self.wait_for_web()
+        self.restart([name for name in self.panel_processes(release) if name != WEB], release)
 
     @contextmanager
     def opened(self, release: str) -> Iterator[Self]:

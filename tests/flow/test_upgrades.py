@@ -102,14 +102,14 @@ def test_no_edit_is_lost_and_no_answer_fails_during_an_upgrade_and_the_way_back(
         with timed("migrations, while edits arrive"):
             upgrade_database(stack)
         with timed("restart of the panel's processes"):
-            stack.restart(stack.panel_processes(HERE), HERE)
+            stack.restart_panel(HERE)
             edits.continue_for(20)
         wait_until(stack, {"web": __version__, "push": __version__, "ns1": __version__, "ns3": kept.version})
         sys.stdout.write(f"upgrade of the panel: {edits}\n")
         stack.restart([LATE_AGENT], HERE)
         wait_until(stack, {"web": __version__, "push": __version__, "ns3": __version__})
         with timed("way back: the panel's processes"):
-            stack.restart(stack.panel_processes(kept.version), kept.version)
+            stack.restart_panel(kept.version)
             edits.continue_for(20)
         wait_until(stack, {"web": kept.version, "push": kept.version, "ns3": __version__})
         stack.restart(["ns1-agent"], kept.version)
