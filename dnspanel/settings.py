@@ -250,7 +250,8 @@ CACHES = {
     }
 }
 
-CELERY_BROKER_URL = REDIS_URL
+# kombu has its own name for a URL of a UNIX socket.
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

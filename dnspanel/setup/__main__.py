@@ -6,28 +6,39 @@ Each step looks first and changes only what is missing, so a second run, or one 
 import argparse
 import os
 import secrets
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from dnspanel.setup.local_nodes import CANARY, NoNode, public_node, set_up, stop_unused_powerdns
-from dnspanel.setup.local_stores import LOCAL_URL, NoDatabase, create_database
-from dnspanel.setup.panel_env import PANEL_ENV, add_missing, read_env
-from dnspanel.setup.proxy_site import TLS, NoProxy, fingerprint_of, reload_nginx, write_site
-from dnspanel.setup.run_as_panel import USER, CommandFailed, manage
-from dnspanel.setup.setup_answers import Answers, BadAnswer, ask_answers, check_answers, default_answers, read_answers
-
-WEB_SOCKET = "/run/dnspanel/web.sock"
-READY_SECONDS = 300
-
-
-class NotReady(Exception):
-    """An error: the panel does not become ready. The text says where to look."""
+from dnspanel.setup.certificates import (
+    NAMES,
+    TLS,
+    fingerprint_of,
+    is_from_acme,
+    obtain_certificate,
+    place_certificate,
+)
+from dnspanel.setup.errors import SetupFailed
+from dnspanel.setup.local_nodes import CANARY, public_node, set_up, stop_unused_powerdns
+from dnspanel.setup.local_stores import LOCAL_URL, create_database, create_redis
+from dnspanel.setup.panel_env import PANEL_ENV, missing_in, read_env, set_variables
+from dnspanel.setup.proxy_site import reload_nginx, write_site
+from dnspanel.setup.run_as_panel import USER, manage
+from dnspanel.setup.setup_answers import (
+    ACME,
+    LOCAL_REDIS,
+    QUESTIONS,
+    Answers,
+    ask_answers,
+    check_answers,
+    default_answers,
+    read_answers,
+    url_host,
+)
+from dnspanel.setup.system_units import start_processes
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,14 +49,16 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     is_new = not PANEL_ENV.exists()
     try:
-        answers = default_answers(read_env(PANEL_ENV))
+        answers = default_answers(read_env(PANEL_ENV), certificate=ACME if is_from_acme() else "")
+        given = {name: value for name in QUESTIONS if (value := getattr(options, name)) is not None}
+        answers = replace(answers, **given)
         if options.answers:
             answers = read_answers(options.answers, answers)
-        elif not options.yes:
+        elif not (options.yes or given):
             answers = ask_answers(answers, is_new=is_new)
         check_answers(answers)
-        _set_up(answers)
-    except (BadAnswer, CommandFailed, NoDatabase, NoNode, NoProxy, NotReady) as exc:
+        _set_up(answers, options.restore)
+    except SetupFailed as exc:
         sys.stderr.write(f"{exc}\n")
         return 1
     except (EOFError, KeyboardInterrupt):
@@ -54,77 +67,67 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _set_up(answers: Answers) -> None:
-    _say("Secrets", _write_environment(answers))
-    if read_env(PANEL_ENV).get("PANEL_DATABASE") == LOCAL_URL:
+def _set_up(answers: Answers, archive: Path | None) -> None:
+    former = default_answers(read_env(PANEL_ENV)).host
+    settings = _write_environment(answers)
+    _say("Settings", settings)
+    environment = read_env(PANEL_ENV)
+    if environment.get("PANEL_DATABASE") == LOCAL_URL:
         _say("Database", create_database())
+    if environment.get("PANEL_REDIS_URL") == LOCAL_REDIS:
+        _say("Redis", create_redis())
+    if archive:
+        with archive.open("rb") as file:
+            _print(manage("restore", "-", stdin=file))
     manage("migrate", "--noinput", "--verbosity=0")
-    _say("nginx", write_site(answers))
+    _say("Certificate", place_certificate(answers))
+    _say("nginx", write_site(answers.host, former))
     reload_nginx()
-    _say("Processes", _start())
-    _wait_until_ready()
+    if answers.certificate == ACME:
+        _say("ACME", obtain_certificate(answers))
+        reload_nginx()
+    _say("Processes", start_processes(with_new_settings=bool(settings)))
     if answers.canary == "yes":
         _say("Canary", set_up(CANARY))
     if answers.node:
         _say("Name server", set_up(public_node(answers.node_name, answers.node)))
     else:
         _say("PowerDNS", stop_unused_powerdns())
-    if (TLS / "fullchain.pem").exists():
-        _print(f"SHA-256 fingerprint of the panel's certificate:\n  {fingerprint_of(TLS / 'fullchain.pem')}")
+    _print(f"SHA-256 fingerprint of the panel's certificate:\n  {fingerprint_of(TLS / NAMES[0])}")
     _print(f"Keep a copy of PANEL_MASTER_KEY in {PANEL_ENV} on another machine: no backup can be restored without it.")
     _print(manage("demo_welcome"))
 
 
 def _write_environment(answers: Answers) -> list[str]:
-    """Write the missing variables of the panel's environment, and return their names."""
-    host = f"[{answers.host}]" if ":" in answers.host else answers.host
+    """Write the missing settings, and those whose answer is another now. Return their names."""
+    environment = read_env(PANEL_ENV)
+    before = default_answers(environment)
     values = {
         "PANEL_SECRET_KEY": secrets.token_urlsafe(50),
         "PANEL_MASTER_KEY": Fernet.generate_key().decode(),
         "PANEL_DATABASE": answers.database or LOCAL_URL,
         "PANEL_REDIS_URL": answers.redis,
-        "PANEL_URL": f"https://{host}",
+        "PANEL_URL": f"https://{url_host(answers.host)}",
         # Loopback: the canary joins there.
-        "PANEL_ALLOWED_HOSTS": f"{host},127.0.0.1,localhost",
+        "PANEL_ALLOWED_HOSTS": f"{url_host(answers.host)},127.0.0.1,localhost",
     }
-    return add_missing(PANEL_ENV, values, owner="root", group=USER)
-
-
-def _start() -> list[str]:
-    """Start all processes, now and at boot. systemd waits until each is ready."""
-    if subprocess.run(["systemctl", "is-active", "-q", "dnspanel.target"]).returncode == 0:
-        # Starts only those that are not running.
-        subprocess.run(["systemctl", "enable", "-q", "dnspanel.target"])
-        subprocess.run(["systemctl", "start", "dnspanel.target"])
-        return []
-    done = subprocess.run(["systemctl", "enable", "--now", "-q", "dnspanel.target"], capture_output=True, text=True)
-    if done.returncode:
-        raise NotReady(f"{done.stderr.strip()}\nThe logs: journalctl -u 'dnspanel@*'")
-    return ["dnspanel.target"]
-
-
-def _wait_until_ready() -> None:
-    """Wait until the panel answers /readyz with 200. Raise NotReady with the last answer after READY_SECONDS."""
-    deadline, answer = time.monotonic() + READY_SECONDS, "no answer"
-    while time.monotonic() < deadline:
-        try:
-            with socket.socket(socket.AF_UNIX) as web:
-                web.settimeout(10)
-                web.connect(WEB_SOCKET)
-                web.sendall(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
-                answer = web.makefile("r").read()
-        except OSError as exc:
-            answer = str(exc)
-        if answer.split()[1:2] == ["200"]:
-            return
-        time.sleep(0.2)
-    raise NotReady(f"The panel is not ready: {answer}\nThe logs: journalctl -u dnspanel@web")
+    is_new = {
+        "PANEL_DATABASE": answers.database != before.database,
+        "PANEL_REDIS_URL": answers.redis != before.redis,
+        "PANEL_URL": answers.host != before.host,
+        "PANEL_ALLOWED_HOSTS": answers.host != before.host,
+    }
+    changed = {name: values[name] for name in is_new if is_new[name]}
+    return set_variables(PANEL_ENV, missing_in(environment, values) | changed, owner="root", group=USER)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dnspanel setup", description=__doc__.partition("\n")[0])
     parser.add_argument("--yes", action="store_true", help="ask nothing; use the defaults")
     parser.add_argument("--answers", type=Path, help="TOML file with the answers; ask nothing")
+    parser.add_argument("--restore", type=Path, help="archive of a backup, for an empty database")
+    for name, question in QUESTIONS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", help=f"{question}; ask nothing")
     return parser
 
 

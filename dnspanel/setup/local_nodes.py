@@ -6,16 +6,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnspanel.setup.run_as_panel import CommandFailed, manage
+from dnspanel.setup.errors import CommandFailed, SetupFailed
+from dnspanel.setup.run_as_panel import manage
+from dnspanel.setup.system_units import is_so, start_units, systemctl
 from replication.agent.powerdns.installed import InstalledPowerdns, schema_of_release
 
 # The panel answers on this machine, whatever its name is. The one-time code proves that it is the panel.
 PANEL = "https://127.0.0.1"
 _FINGERPRINT = re.compile(r"has to show the fingerprint ([0-9a-f]+)")
-
-
-class NoNode(Exception):
-    """An error: a name server cannot be set up on this machine. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +59,32 @@ def public_node(name: str, address: str) -> LocalNode:
 def set_up(node: LocalNode) -> list[str]:
     """Make this machine the node, unless it is one, and start its units. Return what was done.
 
-    Raise NoNode if PowerDNS is not installed or the server cannot join, and CommandFailed if the panel refuses.
+    Raise SetupFailed if PowerDNS is not installed, the server cannot join, or the panel refuses it.
     """
     done = []
     if not (Path(f"/var/lib/{node.directory}/identity/identity.json").exists() and node.config.exists()):
         _join(node, _create(node))
         done.append(f"name server {node.name} at {node.address}, port {node.port}")
-    for unit in node.units:
-        if not _systemctl("is-enabled", "-q", unit) or not _systemctl("is-active", "-q", unit):
-            _systemctl("enable", "--now", "-q", unit)
-            done.append(unit)
-    return done
+    return done + start_units(*node.units)
 
 
 def stop_unused_powerdns() -> list[str]:
     """Stop Debian's own pdns.service unless it was configured. It would answer on port 53 without a zone."""
     is_ours = Path("/etc/systemd/system/pdns.service.d/dnspanel.conf").exists()
     changed = subprocess.run(["dpkg", "--verify", "pdns-server"], capture_output=True, text=True).stdout
-    if is_ours or changed or not _systemctl("is-enabled", "-q", "pdns.service"):
+    if is_ours or changed or not is_so("is-enabled", "pdns.service"):
         return []
-    _systemctl("disable", "--now", "-q", "pdns.service")
+    systemctl("disable", "--now", "-q", "pdns.service")
     return ["Debian's pdns.service is stopped, because it had no zones"]
 
 
 def _create(node: LocalNode) -> str:
-    """Create the node in the panel, or find the one that still waits, and return a one-time code."""
+    """Create the node in the panel, or find the one that still waits, and return a one-time code.
+
+    The canary is always on this machine. If it has no identity here, its former identity was on another machine.
+    """
     try:
-        return manage("create_node", node.name, "--code-only")
+        return manage("create_node", node.name, "--code-only", *(["--revoke"] if node.is_canary else []))
     except CommandFailed:
         options = {
             "dns-address": node.address,
@@ -102,7 +99,7 @@ def _create(node: LocalNode) -> str:
 def _schema() -> int:
     release = InstalledPowerdns("pdns_server").release
     if not release:
-        raise NoNode("PowerDNS is not installed: apt install pdns-server pdns-backend-lmdb.")
+        raise SetupFailed("PowerDNS is not installed: apt install pdns-server pdns-backend-lmdb.")
     return schema_of_release(release)
 
 
@@ -119,8 +116,4 @@ def _join(node: LocalNode, code: str) -> None:
             if found := _FINGERPRINT.search(line):
                 manage("approve_node", node.name, "--fingerprint", found[1])
     if joining.returncode:
-        raise NoNode("\n".join([f"{node.name} cannot join:", *output[-5:]]))
-
-
-def _systemctl(*words: str) -> bool:
-    return subprocess.run(["systemctl", *words], capture_output=True).returncode == 0
+        raise SetupFailed("\n".join([f"{node.name} cannot join:", *output[-5:]]))

@@ -29,19 +29,29 @@ def panel_environment() -> dict[str, str]:
     return read_env(PACKAGE_ENV) | read_env(PANEL_ENV)
 
 
-def add_missing(path: Path, values: Mapping[str, str], *, owner: str, group: str) -> list[str]:
-    """Append the variables that the file lacks, and return their names. Other lines of the file stay unchanged.
+def missing_in(environment: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that the environment lacks. A secret can also be in a file (NAME_FILE)."""
+    return {
+        name: value for name, value in values.items() if name not in environment and f"{name}_FILE" not in environment
+    }
 
-    The owner and the group can read the file, and no one else. A secret can also be in a file (NAME_FILE).
+
+def set_variables(path: Path, values: Mapping[str, str | None], *, owner: str, group: str) -> list[str]:
+    """Set variables, or remove them (None), and return the names of those that changed. Other lines stay unchanged.
+
+    The owner and the group can read the file, and no one else.
     """
     present = read_env(path)
-    missing = [name for name in values if name not in present and f"{name}_FILE" not in present]
-    if missing:
-        lines = [path.read_text().rstrip("\n")] if path.exists() else []
+    changed = [name for name, value in values.items() if present.get(name) != value]
+    if changed:
+        lines = path.read_text().splitlines() if path.exists() else []
+        kept = [line for line in lines if line.partition("=")[0].strip() not in changed]
+        added = [f"{name}={values[name]}" for name in changed if values[name] is not None]
         partial = path.with_name(path.name + ".part")
         with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "w") as file:
-            file.write("\n".join([*lines, *(f"{name}={values[name]}" for name in missing)]) + "\n")
+            file.write("\n".join([*kept, *added]) + "\n")
+        shutil.chown(partial, owner, group)
         partial.replace(path)
     shutil.chown(path, owner, group)
     path.chmod(0o640)
-    return missing
+    return changed

@@ -9,17 +9,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
+from dnspanel.setup.errors import CommandFailed
 from dnspanel.setup.panel_env import PANEL_ENV, panel_environment
 
 CODE = Path(__file__).resolve().parents[2]
 USER = "dnspanel"
 # Of the terminal, which a command that asks questions needs.
 _KEPT = ("COLUMNS", "LINES", "TERM")
-
-
-class CommandFailed(Exception):
-    """An error: a management command failed. The text is the end of its output."""
 
 
 def management_command(words: Sequence[str]) -> list[str]:
@@ -31,7 +29,7 @@ def command_environment() -> dict[str, str]:
     return {"HOME": "/var/lib/dnspanel", "USER": USER, **kept, **panel_environment()}
 
 
-def manage(*words: str) -> str:
+def manage(*words: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> str:
     """Run a management command and return its output. Raise CommandFailed if it fails. Needs root."""
     account = pwd.getpwnam(USER)
     done = subprocess.run(
@@ -41,7 +39,7 @@ def manage(*words: str) -> str:
         user=account.pw_uid,
         group=account.pw_gid,
         extra_groups=[],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         capture_output=True,
         text=True,
     )

@@ -8,22 +8,25 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-LOCAL_REDIS = "redis://127.0.0.1:6379/0"
+from dnspanel.setup.errors import BadAnswer
 
+LOCAL_REDIS = "unix:///run/redis-dnspanel/redis-server.sock"
 
-class BadAnswer(Exception):
-    """An error: an answer isn't valid, or the file with answers can't be read. The text names the reason."""
+# The answer `certificate` for a certificate of a certificate authority.
+ACME = "acme"
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to QUESTIONS, Redis's URL, and `canary` ("yes" or "no"). QUESTIONS explain empty answers."""
+    """The answers to QUESTIONS, the URLs of Redis and ACME, and `canary` ("yes" or "no"). QUESTIONS explain "" too."""
 
     host: str
     database: str = ""
     redis: str = LOCAL_REDIS
     certificate: str = ""
     key: str = ""
+    mail: str = ""
+    acme_server: str = ""
     node: str = ""
     node_name: str = "ns1"
     canary: str = "yes"
@@ -32,20 +35,22 @@ class Answers:
 QUESTIONS = {
     "host": "Host name or address at which browsers open the panel",
     "database": "URL of an existing PostgreSQL database; empty: create one on this machine",
-    "certificate": "PEM file of the TLS certificate with its chain; empty: a self-signed one",
+    "certificate": "PEM file of the TLS certificate with its chain; acme: from Let's Encrypt; empty: a self-signed one",
     "key": "PEM file of the certificate's key",
+    "mail": "Mail address for messages of Let's Encrypt; empty: none",
     "node": "Address of a name server on this machine, for example 192.0.2.1; empty: no name server here",
     "node_name": "Short, permanent name of this name server",
 }
 
 
-def default_answers(environment: Mapping[str, str]) -> Answers:
-    """Return the installed panel's host, database and Redis as answers, with defaults for the other questions."""
+def default_answers(environment: Mapping[str, str], *, certificate: str = "") -> Answers:
+    """Return the installed panel's host, stores and certificate as answers, with defaults for the other questions."""
     known = urlsplit(environment.get("PANEL_URL", "")).hostname
     return Answers(
         known or socket.getfqdn(),
         database=environment.get("PANEL_DATABASE", ""),
         redis=environment.get("PANEL_REDIS_URL", LOCAL_REDIS),
+        certificate=certificate,
     )
 
 
@@ -67,8 +72,12 @@ def ask_answers(defaults: Answers, *, is_new: bool, ask: Callable[[str], str] = 
     answers = defaults
     for name, question in QUESTIONS.items():
         present = getattr(answers, name)
-        is_about_another = (name == "key" and not answers.certificate) or (name == "node_name" and not answers.node)
-        if is_about_another or (not is_new and not name.startswith("node")):
+        is_about_another = {
+            "key": answers.certificate in ("", ACME),
+            "mail": answers.certificate != ACME,
+            "node_name": not answers.node,
+        }
+        if is_about_another.get(name) or (not is_new and not name.startswith("node")):
             continue
         answers = replace(answers, **{name: ask(f"{question} [{present}]: ").strip() or present})
     return answers
@@ -78,15 +87,21 @@ def check_answers(answers: Answers) -> None:
     """Raise BadAnswer if an answer is not valid."""
     if not answers.host or set(answers.host) & set(" /;{}'\"") or answers.host.startswith("-"):
         raise BadAnswer(f"host: {answers.host!r} is not a host name. Enter one such as dns.example.net.")
-    if bool(answers.certificate) != bool(answers.key):
+    files = ("" if answers.certificate == ACME else answers.certificate, answers.key)
+    if bool(files[0]) != bool(files[1]):
         raise BadAnswer("certificate and key: enter both files, or neither.")
-    for path in filter(None, (answers.certificate, answers.key)):
+    for path in filter(None, files):
         if not Path(path).is_file():
             raise BadAnswer(f"certificate and key: {path} is not a file.")
     if answers.node and not _is_address(answers.node):
         raise BadAnswer(f"node: {answers.node!r} is not an IP address.")
     if answers.canary not in ("yes", "no"):
         raise BadAnswer(f"canary: {answers.canary!r} is neither yes nor no.")
+
+
+def url_host(host: str) -> str:
+    """Return the host as URLs write it: an IPv6 address is in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _is_address(text: str) -> bool:

@@ -1,7 +1,7 @@
 """The Debian packages on machines that have nothing else: install, set up, serve a zone, reboot, repair, purge.
 
 The machines run systemd in systemd-nspawn. Run with -s to see the seconds of each step. Covers `setup.local_nodes`,
-`setup.local_stores` and `setup.__main__`.
+`setup.local_stores`, `setup.system_units`, `setup.rotate_master_key` and `setup.__main__`.
 """
 
 import os
@@ -24,11 +24,12 @@ from tests.oracle.powerdns import Unavailable
 from tests.stack import until
 
 HOST = "panel.example.test"
+OTHER_HOST = "other.example.test"
 ZONE = "first.example."
 BUILD_SECONDS = 3600
 READY_SECONDS = 300
 MOST_EXPOSED = 2.5
-RELEASES = {"12": ("bookworm", "libldap-2.5-0"), "13": ("trixie", "libldap2")}
+SUITES = {"12": "bookworm", "13": "trixie"}
 
 pytestmark = [
     pytest.mark.full(reason="builds packages, and boots machines"),
@@ -36,30 +37,31 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=["12"])
+@pytest.fixture(scope="module", params=list(SUITES))
 def release(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
 def packages(release: str) -> Path:
-    """Build the packages of one release unless this version is there, and return their folder."""
+    """Build the packages of one release unless this version is there, and return the folder."""
     folder = ROOT / "dist" / f"debian{release}"
     version = version_to_build().replace(".dev", "~dev")
-    if (folder / "SHA256SUMS").exists() and list(folder.glob(f"dnspanel_{version}+deb*.deb")):
+    if (folder / "Packages").exists() and list(folder.glob(f"dnspanel_{version}+deb*.deb")):
         return folder
-    subprocess.run([str(ROOT / "deploy/debian/build.sh"), release], check=True, timeout=BUILD_SECONDS)
+    command = [str(ROOT / "deploy/debian/build.sh"), "--offline", release]
+    subprocess.run(command, check=True, timeout=BUILD_SECONDS)
     return folder
 
 
 @pytest.fixture(scope="module")
-def fleet(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Machine]]:
-    """Boot a machine for the panel and one for a node."""
+def fleet(release: str, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Machine]]:
+    """Boot machines for the panel, a node, and a front with the command line."""
     try:
-        base = debian_root(*RELEASES[release])
+        base = debian_root(SUITES[release])
     except Unavailable as exc:
         pytest.skip(str(exc))
-    with machines(base, tmp_path_factory.mktemp("machines"), "panel", "node") as booted:
+    with machines(base, packages, tmp_path_factory.mktemp("machines"), "panel", "node", "front") as booted:
         yield booted
 
 
@@ -71,29 +73,35 @@ def test_lintian_finds_no_error(packages: Path) -> None:
 
 def test_a_commit_gives_the_same_bytes_again(packages: Path, release: str) -> None:
     sums = (packages / "SHA256SUMS").read_text()
-    shutil.rmtree(ROOT / "var/package" / RELEASES[release][0] / "cache")
+    shutil.rmtree(ROOT / "var/package" / SUITES[release] / "cache")
     subprocess.run([str(ROOT / "deploy/debian/build.sh"), release], check=True, timeout=BUILD_SECONDS, umask=0o077)
     assert (packages / "SHA256SUMS").read_text() == sums
 
 
 def test_from_a_bare_debian_to_the_first_answer_and_back(
-    fleet: list[Machine], packages: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fleet: list[Machine], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Five commands on the panel and the node. Then what an operator meets in years, in minutes."""
-    panel, node = fleet
-    install(panel, packages, "dnspanel")
+    panel, node, front = fleet
+    install(panel, "dnspanel")
     with timed("dnspanel setup"):
         link = set_up(panel)
     trust(panel, monkeypatch, tmp_path)
-    token = client.first_token(link)
+    token = client.first_token(link, ["see nodes", "enroll and change nodes"])
     with timed("a node joins"):
-        add_node(panel, node, packages)
+        add_node(panel, node)
     client.create_zone(token, ZONE)
     assert client.edit(token, ZONE, f"www.{ZONE}", "first", wait=30).ok
     assert answer(panel, node.address, "www") == '"first"'
+    add_front(panel, front, token)
     check_second_run(panel)
+    check_redis(panel)
     check_hardening(panel)
     check_late_stores(panel)
+    check_new_name(panel, monkeypatch, tmp_path)
+    check_acme(panel)
+    with timed("dnspanel rotate-master-key"):
+        check_new_master_key(panel)
     node.reboot()
     with timed("the panel's machine stops, boots, and is ready"):
         panel.reboot()
@@ -102,8 +110,11 @@ def test_from_a_bare_debian_to_the_first_answer_and_back(
     assert answer(panel, node.address, "www") == '"second"'
     check_upgrade(panel)
     assert answer(panel, node.address, "www") == '"second"'
-    check_reinstallation(panel, packages)
+    check_reinstallation(panel)
+    backup = make_backup(panel, tmp_path)
     check_purge(panel)
+    check_move(panel, node, token, backup)
+    check_removed_node(front, node, token)
 
 
 class timed:
@@ -119,13 +130,11 @@ class timed:
         sys.stdout.write(f"{self.what}: {time.monotonic() - self.began:.1f} s\n")
 
 
-def install(machine: Machine, packages: Path, name: str) -> None:
-    """Copy one package into the machine and install it with what it recommends, from the local repository."""
-    (found,) = packages.glob(f"{name}_*.deb")
-    shutil.copy(found, machine.root / "root")
+def install(machine: Machine, *names: str) -> None:
+    """Install packages with what they recommend, from the folder and without network."""
     machine.run("apt-get", "-q", "update")
-    with timed(f"apt install {name}"):
-        machine.run("apt-get", "-qy", "install", f"/root/{found.name}")
+    with timed(f"apt install {' '.join(names)}"):
+        machine.run("apt-get", "-qy", "install", *names)
 
 
 def set_up(panel: Machine) -> str:
@@ -155,19 +164,39 @@ def trust(panel: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setattr(client, "URL", f"https://{HOST}")
 
 
-def add_node(panel: Machine, node: Machine, packages: Path) -> None:
-    """Install the agent, and join with the fingerprint that both machines show."""
+def add_node(panel: Machine, node: Machine) -> None:
     node.run("sh", "-c", f"echo {panel.address} {HOST} >>/etc/hosts")
-    install(node, packages, "dnspanel-agent")
-    where = [f"--dns-address={node.address}", f"--agent-host={node.address}"]
-    code = panel.run("dnspanel", "manage", "create_node", "ns1", *where).strip()
-    with node.start("dnspanel-agent", "join", "--panel", f"https://{HOST}", "--code", code) as joining:
+    install(node, "dnspanel-agent")
+    join(panel, node, "ns1", "dnspanel-agent")
+
+
+def join(panel: Machine, machine: Machine, name: str, program: str, *options: str) -> None:
+    """Create a node or front, and join with the fingerprint that both machines show."""
+    where = [f"--dns-address={machine.address}", f"--agent-host={machine.address}", *options]
+    code = panel.run("dnspanel", "manage", "create_node", name, *where).strip()
+    with machine.start(program, "join", "--panel", f"https://{HOST}", "--code", code) as joining:
         assert joining.stdout is not None
         for line in joining.stdout:
             if found := re.search(r"fingerprint ([0-9a-f]+)", line):
-                panel.run("dnspanel", "manage", "approve_node", "ns1", "--fingerprint", found[1])
+                panel.run("dnspanel", "manage", "approve_node", name, "--fingerprint", found[1])
             last = line
     assert joining.returncode == 0, last
+
+
+def add_front(panel: Machine, front: Machine, token: str) -> None:
+    """Join a front, and let the command line of another machine put the node behind it."""
+    front.run("sh", "-c", f"echo {panel.address} {HOST} >>/etc/hosts")
+    install(front, "dnspanel-front", "dnspanel-cli")
+    join(panel, front, "front1", "dnspanel-front", "--front")
+    shutil.copy(panel.root / "etc/dnspanel/tls/fullchain.pem", front.root / "root/panel.pem")
+    assert ZONE in front.run(*command_line(token), "zones", "list")
+    front.run(*command_line(token), "fronts", "set", "front1", "--node", "ns1")
+    until(lambda: answer(front, front.address, "www") == '"first"', seconds=30, what="the front's answer", pause=0.5)
+
+
+def command_line(token: str, host: str = HOST) -> tuple[str, ...]:
+    settings = (f"DNSPANEL_URL=https://{host}", f"DNSPANEL_TOKEN={token}", "SSL_CERT_FILE=/root/panel.pem")
+    return ("env", *settings, "dnspanel")
 
 
 def answer(machine: Machine, server: str, name: str) -> str:
@@ -184,15 +213,27 @@ def check_second_run(panel: Machine) -> None:
     """Check that a second setup changes nothing, and repairs what is broken."""
     before = panel.run("cat", "/etc/dnspanel/panel.env")
     said = panel.run("dnspanel", "setup", "--yes")
-    steps = ("Secrets", "Database", "nginx", "Processes", "Canary", "PowerDNS")
+    steps = ("Settings", "Database", "Redis", "nginx", "Processes", "Canary", "PowerDNS")
     assert [step for step in steps if f"{step}: unchanged" not in said] == [], said
-    panel.run("rm", "/etc/nginx/sites-enabled/dnspanel")
-    panel.run("systemctl", "disable", "--now", "dnspanel-canary.service", "dnspanel@push.service")
+    panel.run("rm", "/etc/nginx/sites-enabled/dnspanel", "/etc/redis/redis-dnspanel.conf")
+    panel.run(
+        "systemctl", "disable", "--now", "dnspanel-canary.service", "redis-server@dnspanel", "dnspanel@push.service"
+    )
     said = panel.run("dnspanel", "setup", "--yes")
+    assert "Redis: /etc/redis/redis-dnspanel.conf, redis-server@dnspanel.service" in said
+    assert "Processes: dnspanel@push.service" in said
     assert "nginx: /etc/nginx/sites-enabled/dnspanel" in said
     assert "Canary: dnspanel-canary.service" in said
     assert panel.run("systemctl", "is-active", "dnspanel@push.service") == "active\n"
     assert panel.run("cat", "/etc/dnspanel/panel.env") == before
+
+
+def check_redis(panel: Machine) -> None:
+    """Check that only the panel's processes can open the panel's Redis."""
+    ping = ("redis-cli", "-s", "/run/redis-dnspanel/redis-server.sock", "ping")
+    assert panel.run("runuser", "-u", "dnspanel", "--", *ping) == "PONG\n"
+    assert "PONG" not in panel.run("runuser", "-u", "nobody", "--", *ping, may_fail=True)
+    assert panel.run("sh", "-c", "redis-cli -s /run/redis-dnspanel/redis-server.sock config get port") == "port\n0\n"
 
 
 def check_hardening(panel: Machine) -> None:
@@ -208,19 +249,71 @@ def check_hardening(panel: Machine) -> None:
 
 def check_late_stores(panel: Machine) -> None:
     """Check that processes which start before PostgreSQL and Redis are ready when both answer."""
-    panel.run("systemctl", "stop", "postgresql", "redis-server", "dnspanel@*")
+    panel.run("systemctl", "stop", "postgresql", "redis-server@dnspanel", "dnspanel@*")
     panel.run("systemctl", "--no-block", "start", "dnspanel.target")
     time.sleep(10)  # for processes that end because they find no PostgreSQL
-    panel.run("systemctl", "start", "postgresql", "redis-server")
+    panel.run("systemctl", "start", "postgresql", "redis-server@dnspanel")
     with timed("ready after late stores"):
         until(lambda: is_ready(panel), seconds=READY_SECONDS, what="the panel after late stores", pause=0.5)
+
+
+def check_new_name(panel: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Check that the panel gets another name and a certificate for it, and then the former name again."""
+    panel.run("sh", "-c", f"echo {panel.address} {OTHER_HOST} >>/etc/hosts")
+    said = panel.run("dnspanel", "setup", "--host", OTHER_HOST)
+    assert "Settings: PANEL_URL, PANEL_ALLOWED_HOSTS" in said
+    assert "Certificate: self-signed" in said
+    assert f"https://{OTHER_HOST}/" in said
+    curl = ("curl", "-s", "-o", "/dev/null", "--cacert", "/etc/dnspanel/tls/fullchain.pem", "-w")
+    assert panel.run(*curl, "%{http_code}", f"https://{OTHER_HOST}/sign-in/") == "200"
+    assert panel.run(*curl, "%{redirect_url}", f"http://{OTHER_HOST}/x") == f"https://{OTHER_HOST}/x"
+    panel.run("sh", "-c", "cp -L /etc/dnspanel/tls/*.pem /root/")
+    panel.run("dnspanel", "setup", "--host", HOST)
+    said = panel.run("dnspanel", "setup", "--certificate=/root/fullchain.pem", "--key=/root/privkey.pem")
+    assert "Certificate: /etc/dnspanel/tls/fullchain.pem is /root/fullchain.pem" in said
+    assert panel.run(*curl, "%{http_code}", f"https://{OTHER_HOST}/sign-in/") == "400"  # a name of another panel
+    panel.run("rm", "/etc/dnspanel/tls/fullchain.pem", "/etc/dnspanel/tls/privkey.pem")
+    panel.run("dnspanel", "setup", "--yes")
+    trust(panel, monkeypatch, tmp_path)
+
+
+def check_acme(panel: Machine) -> None:
+    """Check that the panel gets a certificate of an authority with ACME, and that its renewal reaches nginx."""
+    shutil.copy(Path(__file__).with_name("pebble.sh"), panel.root / "root")
+    panel.run("sh", "/root/pebble.sh")
+    before = certificate_of(panel)
+    said = panel.run("dnspanel", "setup", "--answers", "/root/acme.toml")
+    assert f"ACME: certificate for {HOST}" in said
+    issued = certificate_of(panel)
+    panel.run("certbot", "renew", "--force-renewal", "--no-random-sleep-on-renew")
+    until(lambda: certificate_of(panel) not in (before, issued), seconds=30, what="the renewed certificate")
+    assert "ACME: unchanged" in panel.run("dnspanel", "setup", "--yes")
+    panel.run("rm", "/etc/dnspanel/tls/fullchain.pem", "/etc/dnspanel/tls/privkey.pem")
+    assert "Certificate: self-signed" in panel.run("dnspanel", "setup", "--yes")
+
+
+def certificate_of(panel: Machine) -> str:
+    """Return the fingerprint of the certificate that nginx shows."""
+    shown = f"openssl s_client -connect {HOST}:443 -servername {HOST} </dev/null 2>/dev/null"
+    return panel.run("sh", "-c", f"{shown} | openssl x509 -noout -fingerprint -sha256")
+
+
+def check_new_master_key(panel: Machine) -> None:
+    key = "sed -n s/^PANEL_MASTER_KEY=//p /etc/dnspanel/panel.env"
+    former = panel.run("sh", "-c", key)
+    said = panel.run("dnspanel", "rotate-master-key")
+    assert "The panel runs with the new key" in said
+    assert panel.run("sh", "-c", key) not in ("", former)
+    assert panel.run("cat", "/etc/dnspanel/former-master-keys") == former
+    assert panel.run("stat", "-c", "%a", "/etc/dnspanel/former-master-keys") == "600\n"
+    checked = panel.run("dnspanel", "manage", "check")
+    assert not re.search("E017|W004|W005", checked), checked
 
 
 def check_upgrade(panel: Machine) -> None:
     """Check that a package over a running panel restarts each process, and that a failed migration restarts none."""
     before = main_processes(panel)
-    (package,) = (panel.root / "root").glob("dnspanel_*.deb")
-    upgrade = ("apt-get", "-qy", "install", "--reinstall", f"/root/{package.name}")
+    upgrade = ("apt-get", "-qy", "install", "--reinstall", "dnspanel")
     panel.run(
         "runuser", "-u", "postgres", "--", "psql", "-c", "ALTER TABLE django_migrations RENAME TO away", "dnspanel"
     )
@@ -240,20 +333,55 @@ def main_processes(panel: Machine) -> set[str]:
     return set(panel.run("systemctl", "show", "--property=MainPID", "--value", "dnspanel@*").split())
 
 
-def check_reinstallation(panel: Machine, packages: Path) -> None:
+def check_reinstallation(panel: Machine) -> None:
     """Check that a removed panel leaves its data, and works again after an installation."""
     panel.run("apt-get", "-qy", "remove", "dnspanel")
     assert panel.run("systemctl", "is-active", "dnspanel@web.service", may_fail=True).strip() != "active"
-    install(panel, packages, "dnspanel")
+    install(panel, "dnspanel")
     panel.run("dnspanel", "setup", "--yes")
     assert is_ready(panel)
 
 
 def check_purge(panel: Machine) -> None:
     panel.run("apt-get", "-qy", "purge", "dnspanel")
-    left = panel.run(
-        "sh", "-c", "ls -d /etc/dnspanel* /var/lib/dnspanel* /usr/lib/dnspanel* /etc/nginx/*/dnspanel", may_fail=True
-    )
+    places = ("/etc", "/etc/nginx/*", "/etc/redis", "/var/lib", "/var/lib/redis", "/usr/lib")
+    left = panel.run("sh", "-c", " ".join(["ls -d", *(f"{place}/*dnspanel*" for place in places)]), may_fail=True)
     assert left == ""
     assert panel.run("systemctl", "list-units", "--plain", "--no-legend", "dnspanel*", "pdns@*") == ""
     panel.run("nginx", "-t")
+
+
+def make_backup(panel: Machine, directory: Path) -> Path:
+    """Carry out the runbook's steps on the former machine, and return the folder with its archive and /etc/dnspanel."""
+    panel.run("systemctl", "disable", "--now", "dnspanel.target")
+    panel.run("systemctl", "stop", "dnspanel@*")
+    panel.run("sh", "-c", "umask 077; dnspanel manage backup - >/root/panel.tar")
+    shutil.copytree(panel.root / "etc/dnspanel", directory / "dnspanel", symlinks=True)
+    shutil.copy(panel.root / "root/panel.tar", directory)
+    return directory
+
+
+def check_move(panel: Machine, node: Machine, token: str, backup: Path) -> None:
+    """Check that a machine without a panel becomes the panel of a backup, and that its node follows it."""
+    panel.run("runuser", "-u", "postgres", "--", "dropdb", "dnspanel")
+    panel.run("runuser", "-u", "postgres", "--", "dropuser", "dnspanel")
+    install(panel, "dnspanel")
+    shutil.copytree(backup / "dnspanel", panel.root / "etc/dnspanel", symlinks=True, dirs_exist_ok=True)
+    with timed("dnspanel setup --restore"):
+        said = panel.run("dnspanel", "setup", "--yes", "--restore", "/root/panel.tar")
+    assert "Restored the backup" in said
+    assert "Certificate: unchanged" in said
+    assert "Canary: name server ring0" in said
+    client.use_panels_content()
+    until(lambda: client.edit(token, ZONE, f"www.{ZONE}", "moved", wait=60).ok, seconds=READY_SECONDS, what="an edit")
+    assert answer(panel, node.address, "www") == '"moved"'
+
+
+def check_removed_node(front: Machine, node: Machine, token: str) -> None:
+    """Check that one command on each side removes a node for good."""
+    front.run(*command_line(token), "nodes", "retire", "ns1", "--yes")
+    assert "ns1" not in front.run(*command_line(token), "nodes", "list")
+    node.run("apt-get", "-qy", "purge", "dnspanel-agent")
+    left = node.run("sh", "-c", "ls -d /etc/dnspanel* /var/lib/dnspanel* /etc/systemd/system/*dnspanel*", may_fail=True)
+    assert left == ""
+    assert answer(front, node.address, "www") != '"moved"'

@@ -5,7 +5,7 @@ All functions run in the engine's network, through `Engine.inside`.
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,12 +15,14 @@ import dns.query
 import requests
 
 from tests.deploy.docker.engine import Engine
+from tests.stack import until
 
 URL = "http://127.0.0.1:8000"
 NODE_PORTS = {"ns1": 5301, "ns2": 5302, "ns3": 5303}
 PERSON = {"username": "alice", "email": "alice@people.test", "password": "correct horse battery staple"}
 RIGHTS = ["read", "add", "change", "create-zone"]
 PAGE_SECONDS = 60
+HOLD_SECONDS = 120
 EDIT_SECONDS = 10.0
 SECONDS_BETWEEN_EDITS = 0.2
 # Each name is written twice, which tests both new and changed records.
@@ -29,24 +31,40 @@ EDITS_OF_A_NAME = 2
 Fields = Mapping[str, str | list[str]]
 
 
-def first_token(link: str) -> str:
+def first_token(link: str, permissions: Sequence[str] = ()) -> str:
     """Open the first administrator's link, create the account, and create a token on the pages. Return the token."""
     with requests.Session() as browser:
         _send_form(browser, link, PERSON)
         terms: Fields = {"purpose": "edits", "rights": RIGHTS, "where": "all", "kind": "api", "expires": "7"}
+        terms = {**terms, "permissions": list(permissions)}
         page = _send_form(browser, f"{URL}/tokens/new/custom/", terms)
     found = re.search(r'id="token-secret"[^>]*>([^<\s]+)', page)
     assert found, page
     return found[1]
 
 
+def use_panels_content() -> None:
+    """Sign in as the first administrator. When the panel has compared its content with the nodes', choose its own."""
+    with requests.Session() as browser:
+        _send_form(browser, f"{URL}/sign-in/", {"login": PERSON["username"], "password": PERSON["password"]})
+        until(lambda: "/hold/decide/" in browser.get(f"{URL}/hold/", timeout=PAGE_SECONDS).text, seconds=HOLD_SECONDS)
+        page = browser.get(f"{URL}/hold/", timeout=PAGE_SECONDS)
+        fields: Fields = {"choice": "keep", "typed": "keep the panel's", "csrfmiddlewaretoken": _form_token(page.text)}
+        answer = browser.post(f"{URL}/hold/decide/", data=fields, headers={"Referer": page.url}, timeout=PAGE_SECONDS)
+        answer.raise_for_status()
+
+
+def _form_token(page: str) -> str:
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+    assert token, page
+    return token[1]
+
+
 def _send_form(browser: requests.Session, url: str, fields: Fields) -> str:
     """Open a page, fill in and send its form, and return the resulting page."""
     page = browser.get(url, timeout=PAGE_SECONDS)
     page.raise_for_status()
-    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
-    assert token, page.text
-    fields = {**fields, "csrfmiddlewaretoken": token[1]}
+    fields = {**fields, "csrfmiddlewaretoken": _form_token(page.text)}
     answer = browser.post(page.url, data=fields, headers={"Referer": page.url}, timeout=PAGE_SECONDS)
     answer.raise_for_status()
     return answer.text

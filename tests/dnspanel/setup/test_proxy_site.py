@@ -1,43 +1,45 @@
-"""nginx's site, made from the example in deploy/nginx, and the self-signed certificate."""
+"""nginx's site, made from the example in deploy/nginx."""
 
-import ssl
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from dnspanel.setup.proxy_site import fingerprint_of, render_site, write_site
-from dnspanel.setup.setup_answers import Answers
+from dnspanel.setup.proxy_site import write_site
 from tests.docs.documents import ROOT
 
 EXAMPLE = ROOT / "deploy" / "nginx"
 
 
-def test_the_site_has_nothing_of_the_example(tmp_path: Path) -> None:
-    example = (EXAMPLE / "site.conf").read_text()
-    site = render_site(example, "dns.test", Path("/x.pem"), Path("/x.key"), Path("/usr/lib/dnspanel/nginx"))
-    assert not [word for word in ("example", "/srv/", "/etc/ssl") if word in site.partition("\n")[2]]
-    assert "ssl_certificate /x.pem;" in site
-    assert "server_name [2001:db8::1];" in render_site(example, "2001:db8::1", tmp_path, tmp_path, tmp_path)
-
-
-@pytest.mark.parametrize(("host", "kind"), [("dns.test", "DNS"), ("192.0.2.1", "IP Address")])
-def test_a_site_is_written_once_and_an_operators_changes_stay(tmp_path: Path, host: str, kind: str) -> None:
+@pytest.fixture
+def nginx(tmp_path: Path) -> Path:
     for name in ("sites-available", "sites-enabled"):
         (tmp_path / name).mkdir()
-    tls = tmp_path / "tls"
-    done = write_site(Answers(host), nginx=tmp_path, templates=EXAMPLE, tls=tls)
-    site, certificate = tmp_path / "sites-available/dnspanel", tls / "fullchain.pem"
-    assert done == [f"self-signed certificate {certificate}", f"{site}", f"{tmp_path}/sites-enabled/dnspanel"]
-    assert (tls / "privkey.pem").stat().st_mode & 0o077 == 0
-    decoded = ssl._ssl._test_decode_cert(str(certificate))  # type: ignore[attr-defined]
-    assert decoded["subjectAltName"] == ((kind, host),)
-    command = ["openssl", "x509", "-in", str(certificate), "-noout", "-fingerprint", "-sha256"]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert fingerprint_of(certificate) == said.strip().partition("=")[2]
+    return tmp_path
+
+
+def test_the_site_has_nothing_of_the_example(nginx: Path) -> None:
+    write_site("2001:db8::1", "", nginx=nginx, templates=EXAMPLE)
+    site = (nginx / "sites-available/dnspanel").read_text()
+    assert not [word for word in ("example", "/etc/ssl") if word in site.replace(str(EXAMPLE), "").partition("\n")[2]]
+    assert "ssl_certificate /etc/dnspanel/tls/fullchain.pem;" in site
+    assert "server_name [2001:db8::1];" in site
+
+
+def test_a_site_is_written_once_and_an_operators_changes_stay(nginx: Path) -> None:
+    site, link = nginx / "sites-available/dnspanel", nginx / "sites-enabled/dnspanel"
+    assert write_site("dns.test", "dns.test", nginx=nginx, templates=EXAMPLE) == [f"{site}", f"{link}"]
     site.write_text("mine")
-    (tmp_path / "sites-enabled/dnspanel").unlink()
-    assert write_site(Answers(host), nginx=tmp_path, templates=EXAMPLE, tls=tls) == [
-        f"{tmp_path}/sites-enabled/dnspanel"
-    ]
+    link.unlink()
+    assert write_site("dns.test", "dns.test", nginx=nginx, templates=EXAMPLE) == [f"{link}"]
     assert site.read_text() == "mine"
+
+
+def test_another_host_replaces_the_former_one(nginx: Path) -> None:
+    site = nginx / "sites-available/dnspanel"
+    write_site("dns.test", "dns.test", nginx=nginx, templates=EXAMPLE)
+    site.write_text(site.read_text() + "# of dns.test\n")
+    assert write_site("new.test", "dns.test", nginx=nginx, templates=EXAMPLE) == [f"{site}"]
+    text = site.read_text()
+    assert text.count("server_name new.test;") == 2
+    assert "return 301 https://new.test$request_uri;" in text
+    assert text.count("dns.test") == 1

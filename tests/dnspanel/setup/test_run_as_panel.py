@@ -1,7 +1,7 @@
 """Management commands as the panel's user, and errors that people can read.
 
 Modules that only a machine with the package can run are in tests/deploy/test_packages.py: `setup.local_nodes`,
-`setup.local_stores` and `setup.__main__`.
+`setup.local_stores`, `setup.system_units`, `setup.rotate_master_key` and `setup.__main__`.
 """
 
 from pathlib import Path

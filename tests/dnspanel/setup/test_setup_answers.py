@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from dnspanel.setup.errors import BadAnswer
 from dnspanel.setup.setup_answers import (
+    ACME,
     LOCAL_REDIS,
     Answers,
-    BadAnswer,
     ask_answers,
     check_answers,
     default_answers,
@@ -38,6 +39,9 @@ def test_only_questions_that_matter_are_asked() -> None:
 
     assert ask_answers(ANSWERS, is_new=True, ask=enter) == replace(ANSWERS, node="192.0.2.1")
     assert [question.partition(" ")[0] for question in questions] == ["Host", "URL", "PEM", "Address", "Short,"]
+    enter_acme = {"PEM": ACME, "Mail": "a@b.test"}
+    given = ask_answers(ANSWERS, is_new=True, ask=lambda question: enter_acme.get(question.partition(" ")[0], ""))
+    assert given == replace(ANSWERS, certificate=ACME, mail="a@b.test")
     assert ask_answers(ANSWERS, is_new=False, ask=lambda question: "") == ANSWERS
 
 
@@ -65,6 +69,7 @@ def test_a_file_that_is_wrong_is_refused(tmp_path: Path, text: str) -> None:
         ({"host": "a;b"}, "host"),
         ({"certificate": "/x"}, "certificate and key: enter"),
         ({"certificate": "/x", "key": "/y"}, "not a file"),
+        ({"certificate": ACME, "key": "/y"}, "certificate and key: enter"),
         ({"node": "ns1.example.net"}, "not an IP address"),
         ({"canary": "maybe"}, "canary"),
     ],

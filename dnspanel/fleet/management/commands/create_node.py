@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dnspanel.fleet.errors import FleetError
+from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes import node_lifecycle
 
 
@@ -23,12 +24,15 @@ class Command(BaseCommand):
         parser.add_argument("--ring0", action="store_true", help="the canary, which gets each publication first")
         parser.add_argument("--front", action="store_true", help="dnsdist in front of nodes; set them on its page")
         parser.add_argument("--code-only", action="store_true", help="a new code for a node that has not joined")
+        parser.add_argument("--revoke", action="store_true", help="with --code-only: revoke the certificate first")
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
         try:
             if options["code_only"]:
                 node = node_lifecycle.node_by_name(options["name"])
+                if options["revoke"] and node.state != NodeState.AWAITING_APPROVAL:
+                    node = node_lifecycle.revoke(node=node, now=now, by=None)
             else:
                 node = node_lifecycle.create_node(
                     node_lifecycle.NodeDescription(
