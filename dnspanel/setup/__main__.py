@@ -13,7 +13,11 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from dnspanel.setup.certificates import (
+from dnspanel.setup.errors import SetupFailed
+from dnspanel.setup.local_nodes import CANARY, public_node, set_up, stop_unused_powerdns
+from dnspanel.setup.local_stores import LOCAL_URL, create_database, create_redis
+from dnspanel.setup.panel_env import PANEL_ENV, missing_in, read_env, set_variables
+from dnspanel.setup.proxy_certificate import (
     NAMES,
     TLS,
     fingerprint_of,
@@ -21,10 +25,6 @@ from dnspanel.setup.certificates import (
     obtain_certificate,
     place_certificate,
 )
-from dnspanel.setup.errors import SetupFailed
-from dnspanel.setup.local_nodes import CANARY, public_node, set_up, stop_unused_powerdns
-from dnspanel.setup.local_stores import LOCAL_URL, create_database, create_redis
-from dnspanel.setup.panel_env import PANEL_ENV, missing_in, read_env, set_variables
 from dnspanel.setup.proxy_site import reload_nginx, write_site
 from dnspanel.setup.run_as_panel import USER, manage
 from dnspanel.setup.setup_answers import (
@@ -101,24 +101,20 @@ def _set_up(answers: Answers, archive: Path | None) -> None:
 def _write_environment(answers: Answers) -> list[str]:
     """Write the missing settings, and those whose answer is another now. Return their names."""
     environment = read_env(PANEL_ENV)
-    before = default_answers(environment)
-    values = {
-        "PANEL_SECRET_KEY": secrets.token_urlsafe(50),
-        "PANEL_MASTER_KEY": Fernet.generate_key().decode(),
+    values, former = _settings_of(answers), _settings_of(default_answers(environment))
+    changed = {name: value for name, value in values.items() if value != former[name]}
+    keys = {"PANEL_SECRET_KEY": secrets.token_urlsafe(50), "PANEL_MASTER_KEY": Fernet.generate_key().decode()}
+    return set_variables(PANEL_ENV, missing_in(environment, keys | values) | changed, owner="root", group=USER)
+
+
+def _settings_of(answers: Answers) -> dict[str, str]:
+    return {
         "PANEL_DATABASE": answers.database or LOCAL_URL,
         "PANEL_REDIS_URL": answers.redis,
         "PANEL_URL": f"https://{url_host(answers.host)}",
         # Loopback: the canary joins there.
         "PANEL_ALLOWED_HOSTS": f"{url_host(answers.host)},127.0.0.1,localhost",
     }
-    is_new = {
-        "PANEL_DATABASE": answers.database != before.database,
-        "PANEL_REDIS_URL": answers.redis != before.redis,
-        "PANEL_URL": answers.host != before.host,
-        "PANEL_ALLOWED_HOSTS": answers.host != before.host,
-    }
-    changed = {name: values[name] for name in is_new if is_new[name]}
-    return set_variables(PANEL_ENV, missing_in(environment, values) | changed, owner="root", group=USER)
 
 
 def _parser() -> argparse.ArgumentParser:

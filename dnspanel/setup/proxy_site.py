@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from dnspanel.setup.certificates import TLS
 from dnspanel.setup.errors import SetupFailed
+from dnspanel.setup.proxy_certificate import TLS
 from dnspanel.setup.setup_answers import url_host
 
 NGINX = Path("/etc/nginx")

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dnspanel.setup.errors import BadAnswer
+from dnspanel.setup.errors import SetupFailed
 
 LOCAL_REDIS = "unix:///run/redis-dnspanel/redis-server.sock"
 
@@ -55,15 +55,15 @@ def default_answers(environment: Mapping[str, str], *, certificate: str = "") ->
 
 
 def read_answers(path: Path, defaults: Answers) -> Answers:
-    """Return the defaults with a TOML file's answers. Raise BadAnswer for an unreadable file or an invalid entry."""
+    """Return the defaults with a TOML file's answers. Raise SetupFailed for an unreadable file or an invalid entry."""
     try:
         given = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        raise BadAnswer(f"{path} cannot be read: {exc}") from exc
+        raise SetupFailed(f"{path} cannot be read: {exc}") from exc
     names = [field.name for field in fields(Answers)]
     for name, value in given.items():
         if name not in names or not isinstance(value, str):
-            raise BadAnswer(f"{path}: {name} is not one of these names with a text: {', '.join(names)}")
+            raise SetupFailed(f"{path}: {name} is not one of these names with a text: {', '.join(names)}")
     return replace(defaults, **given)
 
 
@@ -84,19 +84,19 @@ def ask_answers(defaults: Answers, *, is_new: bool, ask: Callable[[str], str] = 
 
 
 def check_answers(answers: Answers) -> None:
-    """Raise BadAnswer if an answer is not valid."""
+    """Raise SetupFailed if an answer is not valid."""
     if not answers.host or set(answers.host) & set(" /;{}'\"") or answers.host.startswith("-"):
-        raise BadAnswer(f"host: {answers.host!r} is not a host name. Enter one such as dns.example.net.")
+        raise SetupFailed(f"host: {answers.host!r} is not a host name. Enter one such as dns.example.net.")
     files = ("" if answers.certificate == ACME else answers.certificate, answers.key)
     if bool(files[0]) != bool(files[1]):
-        raise BadAnswer("certificate and key: enter both files, or neither.")
+        raise SetupFailed("certificate and key: enter both files, or neither.")
     for path in filter(None, files):
         if not Path(path).is_file():
-            raise BadAnswer(f"certificate and key: {path} is not a file.")
+            raise SetupFailed(f"certificate and key: {path} is not a file.")
     if answers.node and not _is_address(answers.node):
-        raise BadAnswer(f"node: {answers.node!r} is not an IP address.")
+        raise SetupFailed(f"node: {answers.node!r} is not an IP address.")
     if answers.canary not in ("yes", "no"):
-        raise BadAnswer(f"canary: {answers.canary!r} is neither yes nor no.")
+        raise SetupFailed(f"canary: {answers.canary!r} is neither yes nor no.")
 
 
 def url_host(host: str) -> str:

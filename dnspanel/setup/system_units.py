@@ -49,8 +49,8 @@ def start_processes(*, with_new_settings: bool) -> list[str]:
 
 def _runs() -> dict[str, str]:
     """Return an id of the present or last run of each unit of PROCESSES."""
-    shown = systemctl("show", "--property=Id,InvocationID", *PROCESSES)
-    blocks = [dict(line.split("=", 1) for line in block.splitlines()) for block in shown.split("\n\n")]
+    output = systemctl("show", "--property=Id,InvocationID", *PROCESSES)
+    blocks = [dict(line.split("=", 1) for line in block.splitlines()) for block in output.split("\n\n")]
     return {block["Id"]: block["InvocationID"] for block in blocks if block.get("InvocationID")}
 
 

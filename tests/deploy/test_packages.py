@@ -294,8 +294,8 @@ def check_acme(panel: Machine) -> None:
 
 def certificate_of(panel: Machine) -> str:
     """Return the fingerprint of the certificate that nginx shows."""
-    shown = f"openssl s_client -connect {HOST}:443 -servername {HOST} </dev/null 2>/dev/null"
-    return panel.run("sh", "-c", f"{shown} | openssl x509 -noout -fingerprint -sha256")
+    connect = f"openssl s_client -connect {HOST}:443 -servername {HOST} </dev/null 2>/dev/null"
+    return panel.run("sh", "-c", f"{connect} | openssl x509 -noout -fingerprint -sha256")
 
 
 def check_new_master_key(panel: Machine) -> None:

@@ -47,7 +47,11 @@ def use_panels_content() -> None:
     """Sign in as the first administrator. When the panel has compared its content with the nodes', choose its own."""
     with requests.Session() as browser:
         _send_form(browser, f"{URL}/sign-in/", {"login": PERSON["username"], "password": PERSON["password"]})
-        until(lambda: "/hold/decide/" in browser.get(f"{URL}/hold/", timeout=PAGE_SECONDS).text, seconds=HOLD_SECONDS)
+        until(
+            lambda: "/hold/decide/" in browser.get(f"{URL}/hold/", timeout=PAGE_SECONDS).text,
+            seconds=HOLD_SECONDS,
+            what="the hold",
+        )
         page = browser.get(f"{URL}/hold/", timeout=PAGE_SECONDS)
         fields: Fields = {"choice": "keep", "typed": "keep the panel's", "csrfmiddlewaretoken": _form_token(page.text)}
         answer = browser.post(f"{URL}/hold/decide/", data=fields, headers={"Referer": page.url}, timeout=PAGE_SECONDS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.setup.errors import BadAnswer
+from dnspanel.setup.errors import SetupFailed
 from dnspanel.setup.setup_answers import (
     ACME,
     LOCAL_REDIS,
@@ -55,9 +55,9 @@ def test_a_file_answers_the_questions(tmp_path: Path) -> None:
 def test_a_file_that_is_wrong_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "answers.toml"
     path.write_text(text)
-    with pytest.raises(BadAnswer, match=r"answers\.toml"):
+    with pytest.raises(SetupFailed, match=r"answers\.toml"):
         read_answers(path, ANSWERS)
-    with pytest.raises(BadAnswer, match="cannot be read"):
+    with pytest.raises(SetupFailed, match="cannot be read"):
         read_answers(tmp_path / "missing", ANSWERS)
 
 
@@ -76,5 +76,5 @@ def test_a_file_that_is_wrong_is_refused(tmp_path: Path, text: str) -> None:
 )
 def test_answers_that_cannot_be_right_are_refused(changed: dict[str, str], named: str) -> None:
     check_answers(ANSWERS)
-    with pytest.raises(BadAnswer, match=named):
+    with pytest.raises(SetupFailed, match=named):
         check_answers(replace(ANSWERS, **changed))

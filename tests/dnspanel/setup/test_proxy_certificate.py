@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.setup.certificates import fingerprint_of, place_certificate
+from dnspanel.setup.proxy_certificate import fingerprint_of, place_certificate
 from dnspanel.setup.setup_answers import ACME, Answers
 
 
