@@ -29,7 +29,7 @@ _IN_CHROOT = ("unshare", "--mount", "sh", "-c", 'mount --rbind /proc "$0/proc" &
 
 def debian_root(suite: str) -> Path:
     """Return a root of this suite that boots, and that knows only the repository /srv/repository. Make it once."""
-    root = ROOTS / f"machine-{suite}"
+    root = ROOTS / f"bare-machine-{suite}"
     if (root / "srv/repository").exists():
         return root
     shutil.rmtree(root, ignore_errors=True)

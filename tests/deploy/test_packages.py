@@ -194,13 +194,13 @@ def add_front(panel: Machine, front: Machine, token: str) -> None:
     until(lambda: answer(front, front.address, "www") == '"first"', seconds=30, what="the front's answer", pause=0.5)
 
 
-def command_line(token: str, host: str = HOST) -> tuple[str, ...]:
-    settings = (f"DNSPANEL_URL=https://{host}", f"DNSPANEL_TOKEN={token}", "SSL_CERT_FILE=/root/panel.pem")
+def command_line(token: str) -> tuple[str, ...]:
+    settings = (f"DNSPANEL_URL=https://{HOST}", f"DNSPANEL_TOKEN={token}", "SSL_CERT_FILE=/root/panel.pem")
     return ("env", *settings, "dnspanel")
 
 
 def answer(machine: Machine, server: str, name: str) -> str:
-    return machine.run("dig", "+short", f"@{server}", f"{name}.{ZONE}", "TXT").strip()
+    return machine.run("dig", "+short", f"@{server}", f"{name}.{ZONE}", "TXT", may_fail=True).strip()
 
 
 def is_ready(panel: Machine) -> bool:
