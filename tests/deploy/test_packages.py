@@ -114,7 +114,7 @@ def test_from_a_bare_debian_to_the_first_answer_and_back(
     backup = make_backup(panel, tmp_path)
     check_purge(panel)
     check_move(panel, node, token, backup)
-    check_removed_node(front, node, token)
+    check_removed_node(panel, front, node, token)
 
 
 class timed:
@@ -377,8 +377,9 @@ def check_move(panel: Machine, node: Machine, token: str, backup: Path) -> None:
     assert answer(panel, node.address, "www") == '"moved"'
 
 
-def check_removed_node(front: Machine, node: Machine, token: str) -> None:
+def check_removed_node(panel: Machine, front: Machine, node: Machine, token: str) -> None:
     """Check that one command on each side removes a node for good."""
+    shutil.copy(panel.root / "etc/dnspanel/tls/fullchain.pem", front.root / "root/panel.pem")
     front.run(*command_line(token), "nodes", "retire", "ns1", "--yes")
     assert "ns1" not in front.run(*command_line(token), "nodes", "list")
     node.run("apt-get", "-qy", "purge", "dnspanel-agent")
