@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.defaults import server_error
 
 from dnspanel.api import database_away as of_apis
-from dnspanel.database.database_away import is_away
+from dnspanel.database.database_away import is_outage
 from dnspanel.web.frame import database_away as of_pages
 
 _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], ...] = (
@@ -21,9 +21,9 @@ _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], 
 
 
 def answer(request: HttpRequest) -> HttpResponse:
-    """Return the error page, or, if PostgreSQL is unreachable, a 503 in the format of the requested interface."""
+    """Return the error page, or the response to an outage (503 or 507) in the format of the requested interface."""
     exc = sys.exc_info()[1]
-    if exc is None or not is_away(exc):
+    if exc is None or not is_outage(exc):
         return server_error(request)
     face = next((face for start, face in _FACES if request.path_info.startswith(start)), of_pages.answer)
     return face(request, exc)

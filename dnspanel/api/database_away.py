@@ -1,4 +1,7 @@
-"""Return each API's error response if PostgreSQL is unavailable and the view didn't handle the exception."""
+"""Return each API's error response if the view didn't handle the exception of an outage.
+
+The status is 503 if PostgreSQL is unavailable, and 507 if a disk is full.
+"""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -12,28 +15,29 @@ TEXT = "text/plain; charset=utf-8"
 
 
 def answer_v1(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return status 503 as an error in PowerDNS's format."""
-    return database_away.finish(request, exc, v1.answer({"error": database_away.sentence(exc)}, 503))
+    """Return an error in PowerDNS's format."""
+    response = v1.answer({"error": database_away.sentence(exc)}, database_away.status_of(exc))
+    return database_away.finish(request, exc, response)
 
 
 def answer_v2(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return status 503 as problem details (RFC 9457)."""
+    """Return problem details (RFC 9457)."""
     return database_away.finish(request, exc, problems.answer(problems.unavailable(exc)))
 
 
 def answer_scim(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return status 503 as a SCIM error."""
-    fault = ScimFault(503, database_away.sentence(exc))
+    """Return a SCIM error."""
+    fault = ScimFault(database_away.status_of(exc), database_away.sentence(exc))
     return database_away.finish(request, exc, scim.answer_fault(fault, {}))
 
 
 def answer_dyndns(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return status 503 with `911`, the dyndns2 code for a server error."""
-    return database_away.finish(request, exc, HttpResponse("911\n", status=503, content_type="text/plain"))
+    """Return `911`, the dyndns2 code for a server error."""
+    response = HttpResponse("911\n", status=database_away.status_of(exc), content_type="text/plain")
+    return database_away.finish(request, exc, response)
 
 
 def answer_text(request: HttpRequest, exc: BaseException) -> HttpResponse:
-    """Return status 503 with one sentence of plain text."""
-    return database_away.finish(
-        request, exc, HttpResponse(database_away.sentence(exc) + "\n", status=503, content_type=TEXT)
-    )
+    """Return one sentence of plain text."""
+    text, status = database_away.sentence(exc) + "\n", database_away.status_of(exc)
+    return database_away.finish(request, exc, HttpResponse(text, status=status, content_type=TEXT))

@@ -38,7 +38,7 @@ from dnspanel.accounts.tokens.tokens import actor_by_secret
 from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of
-from dnspanel.database.database_away import finish, is_away
+from dnspanel.database.database_away import finish, is_outage, status_of
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
@@ -124,10 +124,10 @@ def update(request: HttpRequest) -> HttpResponse:
     except NotAnAddress:
         return _text_answer("dnserr")
     except (DatabaseError, InterfaceError) as exc:
-        if not is_away(exc):
+        if not is_outage(exc):
             logger.exception("%s %s failed", request.method, request.path)
             return _text_answer("911")
-        return finish(request, exc, _text_answer("911", status=503))
+        return finish(request, exc, _text_answer("911", status=status_of(exc)))
 
 
 def hosts_in(request: HttpRequest) -> list[str]:

@@ -1,12 +1,15 @@
 """Recognize PostgreSQL outages, and define the interfaces' responses and the log lines for them.
 
 PostgreSQL is unavailable ("away") if it is stopped, hangs, restarts, starts up, has no free connection, or is a replica
-after a failover. All interfaces respond with 503 and Retry-After, each in its own format. A person who changed
+after a failover. All interfaces respond with 503 and Retry-After, each in its own format. If a disk is full, the
+panel's own or PostgreSQL's, they respond with 507 in the same formats. A person who changed
 something must learn whether the change was saved. It was not saved, unless the request had already committed, or the
 connection was lost during a commit (`CommitInDoubt`).
 """
 
+import errno
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +32,8 @@ LOG_EVERY = 10.0  # seconds, in which a thousand requests get one line while Pos
 # a read-only transaction, and the end of a connection that was idle in a transaction.
 _REFUSED_FOR_NOW = frozenset({"25006", "25P03"})
 READ_ONLY = "25006"
+_DISK_FULL = "53100"
+_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A statement that exceeds these limits fails every time.
 _PROGRAM_LIMITS = "54"
 
@@ -48,6 +53,25 @@ def is_away(exc: BaseException | None) -> bool:
     if isinstance(exc, InternalError | psycopg.InternalError):
         return sqlstate_of(exc) in _REFUSED_FOR_NOW
     return isinstance(exc, InterfaceError | psycopg.InterfaceError)
+
+
+def is_full(exc: BaseException | None) -> bool:
+    """Return True if the error means that a disk is full: the panel's own, or PostgreSQL's."""
+    if isinstance(exc, OSError):
+        return exc.errno in _FULL_ERRNOS
+    if isinstance(exc, sqlite3.Error):
+        return getattr(exc, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    return exc is not None and sqlstate_of(exc) == _DISK_FULL
+
+
+def is_outage(exc: BaseException | None) -> bool:
+    """Return True if the failed request can succeed later: PostgreSQL is unavailable, or a disk is full."""
+    return is_away(exc) or is_full(exc)
+
+
+def status_of(exc: BaseException) -> int:
+    """Return the HTTP status for an outage: 507 if a disk is full, else 503."""
+    return 507 if is_full(exc) else 503
 
 
 def sqlstate_of(exc: BaseException) -> str | None:
@@ -87,6 +111,10 @@ def sentence(exc: BaseException) -> str:
         return gettext(
             "The database connection was lost while the change was being saved. Check whether it was saved "
             "before you send it again."
+        )
+    if is_full(exc):
+        return gettext(
+            "A disk of the panel is full, so no further changes were saved. Free space on the disk, then try again."
         )
     if statement_time.was_ended(exc):
         return gettext("The database took too long to respond.")
@@ -130,7 +158,8 @@ class Notes:
                 return
             self._written_at, others, self._left_out = now, self._left_out, 0
         also = f"; {others} others since the last such line" if others else ""
-        kind = "in doubt" if is_in_doubt(exc) else "PostgreSQL is away"
+        kind = "a disk is full" if is_full(exc) else "PostgreSQL is away"
+        kind = "in doubt" if is_in_doubt(exc) else kind
         logger.warning("%s: %s: %s%s", kind, what, reason_of(exc), also)
 
 
@@ -149,7 +178,7 @@ def note(what: str, exc: BaseException) -> None:
 
 
 def finish(request: HttpRequest | Request, exc: BaseException, response: HttpResponse) -> HttpResponse:
-    """Add the headers Retry-After and Cache-Control to the 503 response for an outage, and log the error.
+    """Add the headers Retry-After and Cache-Control to the response for an outage, and log the error.
 
     The response is marked as logged, so that Django doesn't log the request again.
     """

@@ -2,6 +2,7 @@
 
 TransferError
 ├── UploadRefused       an upload breaks a limit or does not match its format; has the limit's name
+│   └── DiskFull        the panel's disk has no space for the upload
 ├── SourceAway          a server does not answer or refuses; a later attempt can succeed
 ├── SourceRefused       a source cannot be read at all: wrong credentials, unknown format
 │   └── ServerRefused   the panel must not connect to this server for this person; has the field
@@ -24,6 +25,10 @@ class UploadRefused(TransferError):
     def __init__(self, reason: str, *, limit: str = "") -> None:
         super().__init__(reason)
         self.limit = limit
+
+
+class DiskFull(UploadRefused):
+    """The panel's disk has no space for the upload, or no inode for another file. The upload can be resumed later."""
 
 
 class SourceAway(TransferError):

@@ -76,8 +76,9 @@ async function ask(address, options = {}) {
     }).catch((error) => {
       if (stop.signal.aborted) throw error;
     });
-    document.dispatchEvent(new CustomEvent("panel:answered", { detail: Boolean(answer) && answer.status < 500 }));
-    if (answer && answer.status < 500) {
+    const isUseful = Boolean(answer) && (answer.status < 500 || answer.status === 507); // 507: the disk is full
+    document.dispatchEvent(new CustomEvent("panel:answered", { detail: isUseful }));
+    if (isUseful) {
       const said = await answer.json().catch(() => ({}));
       if (answer.ok || answer.status === 409) return said;
       throw new Error(

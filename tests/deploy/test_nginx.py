@@ -24,6 +24,7 @@ from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.problems import ROOT_URL
 from dnspanel.demo import proxy
 from tests.docs.documents import ROOT
+from tests.full_disk import fill, small_disk
 from tests.ports import free_port
 
 NGINX = ROOT / "deploy" / "nginx"
@@ -106,10 +107,17 @@ class Running:
 @pytest.fixture(params=[stack_conf, container_conf, site_conf])
 def nginx(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     """Start nginx with each configuration, without the web processes' socket."""
-    tls = request.param is site_conf
+    with running(request.param, tmp_path) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def running(conf: Callable[[Path], str], tmp_path: Path) -> Iterator[Running]:
+    """Run nginx with this configuration inside the block."""
+    tls = conf is site_conf
     ports = {"80": free_port(), "443": free_port(), "8000": free_port()}
     # Only loopback and separate ports, because several of these may run on one machine at once.
-    text = re.sub(r"listen \[::\]:\d+[^;]*;", "", request.param(tmp_path))
+    text = re.sub(r"listen \[::\]:\d+[^;]*;", "", conf(tmp_path))
     text = re.sub(r"listen (?:[\d.]+:)?(\d+)", lambda match: f"listen 127.0.0.1:{ports[match[1]]}", text)
     for place, here in {**PLACES, "/var/log/nginx": str(tmp_path), "/run/dnspanel": str(tmp_path)}.items():
         text = text.replace(place, here)
@@ -119,10 +127,10 @@ def nginx(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     if "daemon off" not in text:
         command += ["-g", "daemon off; master_process off;"]
     with out.open("ab") as stdout, subprocess.Popen(command, stdout=stdout, stderr=stdout) as process:
-        running = Running(ports["443" if tls else "8000"], log if tls else out, out, tls)
+        found = Running(ports["443" if tls else "8000"], log if tls else out, out, tls)
         try:
-            _wait_until_it_listens(running, process)
-            yield running
+            _wait_until_it_listens(found, process)
+            yield found
         finally:
             process.terminate()
 
@@ -240,6 +248,31 @@ def test_a_body_that_is_too_large_is_a_problem_however_it_comes(nginx: Running) 
             status, headers, answer = nginx.send_bytes(head.encode() + body)
             assert (status, headers["Content-Type"]) == (413, "application/problem+json"), header
             assert json.loads(answer)["code"] == "too-large"
+
+
+@pytest.mark.parametrize("conf", [stack_conf, container_conf])
+@pytest.mark.parametrize(("path", "accept"), [("/imports/new/files/", PERSON), ("/api/v2/bulk", "*/*")])
+def test_a_request_that_nginx_cannot_store_gets_507(
+    conf: Callable[[Path], str], path: str, accept: str, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "full", kib=64) as disk:
+        fill(disk)
+        (tmp_path / "bodies").symlink_to(disk)
+        (tmp_path / "proxy").mkdir(exist_ok=True)
+        (tmp_path / "proxy" / "bodies").symlink_to(disk)
+        with running(conf, tmp_path) as nginx:
+            head = (
+                f"POST {path} HTTP/1.1\r\nHost: dns.example.net\r\nAccept: {accept}\r\nContent-Length: 400000\r\n\r\n"
+            )
+            status, headers, body = nginx.send_bytes(head.encode() + b"x" * 400_000)
+    assert status == 507
+    if accept == PERSON:
+        assert b"The disk is full" in body
+        return
+    assert headers["Content-Type"] == "application/problem+json"
+    kind = PROBLEM_TYPES["disk-full"]
+    problem = json.loads(body)
+    assert (problem["status"], problem["code"], problem["title"]) == (507, kind.code, kind.title)
 
 
 def test_the_pages_of_nginx_are_not_pages_of_the_panel(nginx: Running) -> None:

@@ -24,7 +24,7 @@ from dnspanel.api.scim.faults import ScimFault
 from dnspanel.api.throttle import counters
 from dnspanel.api.v1.view import AnyAccept
 from dnspanel.api.v2.http.problems import problem_of
-from dnspanel.database.database_away import finish, is_away
+from dnspanel.database.database_away import finish, is_outage
 
 MEDIA_TYPE = "application/scim+json"
 ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"
@@ -102,7 +102,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     fault, headers = _fault_of(exc), {}
     if fault is None:
         problem = problem_of(exc)
-        if problem is not None and is_away(exc):
+        if problem is not None and is_outage(exc):
             return finish(context["request"], exc, answer_fault(ScimFault(problem.status, problem.detail), {}))
         if problem is not None:
             fault, headers = ScimFault(problem.status, problem.detail), dict(problem.headers)

@@ -176,12 +176,14 @@ def accepts_json(request: HttpRequest | Request) -> bool:
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """Return the response for an exception from a view.
 
-    If PostgreSQL is unavailable, the status is 503. Any other unexpected exception is logged, and the status is 500.
+    If PostgreSQL is unavailable, the status is 503. If a disk is full, the status is 507. Any other unexpected
+    exception is logged, and the status is 500.
     """
     request: Request = context["request"]
     refusal = _refusal_of(exc)
-    if refusal is None and database_away.is_away(exc):
-        return database_away.finish(request, exc, _error(request, Refusal(503, database_away.sentence(exc))))
+    if refusal is None and database_away.is_outage(exc):
+        refusal = Refusal(database_away.status_of(exc), database_away.sentence(exc))
+        return database_away.finish(request, exc, _error(request, refusal))
     if refusal is None:
         logger.exception("%s %s failed", request.method, request.path)
         got_request_exception.send(sender=type(context["view"]), request=request._request)

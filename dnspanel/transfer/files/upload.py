@@ -19,10 +19,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.database.database_away import is_full
 from dnspanel.texts import gettext
 from dnspanel.transfer import import_limits, import_quotas, job_rights
 from dnspanel.transfer.archives.paths import clean_path
-from dnspanel.transfer.errors import QuotaExceeded, TransferError, UploadRefused, WrongState
+from dnspanel.transfer.errors import DiskFull, QuotaExceeded, TransferError, UploadRefused, WrongState
 from dnspanel.transfer.files.spool import import_directory
 from dnspanel.transfer.import_limits import MOST_ENTRIES, MOST_UPLOAD_BYTES
 from dnspanel.transfer.models import ImportJob, State
@@ -74,12 +75,12 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
     The chunk is the next `size` bytes of the stream, or the rest of the stream. An interrupted chunk leaves the file
     unchanged. Raise WrongOffset if `offset` isn't the file's size, and ChunkUnderWay if another chunk of the file is
     arriving. Raise WrongState if the import no longer accepts files, and QuotaExceeded if the author's quota is
-    exceeded. Raise UploadRefused if a limit (`path`, `entries`, `upload`) is exceeded, the disk is full, or the stream
-    ends early.
+    exceeded. Raise UploadRefused if a limit (`path`, `entries`, `upload`) is exceeded or the stream ends early. Raise
+    DiskFull if the disk is full.
     """
     _check_open(job)
     name = clean_path(name)
-    with closing(_manifest(job, make=True)) as manifest:
+    with _disk_full_refused(), closing(_manifest(job, make=True)) as manifest:
         number = _number(manifest, name)
         with _lock_file(_path(job, number), name) as file:
             known = _size(manifest, number)
@@ -100,6 +101,25 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
                 os.ftruncate(file, known)
                 raise
     return end
+
+
+@contextmanager
+def _disk_full_refused() -> Iterator[None]:
+    """Raise DiskFull if the block fails because the disk has no space or no inodes."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as exc:
+        if not is_full(exc):
+            raise
+        raise _disk_full(0) from exc
+
+
+def _disk_full(free: int) -> DiskFull:
+    return DiskFull(
+        gettext(
+            "The panel’s disk has only {room:,} MiB left. Delete old imports and exports, then resume the upload."
+        ).format(room=free >> 20)
+    )
 
 
 def receive_file(*, job: ImportJob, name: str, stream: Stream) -> int:
@@ -192,10 +212,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
                 gettext("The upload is too large: {limit}.").format(limit=import_limits.title("upload")), limit="upload"
             ),
         )
-    message = gettext(
-        "The panel’s disk has only {room:,} MiB left. Delete old imports and exports, then resume the upload."
-    ).format(room=max(0, free) >> 20)
-    return _Room(max(0, free), UploadRefused(message))
+    return _Room(max(0, free), _disk_full(max(0, free)))
 
 
 def _quota_refusal(author: Author, left: int) -> TransferError:

@@ -23,9 +23,10 @@ from dnspanel.accounts.people.own_time_zone import time_zone_of
 from dnspanel.accounts.sessions.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
 from dnspanel.accounts.sessions.session_store import note_sign_in as note_session
 from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
-from dnspanel.database.database_away import is_away
+from dnspanel.database.database_away import is_outage
 from dnspanel.database.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.texts import gettext, join_list
+from dnspanel.transfer.errors import DiskFull
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.web.frame import database_away
 from dnspanel.web.frame.confirm import Unconfirmed
@@ -66,6 +67,7 @@ _REFUSALS: tuple[tuple[tuple[type[Exception], ...], int, str], ...] = (
     ((access.RightMissing,), 403, "403.html"),
     ((SearchTooGeneral,), 422, "too_general.html"),
     ((QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded), 409, "quota_exceeded.html"),
+    ((DiskFull,), 507, "disk_full.html"),
 )
 
 
@@ -145,7 +147,7 @@ class SignedInMiddleware:
             response = _refusal_response(request, 503, "too_slow.html", message)
             response["Retry-After"] = str(RETRY_AFTER)
             return response
-        if is_away(exception) and not _is_of_an_api(request):  # APIs have their own error format: `server_errors`
+        if is_outage(exception) and not _is_of_an_api(request):  # APIs have their own error format: `server_errors`
             return database_away.answer(request, exception)
         if isinstance(exception, PublishingOnHold):
             return _refusal_response(request, 503, "on_hold.html", str(exception), hold=exception)

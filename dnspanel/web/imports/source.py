@@ -16,7 +16,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import allowed_servers, import_limits
-from dnspanel.transfer.errors import ServerRefused, TransferError
+from dnspanel.transfer.errors import DiskFull, ServerRefused, TransferError
 from dnspanel.transfer.imports import import_jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
 from dnspanel.web.frame.layout import PanelRequest
@@ -114,6 +114,8 @@ def import_new(request: PanelRequest, source: str = SourceKind.FILES) -> HttpRes
             return JsonResponse({"page": reverse("import-detail", args=[job.pk])} | addresses_of(job))
         page = take_files(request, job) if form.takes_files else reverse("import-detail", args=[job.pk])
         return redirect(page)
+    except DiskFull:  # `SignedInMiddleware` shows the page with status 507
+        raise
     except TransferError as exc:
         form.refuse(exc.field if isinstance(exc, ServerRefused) else None, str(exc))
         return _source_page(request, form, status=422)

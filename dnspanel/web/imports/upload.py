@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.texts import gettext
 from dnspanel.transfer import import_limits
-from dnspanel.transfer.errors import TransferError, WrongState
+from dnspanel.transfer.errors import DiskFull, TransferError, WrongState
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import import_jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
@@ -57,6 +57,8 @@ def import_upload(request: PanelRequest, job_id: int) -> HttpResponse:
         return JsonResponse({"errors": [str(exc)], "offset": exc.offset}, status=409)
     except upload.ChunkUnderWay as exc:  # an older request for this file still runs, although its sender gave up
         return JsonResponse({"errors": [str(exc)]}, status=503)
+    except DiskFull as exc:
+        return JsonResponse({"errors": [str(exc)]}, status=507)
     except TransferError as exc:
         return JsonResponse({"errors": [str(exc)]}, status=422)
 
@@ -68,6 +70,8 @@ def import_uploaded(request: PanelRequest, job_id: int) -> HttpResponse:
     by_script = request.accepts("application/json") and not request.accepts("text/html")
     try:
         next_page = take_files(request, job)
+    except DiskFull:  # `SignedInMiddleware` shows the page with status 507
+        raise
     except TransferError as exc:
         if by_script:
             return JsonResponse({"errors": [str(exc)]}, status=422)

@@ -157,6 +157,30 @@ def test_every_face_answers_503_in_its_own_form(path: str, caplog: pytest.LogCap
     assert lines[0].getMessage().endswith("failed: Connection refused")
 
 
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize("path", FACES)
+def test_every_face_answers_507_if_the_disk_of_postgresql_is_full(
+    path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PostgreSQL itself reports the SQLSTATE."""
+
+    def fails(wrapper: DatabaseWrapper, *args: Any) -> Any:
+        with psycopg.connect(**parameters) as full:
+            full.execute("DO $$ BEGIN RAISE disk_full USING MESSAGE = 'could not extend file'; END $$")
+
+    parameters = connection.get_connection_params()
+    connection.close()
+    monkeypatch.setattr(DatabaseWrapper, "get_new_connection", fails)
+    monkeypatch.setattr("dnspanel.monitoring.view.ready", dict)
+    answer = answer_of(path, **FACES[path])
+    assert (answer.status_code, answer["Retry-After"]) == (507, "5")
+    text = answer.content.decode()
+    assert "disk of the panel is full" in text or text == "911\n" or "The disk is full" in text
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [
+        f"a disk is full: GET {path.partition('?')[0]}: could not extend file"
+    ]
+
+
 @pytest.mark.usefixtures("nobody_answers")
 def test_a_thousand_requests_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(5):

@@ -272,6 +272,14 @@ _ALL = (
         "A part of the panel, such as its database, cannot be reached.",
         "Try again after `Retry-After` seconds, with the same Idempotency-Key.",
     ),
+    ProblemType(
+        "disk-full",
+        507,
+        "A disk of the panel is full",
+        "The panel or its database has no space to store the request.",
+        "Ask an administrator to free space, or delete old imports and exports. Then send the request again, or resume"
+        " the upload.",
+    ),
 )
 
 PROBLEM_TYPES = {kind.code: kind for kind in _ALL}

@@ -173,7 +173,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     """Return the response for an exception from a view. Log an unexpected exception and report a server error."""
     request: Request = context["request"]
     problem = problem_of(exc)
-    if problem is not None and database_away.is_away(exc):
+    if problem is not None and database_away.is_outage(exc):
         return database_away.finish(request, exc, answer(problem))
     if problem is None:
         logger.exception("%s %s failed", request.method, request.path)
@@ -195,7 +195,7 @@ def problem_of(exc: BaseException) -> Problem | None:
     """Return the problem for an exception, or None if the exception is unexpected."""
     if isinstance(exc, Problem):
         return exc
-    if database_away.is_away(exc):
+    if database_away.is_outage(exc):
         return unavailable(exc)
     for kind, translate in _TRANSLATIONS:
         if isinstance(exc, kind):
@@ -296,6 +296,8 @@ def _mass_deletion(exc: zones.MassDeletion) -> Problem:
 
 
 def _of_upload(exc: transfer.UploadRefused) -> Problem:
+    if isinstance(exc, transfer.DiskFull):
+        return Problem("disk-full", str(exc))
     if not exc.limit:
         return invalid([RequestFault("bad-source", str(exc))])
     return Problem("too-large", str(exc), extensions={"limit": exc.limit})
@@ -349,10 +351,11 @@ def _too_general(exc: SearchTooGeneral) -> Problem:
 
 
 def unavailable(exc: BaseException) -> Problem:
-    """Return the problem for an unavailable PostgreSQL. `in_doubt` is true if the write may have been committed."""
+    """Return the problem for an outage. `in_doubt` is true if the write may have been committed."""
+    code = "disk-full" if database_away.is_full(exc) else "unavailable"
     headers = {"Retry-After": str(database_away.retry_after(exc))}
     extensions = {"in_doubt": True} if database_away.is_in_doubt(exc) else {}
-    return Problem("unavailable", database_away.sentence(exc), headers=headers, extensions=extensions)
+    return Problem(code, database_away.sentence(exc), headers=headers, extensions=extensions)
 
 
 # The order matters: the first class that matches an exception translates it.

@@ -79,7 +79,7 @@ _NOT_FOR_GOOD = {
 }
 _NO_BODY = "No response body"  # drf-spectacular's default description of a response
 _ALWAYS = (400, 401, 403, 406, 429, 503)
-_WRITING = (409, 412, 413, 415, 422, 428)
+_WRITING = (409, 412, 413, 415, 422, 428, 507)
 
 
 class Operations(AutoSchema):

@@ -89,7 +89,7 @@ def declare_headers(document: Schema) -> None:
 def problem_headers(status: int) -> Schema:
     """Return the headers that a problem response with this status can have."""
     names = {"WWW-Authenticate"} if status == 401 else {*_TO_TOKENS}
-    names |= {"Retry-After"} if status in {409, 429, 503} else set()
+    names |= {"Retry-After"} if status in {409, 429, 503, 507} else set()
     names |= {"Idempotency-Replayed"} if status in _REMEMBERED else set()
     names |= {"ETag"} if status == 412 else set()
     return {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
