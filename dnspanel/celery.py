@@ -5,6 +5,7 @@ work is lost: the beat schedule finds the same work again.
 """
 
 import logging
+import logging.config
 import os
 import threading
 from collections.abc import Iterator
@@ -13,12 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from celery import Celery, Task
-from celery.signals import beat_init, celeryd_init, worker_init
+from celery.signals import (
+    beat_init,
+    before_task_publish,
+    celeryd_init,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_init,
+)
+from django.conf import settings
 from django.db import connections
 
 from dnspanel.processes import broker, without_broker
 from replication.call_room import with_room
 from replication.garbage import leave_out_what_is_loaded
+from replication.log_lines import request_id
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 # Django's checks import every page, which takes a third of a worker's start time. Celery ignores their result.
@@ -50,11 +61,44 @@ logger = logging.getLogger(__name__)
 _met = threading.local()
 
 
-@celeryd_init.connect
-def limit_statements(**signal: object) -> None:
-    """Set the time limit of SQL statements, before a worker starts its processes or threads."""
-    from dnspanel.database import statement_time  # keeps imports of this package small
+@setup_logging.connect
+def write_lines_as_the_panel(loglevel: int | None = None, **signal: object) -> None:
+    """Write log lines in the panel's format. Without a receiver of this signal, Celery would use its own format."""
+    logging.config.dictConfig(settings.LOGGING)
+    logging.getLogger("celery").setLevel(loglevel or logging.INFO)
 
+
+@before_task_publish.connect
+def pass_request_id(headers: dict[str, Any] | None = None, **signal: object) -> None:
+    """Add the current request id to a task's message, so that the lines of the task have the same id."""
+    if headers is not None and (id := request_id.get()):
+        headers["request_id"] = id
+
+
+@task_prerun.connect
+def begin_lines(task: Task, **signal: object) -> None:
+    """Add the id of the request that enqueued the task, or else the task's own id, to the log lines of the task."""
+    task.request.outer_request_id = request_id.set(task.request.get("request_id") or task.request.id)
+
+
+@task_postrun.connect
+def end_lines(task: Task, **signal: object) -> None:
+    """Remove the task's id from the log lines of this thread."""
+    request_id.reset(task.request.outer_request_id)
+
+
+@celeryd_init.connect
+def limit_statements(sender: object = "", instance: Any = None, **signal: object) -> None:
+    """Set the time limit of SQL statements, before a worker starts its processes or threads.
+
+    `sender` is the worker's name, for example `push@localhost`. The worker's connections are named after it. The worker
+    `instance` prints no banner, because its lines are not log lines.
+    """
+    if instance is not None:
+        instance.quiet = True
+    from dnspanel.database import base, statement_time  # keeps imports of this package small
+
+    base.name_process(str(sender).partition("@")[0] or "worker")
     statement_time.begin(statement_time.WORKER)
 
 
@@ -83,9 +127,7 @@ def while_postgresql_answers() -> Iterator[None]:
     """
     from dnspanel.database import database_away, statement_time
 
-    for each in connections.all(initialized_only=True):
-        if not each.in_atomic_block:  # a direct caller of the task may have an open transaction
-            each.close_if_unusable_or_obsolete()
+    _close_old_connections()
     is_done = False
     try:
         with database_away.outlasting():
@@ -96,8 +138,17 @@ def while_postgresql_answers() -> Iterator[None]:
             raise
         _met.error = exc
         logger.exception("a statement took longer than a worker's may, beat will try again")
+    finally:
+        _close_old_connections()
     if not is_done and _met.__dict__.get("error") is None:
         _met.was_away = True
+
+
+def _close_old_connections() -> None:
+    """Close this thread's connections that are broken or too old. Through a pooler, each task returns its own."""
+    for each in connections.all(initialized_only=True):
+        if not each.in_atomic_block:  # a direct caller of the task may have an open transaction
+            each.close_if_unusable_or_obsolete()
 
 
 @dataclass(frozen=True, slots=True)

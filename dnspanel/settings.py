@@ -4,6 +4,7 @@ If a required variable isn't set, the start fails, and the error names the varia
 NAME_FILE (a mounted file). Secrets have no defaults.
 """
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from dnspanel.environment import envbool, envlist, envnetworks, envnumbers, envq
 from dnspanel.languages import LANGUAGE_CODES
 from dnspanel.languages import LANGUAGES as OUR_LANGUAGES
 from dnspanel.periodic_work import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
+from replication.log_lines import FORMATS, TEXT, LineFormatter, WithoutTraceback
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
@@ -182,6 +184,11 @@ TEMPLATES = [
 ]
 
 
+# Whether PANEL_DATABASE is a pooler such as PgBouncer, with session pooling. Each request and task then returns its
+# connection, and limits are set by a statement instead of the startup packet. See `database.base`.
+DATABASE_POOLER = envbool("PANEL_DATABASE_POOLER", default=False)
+
+
 def _database(conninfo: str) -> dict[str, Any]:
     """Return Django's database settings for a libpq connection string or URL."""
     parts = conninfo_to_dict(conninfo)
@@ -198,7 +205,7 @@ def _database(conninfo: str) -> dict[str, Any]:
         "PORT": str(parts.pop("port", "")),
         # Only for `prepared_statements`. Django's own cursors bind parameters on the client and prepare nothing.
         "OPTIONS": parts | {"prepare_threshold": 1, "options": options},
-        "CONN_MAX_AGE": 600,
+        "CONN_MAX_AGE": 0 if DATABASE_POOLER else 600,
         "CONN_HEALTH_CHECKS": True,
     }
 
@@ -463,16 +470,24 @@ STATIC_URL = "static/"
 STATIC_ROOT = Path(envstr("PANEL_STATIC_ROOT", str(VAR_DIR / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
+# How all processes write their log lines: text or json. See `replication.log_lines`.
+LOG_FORMAT = envstr("PANEL_LOG_FORMAT", TEXT)
+if LOG_FORMAT not in FORMATS:
+    raise ImproperlyConfigured(f"PANEL_LOG_FORMAT must be one of {', '.join(FORMATS)}.")
+logging.captureWarnings(capture=True)  # Python's warnings are log lines too
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "formatters": {"line": {"()": LineFormatter, "form": LOG_FORMAT}},
+    "filters": {"line": {"()": WithoutTraceback}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "dnspanel": {"level": "INFO"},
         "replication": {"level": "INFO"},
         "django.request": {"level": "ERROR"},
+        # A wrong Host header is a fault of the client or of the proxy, so its traceback would only hide other lines.
+        "django.security.DisallowedHost": {"filters": ["line"]},
         # Each of the panel's steps logs its own line, so "received" and "succeeded" would only cost time.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},

@@ -7,6 +7,7 @@ the broker is down, and don't have to check whether it answers.
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def wake_soon(task: "Task[..., Any]") -> None:
         wake(task)
     elif task.name not in _due:
         _due.add(task.name)
-        _thread().submit(_wake_now, task)
+        _thread().submit(copy_context().run, _wake_now, task)  # with the id of the request
 
 
 def _wake_now(task: "Task[..., Any]") -> None:

@@ -17,6 +17,7 @@ exits with status 0 if a process with that name has written a recent heartbeat. 
 """
 
 import contextlib
+import logging
 import os
 import select
 import signal
@@ -27,6 +28,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from replication.log_lines import TEXT, LineFormatter
 
 # Longer than the 30 seconds after which the panel reports a silent process, so that people learn the cause.
 KILL_AFTER = 45.0
@@ -174,7 +177,10 @@ def _directory() -> Path:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"{message}\n")
+    record = logging.makeLogRecord(
+        {"name": __name__, "levelno": logging.WARNING, "levelname": "WARNING", "msg": message}
+    )
+    sys.stderr.write(f"{LineFormatter(os.environ.get('PANEL_LOG_FORMAT', TEXT)).format(record)}\n")
 
 
 def _touch(path: Path) -> None:

@@ -11,7 +11,7 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
 from dnspanel.database import statement_time
-from dnspanel.database.base import keep_plans
+from dnspanel.database.base import keep_plans, name_process
 from dnspanel.processes.head_requests import without_bodies_for_head
 from dnspanel.processes.key_at_start import stop_with_another_key
 from dnspanel.wake import answer_before_waking
@@ -22,6 +22,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 
 application = with_room(without_bodies_for_head(get_wsgi_application()))
 stop_with_another_key()
+name_process("web")
 statement_time.begin(statement_time.READ)
 answer_before_waking()
 keep_plans()

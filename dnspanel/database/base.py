@@ -12,16 +12,20 @@ is idle for minutes. After a pause, the backend therefore sends a query to the s
 
 A connection to a hanging server is closed (`database.silence`), and TCP closes a connection to an unreachable server.
 If a connection is lost during a commit, the outcome is unknown, and a `CommitInDoubt` is raised.
+
+Each connection has the name of its process in pg_stat_activity (`application_name`). A pooler like PgBouncer does not
+pass the startup packet's options to PostgreSQL. With DATABASE_POOLER, the options are set by a statement instead.
 """
 
 import select
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connections
 from django.db.backends.postgresql import base
 from psycopg.pq import TransactionStatus
 
@@ -35,6 +39,7 @@ FRESH_SECONDS = 20.0
 _ENDED = ("08", "57P")
 
 _keeps_plans = False
+_process = ""
 # The parameters of new connections, unless the connection string overrides them. None: those of a command.
 _defaults: Mapping[str, Any] | None = None
 
@@ -55,6 +60,33 @@ def keep_plans() -> None:
     _keeps_plans = True
 
 
+def name_process(name: str) -> None:
+    """Name this process in the `application_name` of new connections, for example `push`."""
+    global _process
+    _process = name
+
+
+def application_name(purpose: str = "") -> str:
+    """Return the `application_name` for a connection: `dnspanel-push`, with a purpose `dnspanel-push-reader`.
+
+    A process without a name is a management command, and is named after the command.
+    """
+    command = sys.argv[1] if len(sys.argv) > 1 and sys.argv[1].isidentifier() else "command"
+    return "-".join(filter(None, ("dnspanel", _process or command, purpose)))
+
+
+def connect(parameters: Mapping[str, Any]) -> psycopg.Connection[Any]:
+    """Open a connection that is closed if the server hangs. Through a pooler, set the options by a statement."""
+    conn = silence.connect(**parameters)
+    if settings.DATABASE_POOLER:
+        options = connections.settings["default"]["OPTIONS"].get("options", "")
+        limits = [each.partition("=") for each in options.split() if each != "-c"]
+        calls = ", ".join(["set_config(%s, %s, false)"] * len(limits))
+        conn.execute(f"SELECT {calls}", [text for name, _, value in limits for text in (name, value)])
+        conn.commit()
+    return conn
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's wrapper of a PostgreSQL connection, with the changes described in this module."""
 
@@ -64,13 +96,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         """Return the connection parameters from the settings, and the process's defaults for missing ones."""
         parameters: dict[str, Any] = super().get_connection_params()
+        if settings.DATABASE_POOLER:
+            parameters.pop("options", None)
         defaults = silence.limits_of_tcp(settings.SILENCE_SECONDS["command"]) if _defaults is None else _defaults
-        return {**defaults, **parameters}
+        return {"application_name": application_name(), **defaults, **parameters}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Open a connection that is closed if the server hangs. Ignore Django's isolation and cursor options."""
         self.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        return silence.connect(**conn_params)
+        return connect(conn_params)
 
     def _commit(self) -> None:
         """Commit the transaction. Raise CommitInDoubt if the outcome is unknown."""

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from dnspanel.alerts.process_rules import process_conditions
 from dnspanel.conditions import Severity
+from dnspanel.database.base import application_name
 from dnspanel.fleet.node_health import FAULTS
 from dnspanel.fleet.processes.process_roles import COLLECTOR
 from dnspanel.fleet.processes.state import processes_now
@@ -62,10 +63,10 @@ def faults(found: Found) -> list[str]:
 def ask_postgresql() -> Found:
     """Return the state of PostgreSQL and of its migrations, within a few seconds even if it hangs."""
     parameters = connection.get_connection_params() | {"connect_timeout": CONNECT_SECONDS, "autocommit": True}
-    parameters["application_name"] = "dnspanel health"
-    parameters["options"] = f"-c statement_timeout={CONNECT_SECONDS * 1000}"
+    parameters["application_name"] = application_name("health")
     try:
         with psycopg.connect(**parameters) as conn:
+            conn.execute(f"SET statement_timeout = {CONNECT_SECONDS * 1000}")
             applied = set(conn.execute("SELECT app, name FROM django_migrations").fetchall())
     except psycopg.errors.UndefinedTable:
         return {"postgresql": OK, "migrations": Part(State.FAULT, "none was applied: run manage.py migrate")}

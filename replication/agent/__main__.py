@@ -15,7 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
-from replication import __version__
+from replication import __version__, log_lines
 from replication.agent.agent_config import AgentConfig, BadConfig, read_config
 from replication.agent.joining.ask_to_enroll import NotEnrolled, enroll
 from replication.agent.joining.install_agent import CannotJoin, add_options
@@ -36,7 +36,7 @@ logger = logging.getLogger("replication.agent")
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Return 0 on success and 130 after Ctrl-C. Print expected errors and return 1."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    log_lines.write_to_stderr(os.environ.get("AGENT_LOG_FORMAT", log_lines.TEXT))
     logging.getLogger().addHandler(RECENT_LOG)
     try:
         if options.command == "enroll":

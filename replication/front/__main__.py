@@ -22,7 +22,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from replication import __version__
+from replication import __version__, log_lines
 from replication.agent.agent_config import BadConfig
 from replication.agent.joining.ask_to_enroll import NotEnrolled, enroll
 from replication.agent.joining.install_agent import CannotJoin, add_options
@@ -41,7 +41,7 @@ WAIT_SECONDS = 0.25
 def main(arguments: list[str] | None = None) -> int:
     """Run a command. Return 0 on success, 130 after Ctrl-C, or 1 after printing an expected error."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    log_lines.write_to_stderr(os.environ.get("AGENT_LOG_FORMAT", log_lines.TEXT))
     logging.getLogger().addHandler(RECENT_LOG)
     try:
         if options.command == "enroll":

@@ -32,7 +32,7 @@ REASON = "The panel’s disk has only 0 MiB left. Delete old imports and exports
 
 @pytest.fixture
 def disk(directories: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Mount a disk of 1 MiB for uploads, of which the panel uses the last byte."""
+    """Mount a disk of 1 MiB for uploads. The panel uses all of it."""
     monkeypatch.setattr(upload, "FREE_BYTES", 0)
     with small_disk(directories / "transfer") as path:
         yield path

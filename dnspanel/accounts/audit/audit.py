@@ -10,6 +10,7 @@ from typing import Any
 from dnspanel.accounts.actors.actors import Author, token_of, user_of
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.texts import in_english
+from replication.log_lines import of_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,11 @@ def origin() -> Origin:
 
 @contextmanager
 def coming_from(where: Origin) -> Iterator[None]:
-    """Make `origin()` return this origin within the block."""
+    """Make `origin()` return this origin within the block. Log lines of the block have its request id."""
     reset = _origin.set(where)
     try:
-        yield
+        with of_request(where.request_id):
+            yield
     finally:
         _origin.reset(reset)
 

@@ -8,9 +8,12 @@ from uuid import uuid4
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
+from django.core.signals import request_finished
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts.audit import audit
+from replication.log_lines import request_id
 
 # In PANEL_TRUSTED_PROXIES: all processes that can open the UNIX socket of the web processes.
 UNIX_SOCKET = "unix"
@@ -33,6 +36,7 @@ class RequestOriginMiddleware:
             request.META["REMOTE_ADDR"] = self._sender(request.META["REMOTE_ADDR"], forwarded)
         _name_host(request)
         origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()))
+        request_id.set(origin.request_id)  # Django logs some responses after the last middleware
         with audit.coming_from(origin):
             response = self.get_response(request)
         response["X-Request-ID"] = origin.request_id
@@ -57,6 +61,11 @@ class RequestOriginMiddleware:
             except ValueError:  # not an address, so the proxy that wrote it is the last known one
                 break
         return sender
+
+
+@receiver(request_finished)
+def _forget_request_id(**signal: object) -> None:
+    request_id.set("")
 
 
 def _name_host(request: HttpRequest) -> None:

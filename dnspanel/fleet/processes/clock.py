@@ -15,6 +15,7 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from dnspanel.database.base import name_process
 from dnspanel.fleet.processes.alive import Alive, Turns
 from dnspanel.fleet.processes.periodic import know_schedule, last_done
 from dnspanel.fleet.processes.process_roles import BEAT, BEAT_EVERY, BUSY_FOR
@@ -31,6 +32,7 @@ class Clock(Scheduler):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.turns = Turns()
         self._called_at = float("-inf")
+        name_process(BEAT)
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:

@@ -17,7 +17,7 @@ import psycopg
 from django.db import connection
 
 from dnspanel import advisory_locks
-from dnspanel.database import silence
+from dnspanel.database.base import application_name, connect
 
 # If a publisher's machine disappears, its lock must end before the two hours that TCP would wait.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
@@ -58,7 +58,7 @@ class Session:
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = _connect("dnspanel publisher", prepare_threshold=1, cursor_factory=psycopg.ClientCursor)
+            self._connection = _connect("log", prepare_threshold=1, cursor_factory=psycopg.ClientCursor)
             self._connection.execute("SET plan_cache_mode = force_generic_plan")
         return self._connection
 
@@ -66,7 +66,7 @@ class Session:
 @contextmanager
 def reading() -> Iterator[Connection]:
     """Provide a separate connection whose reads all see the database as of the first read."""
-    with _connect("dnspanel reader", prepare_threshold=None) as conn, snapshot(conn):
+    with _connect("reader", prepare_threshold=None) as conn, snapshot(conn):
         yield conn
 
 
@@ -83,12 +83,12 @@ def plan_anew(conn: Connection) -> None:
     conn.execute("DISCARD PLANS")
 
 
-def _connect(application_name: str, **options: Any) -> Connection:
+def _connect(purpose: str, **options: Any) -> Connection:
     params = connection.get_connection_params()
     for of_django in ("cursor_factory", "context", "prepare_threshold"):
         params.pop(of_django, None)
-    params |= _KEEPALIVE | options | {"application_name": application_name}
-    return silence.connect(**params, autocommit=True)
+    params |= _KEEPALIVE | options | {"application_name": application_name(purpose), "autocommit": True}
+    return connect(params)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from dnspanel import checks
 from dnspanel.database import statement_time
+from dnspanel.database.base import name_process
 from dnspanel.fleet.processes.alive import Alive, Turns
 from dnspanel.fleet.processes.process_roles import UPDATE
 from dnspanel.gateway.gateway_server import Gateway
@@ -26,6 +27,7 @@ class Command(BaseCommand):
     requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:
+        name_process(UPDATE)
         statement_time.begin(statement_time.GATEWAY)
         asyncio.run(listen(settings.UPDATE_HOST, settings.UPDATE_PORT, settings.UPDATE_TLS_PORT or None))
 

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand
 from dnspanel import checks
 from dnspanel.alerts.watcher import Watcher
 from dnspanel.database import statement_time
+from dnspanel.database.base import name_process
 from dnspanel.fleet.collector import Collector
 from dnspanel.fleet.processes.alive import Alive
 from dnspanel.fleet.processes.process_roles import COLLECTOR
@@ -24,6 +25,7 @@ class Command(BaseCommand):
     requires_system_checks = [checks.OWN]
 
     def handle(self, *args: Any, **options: Any) -> None:
+        name_process(COLLECTOR)
         statement_time.begin(statement_time.COLLECTOR)
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
