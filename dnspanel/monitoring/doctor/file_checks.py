@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from dnspanel.durations import duration_text
-from dnspanel.fleet.conditions.certificates import CERTIFICATE_NOW, CERTIFICATE_SOON
+from dnspanel.fleet.conditions.nodes import CERTIFICATE_NOW, CERTIFICATE_SOON
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.texts import gettext
 

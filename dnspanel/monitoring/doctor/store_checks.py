@@ -15,7 +15,7 @@ from django.utils import timezone
 from dnspanel import __version__
 from dnspanel.database.sql import fetch_all, fetch_one
 from dnspanel.durations import duration_text
-from dnspanel.fleet.conditions.disks import size_text
+from dnspanel.fleet.conditions.nodes import size_text
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.heartbeats import DRILL
 from dnspanel.fleet.nodes.reported import explain_rebuild, read_report

@@ -32,7 +32,9 @@ from dnspanel.zones.values.soa import DEFAULT_TTL
 class HeadForm(PanelForm):
     """The form for a template's name, team and description."""
 
-    template_name = text_field(gettext_lazy("Name"), LONGEST_NAME, required=True, autocomplete="off")
+    template_name = text_field(  # type: ignore[assignment]  # replaces `template_name` of Django's forms
+        gettext_lazy("Name"), LONGEST_NAME, required=True, autocomplete="off"
+    )
     description = text_field(gettext_lazy("Description"), LONGEST_NOTE)
     team = forms.ModelChoiceField(
         Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("Whole panel")
