@@ -108,8 +108,8 @@ def test_no_secret_is_in_a_bundle(known: Mapping[str, str], tmp_path: Path) -> N
     everything = " ".join([*known.values(), *map(quote, known.values())])
     report = diagnose(now=timezone.now())
     leaking = Finding("panel.failing", Level.WARNING, f"Failed: {everything}", everything, everything, "panel.failing")
-    told = Report(report.at, report.version, report.host, (leaking,), report.unchecked, report.checks)
-    files = bundle_of(told, [*LINES, everything, *known.values()], tmp_path / "bundle.tar")
+    leaking_report = Report(report.at, report.version, report.host, (leaking,), report.unchecked, report.checks)
+    files = bundle_of(leaking_report, [*LINES, everything, *known.values()], tmp_path / "bundle.tar")
     assert sorted(files) == ["log.txt", "report.json", "report.txt", "settings.txt"]
     for name, text in files.items():
         for secret in (*known.values(), *IN_LOGS):
