@@ -13,16 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from celery import Celery, Task
-from celery.signals import (
-    beat_init,
-    before_task_publish,
-    celeryd_init,
-    setup_logging,
-    task_postrun,
-    task_prerun,
-    worker_init,
-)
+from celery import Celery, Task, signals
 from django.conf import settings
 from django.db import connections
 
@@ -61,38 +52,37 @@ logger = logging.getLogger(__name__)
 _met = threading.local()
 
 
-@setup_logging.connect
+@signals.setup_logging.connect
 def write_lines_as_the_panel(loglevel: int | None = None, **signal: object) -> None:
     """Write log lines in the panel's format. Without a receiver of this signal, Celery would use its own format."""
     logging.config.dictConfig(settings.LOGGING)
     logging.getLogger("celery").setLevel(loglevel or logging.INFO)
 
 
-@before_task_publish.connect
+@signals.before_task_publish.connect
 def pass_request_id(headers: dict[str, Any] | None = None, **signal: object) -> None:
-    """Add the current request id to a task's message, so that the lines of the task have the same id."""
+    """Add the current request id to a task's message, for the lines of the task."""
     if headers is not None and (id := request_id.get()):
         headers["request_id"] = id
 
 
-@task_prerun.connect
+@signals.task_prerun.connect
 def begin_lines(task: Task, **signal: object) -> None:
     """Add the id of the request that enqueued the task, or else the task's own id, to the log lines of the task."""
     task.request.outer_request_id = request_id.set(task.request.get("request_id") or task.request.id)
 
 
-@task_postrun.connect
+@signals.task_postrun.connect
 def end_lines(task: Task, **signal: object) -> None:
     """Remove the task's id from the log lines of this thread."""
     request_id.reset(task.request.outer_request_id)
 
 
-@celeryd_init.connect
+@signals.celeryd_init.connect
 def limit_statements(sender: object = "", instance: Any = None, **signal: object) -> None:
     """Set the time limit of SQL statements, before a worker starts its processes or threads.
 
-    `sender` is the worker's name, for example `push@localhost`. The worker's connections are named after it. The worker
-    `instance` prints no banner, because its lines are not log lines.
+    The worker's connections have its name: `sender` without the host. The worker `instance` prints no banner.
     """
     if instance is not None:
         instance.quiet = True
@@ -102,8 +92,8 @@ def limit_statements(sender: object = "", instance: Any = None, **signal: object
     statement_time.begin(statement_time.WORKER)
 
 
-@worker_init.connect
-@beat_init.connect
+@signals.worker_init.connect
+@signals.beat_init.connect
 def refuse_another_master_key(**signal: object) -> None:
     """Stop a worker or beat whose master key differs from the database's, before its first task."""
     from dnspanel.processes.key_at_start import stop_with_another_key  # needs Django's apps
@@ -111,7 +101,7 @@ def refuse_another_master_key(**signal: object) -> None:
     stop_with_another_key()
 
 
-@worker_init.connect
+@signals.worker_init.connect
 def begin_with_a_small_heap(**signal: object) -> None:
     """Exclude loaded modules from garbage collection, after all tasks are imported and before workers start."""
     leave_out_what_is_loaded()

@@ -13,6 +13,7 @@ def _entry(task: str, seconds: float, expires: int | None = None) -> dict[str, A
 CELERY_BEAT_SCHEDULE = {
     "encode-log": _entry("publish.encode_log", 2.0, 5),
     "empty-trash": _entry("zones.empty_trash", 86_400.0),
+    "prune-log": _entry("zones.prune_log", 3600.0),
     "link-acts": _entry("zones.link_acts", 5.0, 5),
     "check-audit-chain": _entry("zones.check_audit_chain", 86_400.0),
     "tend-search": _entry("zones.tend_search", 180.0, 170),

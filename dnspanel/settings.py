@@ -184,8 +184,7 @@ TEMPLATES = [
 ]
 
 
-# Whether PANEL_DATABASE is a pooler such as PgBouncer, with session pooling. Each request and task then returns its
-# connection, and limits are set by a statement instead of the startup packet. See `database.base`.
+# Whether PANEL_DATABASE is a pooler such as PgBouncer, with session pooling. See `database.base`.
 DATABASE_POOLER = envbool("PANEL_DATABASE_POOLER", default=False)
 
 
@@ -373,6 +372,10 @@ STORAGES = {
 }
 # The number of days that the log is kept for unreachable nodes. After a longer absence, a node gets a snapshot.
 LOG_DAYS = int(envstr("PANEL_LOG_DAYS", "7"))
+# The days for which history is kept; 0: for ever. See `zones.log.prune_history` and `zones.audit.prune_links`.
+KEEP_DAYS = envseconds("PANEL_KEEP_DAYS", "history=0,dynamic=90,audit=0,imports=0")
+if any(0 < days < 30 for days in KEEP_DAYS.values()):
+    raise ImproperlyConfigured("PANEL_KEEP_DAYS: keep everything for at least 30 days, or 0 for ever.")
 PUBLISHER_DIR = VAR_DIR / "publisher"
 # Uploads, spools and stages of imports, and finished exports. Web processes and bulk workers share this folder.
 TRANSFER_DIR = Path(envstr("PANEL_TRANSFER_DIR", str(VAR_DIR / "transfer")))

@@ -17,14 +17,10 @@ from replication.log_lines import TEXT, LineFormatter
 
 _SEEN = struct.Struct("d")
 FRESH_SECONDS = 20.0
-# gunicorn's own lines have the panel's format.
+# gunicorn's own lines have the panel's format. The other members are gunicorn's defaults.
 logconfig_dict = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"()": LineFormatter, "form": os.environ.get("PANEL_LOG_FORMAT", TEXT)}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {"gunicorn.error": {"handlers": ["console"], "propagate": False, "level": "WARNING"}},
+    "formatters": {"generic": {"()": LineFormatter, "form": os.environ.get("PANEL_LOG_FORMAT", TEXT)}},
+    "loggers": {"gunicorn.error": {"handlers": ["error_console"], "propagate": False, "level": "WARNING"}},
 }
 # Created before the workers are forked from this process, so that they share it.
 _shared = mmap.mmap(-1, _SEEN.size)

@@ -32,7 +32,7 @@ def of_request(id: str) -> Iterator[None]:
 
 
 class LineFormatter(logging.Formatter):
-    """A formatter that writes a record as a line of text, or as a line of JSON if `form` is `json`."""
+    """A formatter for lines of text, or of JSON if `form` is `json`."""
 
     def __init__(self, form: str = TEXT) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")

@@ -50,6 +50,7 @@ EFFECTS: Mapping[str, str] = {
 WORK: Mapping[str, str] = {
     "encode-log": gettext_noop("encoding publications"),
     "empty-trash": gettext_noop("emptying the trash"),
+    "prune-log": gettext_noop("removing old history"),
     "link-acts": gettext_noop("chaining audit log entries"),
     "check-audit-chain": gettext_noop("checking the audit log chain"),
     "tend-search": gettext_noop("maintaining the search index"),

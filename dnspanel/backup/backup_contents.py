@@ -38,12 +38,16 @@ _COUNTED = {
     "audit entries": "SELECT count(*) FROM accounts_auditentry",
 }
 
+# Old history and publications can be removed up to a sequence that an audit entry has.
+_PRUNED = """(SELECT coalesce(max((details->>'up_to')::bigint), 0) FROM accounts_auditentry
+    WHERE action IN ('history.prune', 'audit.prune'))"""
+
 # A gap is allowed only at the start of an epoch, which is above all sequences that a node could have seen.
-_GAPS = """
+_GAPS = f"""
     SELECT sequence FROM (
         SELECT sequence, lag(sequence, 1, 0::bigint) OVER (ORDER BY sequence) AS before FROM zones_publication
     ) AS log
-    WHERE sequence <> before + 1
+    WHERE sequence <> before + 1 AND sequence > {_PRUNED} + 1
     AND NOT EXISTS (SELECT FROM zones_epoch e WHERE e.began_after > 0 AND e.began_after = sequence - 1)"""
 
 _HEAD_BEYOND = """
@@ -65,9 +69,9 @@ _RRSET_COUNTS = """
     ) AS r ON r.zone_id = z.id
     WHERE coalesce(r.rrsets, 0) <> z.rrset_count LIMIT 5"""
 
-_NUMBERS = """
-    SELECT zone_id FROM zones_revision GROUP BY zone_id
-    HAVING min(number) <> 1 OR max(number) <> count(*) LIMIT 5"""
+_NUMBERS = f"""
+    SELECT zone_id FROM zones_revision WHERE publication_id > {_PRUNED} GROUP BY zone_id
+    HAVING max(number) - min(number) + 1 <> count(*) OR (min(number) <> 1 AND {_PRUNED} = 0) LIMIT 5"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,10 +67,7 @@ def name_process(name: str) -> None:
 
 
 def application_name(purpose: str = "") -> str:
-    """Return the `application_name` for a connection: `dnspanel-push`, with a purpose `dnspanel-push-reader`.
-
-    A process without a name is a management command, and is named after the command.
-    """
+    """Return the `application_name`, such as `dnspanel-push-reader`. Unnamed processes are management commands."""
     command = sys.argv[1] if len(sys.argv) > 1 and sys.argv[1].isidentifier() else "command"
     return "-".join(filter(None, ("dnspanel", _process or command, purpose)))
 

@@ -37,8 +37,8 @@ class SearchTooGeneral(Exception):
 def begin(kind: str) -> None:
     """Apply the limits of this kind of process to new connections. Detect a hanging server, except in commands.
 
-    All limits are in the packet that opens a connection, so requests don't need a round trip for them. The thread's
-    current connection, for example of a check at the start of a command, lacks them and is closed.
+    All limits are in the packet that opens a connection, so requests don't need a round trip for them. The current
+    connection lacks them and is closed.
     """
     global _process
     _process = kind

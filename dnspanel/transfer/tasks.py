@@ -81,8 +81,9 @@ def keep_addresses() -> str:
 
 @shared_task(ignore_result=True)
 def forget_old_files() -> str:
-    """Delete import and export files that are no longer needed."""
+    """Delete import and export files that are no longer needed, and imports that are older than KEEP_DAYS."""
     now = timezone.now()
+    import_jobs.forget_old_imports(now=now)
     return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={import_jobs.forget_old_files(now=now)}"
 
 

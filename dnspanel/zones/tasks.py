@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.wake import wake, wake_each
-from dnspanel.zones.audit import audit_links
+from dnspanel.zones.audit import audit_links, prune_links
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.drafts.discarded import forget_discarded
 from dnspanel.zones.models import ChangeRun, PolicyRun
@@ -27,6 +27,12 @@ def empty_trash() -> str:
     now = timezone.now()
     zones, keys = edit.empty_trash(now=now), sign.forget_deleted_keys(now=now)
     return f"emptied trash zones={zones} keys={keys} drafts={forget_discarded(now=now)}"
+
+
+@shared_task
+def prune_log() -> str:
+    """Remove history and audit entries that are older than KEEP_DAYS. Runs every hour."""
+    return prune_links.prune(now=timezone.now())
 
 
 @shared_task(ignore_result=True)

@@ -11,6 +11,9 @@ class EvidenceConfig(AppConfig):
 
     def ready(self) -> None:
         from dnspanel.audit.forward.conditions import SUBJECT
+        from dnspanel.audit.forward.deliver_acts import read_by_all
         from dnspanel.conditions import register
+        from dnspanel.zones.audit.prune_links import register_reader
 
         register(SUBJECT)
+        register_reader(read_by_all)

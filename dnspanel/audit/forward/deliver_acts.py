@@ -13,7 +13,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Max, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from dnspanel.accounts.secrets.vault import decrypt_secret
@@ -43,6 +43,12 @@ class Send(Protocol):
 def last_number() -> int:
     """Return the number of the newest entry in the chain, or 0 if the chain is empty."""
     return AuditLink.objects.aggregate(newest=Max("number"))["newest"] or 0
+
+
+def read_by_all() -> int | None:
+    """Return the number up to which all active destinations have the chain, or None without destinations."""
+    found: int | None = Destination.objects.filter(active=True).aggregate(least=Min("sent_to"))["least"]
+    return found
 
 
 def destinations_with_due(*, now: datetime) -> list[int]:

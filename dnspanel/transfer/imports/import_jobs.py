@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -43,6 +44,7 @@ from dnspanel.zones.plan.deletion_guard import refuse_mass_deletion
 from dnspanel.zones.plan.zone_quotas import refuse_zones
 from dnspanel.zones.settings.server_sets import default_set
 
+MOST_FORGOTTEN = 20  # in one turn, because each can have a report of millions of rows
 CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
 # Options that change how zones are read. The other options only change how they are applied.
 _READING_OPTIONS = ("ttl", "ttl_least", "ttl_most", "comments", "nameservers", "soa", "signatures")
@@ -411,6 +413,16 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
     job.state, job.phase_at, job.paused = state, now, False
     if state in ACTIVE_STATES:
         transaction.on_commit(lambda: work_to_do.send(sender=ImportJob, job_id=job.pk), robust=True)
+
+
+def forget_old_imports(*, now: datetime) -> int:
+    """Delete up to MOST_FORGOTTEN imports that ended before KEEP_DAYS, with their reports. Return their number."""
+    days = settings.KEEP_DAYS["imports"]
+    ended = ImportJob.objects.filter(state__in=ENDED_STATES, ended_at__lt=now - timedelta(days=days))
+    old = list(ended[:MOST_FORGOTTEN]) if days else []
+    for job in old:
+        delete_job(job=job)
+    return len(old)
 
 
 def forget_old_files(*, now: datetime) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import UUID
 
 ENTRY, PUBLICATION = "entry", "publication"
+PRUNED = "pruned"  # consecutive links whose acts were removed, see prune_links
 
 
 def first_hash(cluster: UUID) -> bytes:

@@ -2,16 +2,20 @@
 
 The `parts` of a publication map each zone id to the digest of the zone's revision. The key `created` has the number of
 created zones. When a zone is deleted permanently, its revisions are deleted too. The chain then uses the digest that
-was stored earlier.
+was stored earlier. The same applies to publications whose revisions were removed or merged because of their age, up to
+the sequence in an audit entry about this (`prune_history`).
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet
+from django.db.models import BigIntegerField, Count, Max, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.zones.audit.audit_chain import RunningDigest, content_of
+from dnspanel.zones.log.prune_history import PRUNED
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, Zone
 
 Parts = dict[str, str | int]
@@ -56,10 +60,22 @@ def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] 
     if noted:
         _restore_parts_of_gone_zones(parts, noted)
     found = {}
+    pruned = _pruned_up_to() if noted else {}
     for row in Publication.objects.filter(pk__in=sequences).values(*_PUBLICATION):
         of_this = parts.get(row["sequence"], {})
+        if noted and row["sequence"] <= max(pruned.get("", 0), pruned.get(row["channel"], 0)):
+            of_this = noted[row["sequence"]]
         found[row["sequence"]] = ActContent(content_of({**row, "parts": of_this}), of_this)
     return found
+
+
+def _pruned_up_to() -> dict[str, int]:
+    """Return the newest sequence whose revisions were removed, by channel ("": all channels)."""
+    entries = AuditEntry.objects.filter(action=PRUNED).annotate(
+        channel=KeyTextTransform("channel", "details"),
+        up_to=Cast(KeyTextTransform("up_to", "details"), BigIntegerField()),
+    )
+    return dict(entries.values_list("channel").annotate(Max("up_to")))
 
 
 def _parts_of(sequences: Collection[int]) -> dict[int, Parts]:

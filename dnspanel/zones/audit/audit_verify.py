@@ -8,8 +8,9 @@ from django.db.models import Exists, OuterRef
 
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.texts import gettext
-from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash
+from dnspanel.zones.audit.audit_chain import ENTRY, PRUNED, PUBLICATION, first_hash, next_hash
 from dnspanel.zones.audit.audit_contents import ActContent, entry_contents, publication_contents
+from dnspanel.zones.audit.prune_links import FOLDED
 from dnspanel.zones.models import AuditChain, AuditLink, LogHead, Publication
 
 BATCH = 1_000
@@ -37,7 +38,7 @@ def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
     """Check the whole chain, every action in it, and that no action was inserted. Stop after MOST_FAULTS faults.
 
     It is also a fault if the chain has another hash than an anchor at that number, or doesn't reach that number. The
-    chain was then replaced or cut after the anchor was stored.
+    chain was then replaced or cut after the anchor was stored. An anchor of a removed action says nothing.
     """
     kept = {anchor.number: anchor.hash for anchor in anchors}
     faults: list[str] = []
@@ -47,6 +48,8 @@ def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
         for link in batch:
             faults += _faults_of(link, number, chain, contents.get((link.kind, link.ref)))
             number, chain = link.number, bytes(link.chain)
+            if link.kind == PRUNED:
+                kept = {at: saved for at, saved in kept.items() if not link.ref <= at < number}
             if number in kept and kept.pop(number) != chain:
                 message = gettext("the chain was rewritten: the saved hash for number {number} is different")
                 faults.append(message.format(number=number))
@@ -70,14 +73,27 @@ def _contents_of(batch: Sequence[AuditLink]) -> dict[tuple[str, int], ActContent
     entries = entry_contents([link.ref for link in batch if link.kind == ENTRY])
     noted = {link.ref: link.parts for link in batch if link.kind == PUBLICATION}
     found = {(ENTRY, ref): content for ref, content in entries.items()}
+    records = AuditEntry.objects.filter(pk__in=[link.parts.get("entry") for link in batch if link.kind == PRUNED])
+    ranges = {tuple(each) for entry in records.filter(action=FOLDED) for each in entry.details["ranges"]}
+    found |= {
+        (PRUNED, link.ref): ActContent(bytes(link.content), {})
+        for link in batch
+        if link.kind == PRUNED and (link.ref, link.number, link.hash) in ranges
+    }
     return found | {(PUBLICATION, ref): content for ref, content in publication_contents(list(noted), noted).items()}
 
 
 def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | None) -> Iterator[str]:
     what = gettext("{kind} {ref} (number {number})").format(kind=link.kind, ref=link.ref, number=link.number)
-    if link.number != number + 1:
+    first = link.ref if link.kind == PRUNED else link.number
+    if first != number + 1:
         missing = gettext("numbers {first} to {last} are missing from the chain")
-        yield missing.format(first=number + 1, last=link.number - 1)
+        yield missing.format(first=number + 1, last=first - 1)
+    if link.kind == PRUNED:
+        if found is None or found.digest != chain:
+            unrecorded = gettext("numbers {first} to {last} were removed, but no audit entry records this")
+            yield unrecorded.format(first=first, last=link.number)
+        return
     if found is None:
         yield gettext("{what} is missing").format(what=what)
     elif found.digest != bytes(link.content):

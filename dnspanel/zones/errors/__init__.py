@@ -3,6 +3,7 @@
 ZoneError
 ├── Unknown               no zone with this name that this person can see
 │   └── InTrash           the zone was deleted, and this person can see that
+├── RevisionUnknown       the zone has no such revision, or it was removed because of its age
 ├── Forbidden             the person lacks a permission
 │   └── RightMissing      the person lacks a right over this zone or RRset
 │       ├── Locked        the zone or RRset is locked, with a reason

@@ -20,6 +20,17 @@ class Unknown(ZoneError, NotFound):
         super().__init__(gettext("Zone not found: {name}").format(name=name))
 
 
+class RevisionUnknown(ZoneError, NotFound):
+    """The zone has no such revision, or the revision was removed because of its age."""
+
+    def __init__(self, name: str, number: int, *, newest: int) -> None:
+        if 0 < number <= newest:
+            message = gettext("Revision {number} of {name} was removed, because it was too old to be kept.")
+        else:
+            message = gettext("{name} doesn’t have a revision {number}.")
+        super().__init__(message.format(name=name, number=number))
+
+
 class InTrash(Unknown):
     """A zone with this name was deleted. It can be restored until `gone_at`."""
 

@@ -161,13 +161,12 @@ def _inverse_of(revision: Revision) -> draft.ZoneChanges:
 def restore_to(*, zone: Zone, number: int, author: draft.Drafter, now: datetime) -> Draft:
     """Draft the changes that revert the zone to a revision. Return the draft.
 
-    Raise CannotUndo if the zone has no such revision. Also raise the errors of `draft.draft_changes`.
+    Raise RevisionUnknown if the zone has no such revision, or no longer. Also raise the errors of
+    `draft.draft_changes`.
     """
     zone.refresh_from_db()
-    if not 0 < number <= zone.revision:
-        raise errors.CannotUndo(
-            gettext("{name} doesn’t have a revision {number}.").format(name=zone.name, number=number)
-        )
+    if not Revision.objects.filter(zone=zone, number=number).exists():
+        raise errors.RevisionUnknown(zone.name, number, newest=zone.revision)
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     then = {(change.name, change.type): rrset_before(change) for change in first}

@@ -364,6 +364,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.InTrash, _in_trash),
     (zones.Unknown, _unknown),
     (zones.NotInTrash, _simply("not-found")),
+    (zones.RevisionUnknown, _simply("not-found")),
     (zones.Locked, _simply("locked")),
     (zones.ApprovalNeeded, _simply("approval-needed")),
     (zones.Frozen, _simply("frozen")),

@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.publication_serializers import RevisionDiffSerialize
 from dnspanel.api.v2.schema.query_parameters import WRITING
 from dnspanel.api.v2.schema.zone_serializers import RRsetSerializer, UndoSerializer
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.errors import CannotUndo, Conflicts
+from dnspanel.zones.errors import CannotUndo, Conflicts, RevisionUnknown
 from dnspanel.zones.log import history
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
@@ -209,11 +209,11 @@ def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilte
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """Return the zone's revision with this number. Raise Problem (404) if the zone has no such revision."""
+    """Return the zone's revision with this number. Raise RevisionUnknown (404) if it doesn't exist, or no longer."""
     revisions = Revision.objects.select_related("publication__author", "zone").filter(zone=zone)
     found = revisions.filter(number=number).first() if number < 2**31 else None
     if found is None:
-        raise Problem("not-found", f"{zone.name} has no revision {number}.")
+        raise RevisionUnknown(zone.name, number, newest=zone.revision)
     return found
 
 

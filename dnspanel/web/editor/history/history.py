@@ -34,7 +34,7 @@ from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.row_diffs import DisplayDiff, display_diffs
 from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec import queries as dnssec
-from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.errors import CannotUndo, RevisionUnknown
 from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.log.history import (
     HistoryFilters,
@@ -153,14 +153,14 @@ def _display(request: PanelRequest, zone: Zone, rows: tuple[HistoryRow, ...]) ->
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """Return the zone's revision with this number. Raise Unknown if it doesn't exist."""
+    """Return the zone's revision with this number. Raise RevisionUnknown if it doesn't exist, or no longer."""
     found = (
         Revision.objects.select_related("publication__author", "publication__token", "zone")
         .filter(zone=zone, number=number)
         .first()
     )
     if found is None:
-        raise access.Unknown(f"revision {number} of {zone.name}")
+        raise RevisionUnknown(zone.name, number, newest=zone.revision)
     return found
 
 

@@ -174,6 +174,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "has_more": zones > MOST_REVISIONS,
         "only": revisions[0] if zones == 1 else None,
         "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
+        "is_removed": not found.revisions.exists(),
         "may_undo": not found.failed_reason
         and (
             any(_can_undo(request, each) for each in _undone_alone(found, revisions))

@@ -130,3 +130,15 @@ def test_files_of_old_imports_go_and_their_reports_stay(make_import: MakeImport)
     assert not spool.import_directory(old.pk).exists()
     assert spool.import_directory(recent.pk).exists()
     assert ImportZone.objects.filter(job=old).exists()
+
+
+def test_old_imports_are_forgotten_with_their_reports(make_import: MakeImport, settings: Any) -> None:
+    job = make_import({"a.zone": zone_text("a.test.", "www 300 A 192.0.2.1")})
+    ImportJob.objects.filter(pk=job.pk).update(state=State.DONE, ended_at=NOW)
+    settings.KEEP_DAYS = settings.KEEP_DAYS | {"imports": 30.0}
+    running = make_import({"b.zone": zone_text("b.test.", "www 300 A 192.0.2.1")})
+    assert import_jobs.forget_old_imports(now=NOW + timedelta(days=29)) == 0
+    assert import_jobs.forget_old_imports(now=NOW + timedelta(days=31)) == 1
+    assert list(ImportJob.objects.values_list("pk", flat=True)) == [running.pk]
+    settings.KEEP_DAYS = settings.KEEP_DAYS | {"imports": 0.0}
+    assert import_jobs.forget_old_imports(now=NOW + timedelta(days=9_999)) == 0

@@ -18,6 +18,7 @@ from dnspanel.zones.errors import (
     Conflicts,
     GuardHolds,
     NothingToPublish,
+    RevisionUnknown,
     RightMissing,
     RuleViolations,
     Unknown,
@@ -323,8 +324,11 @@ def test_a_zone_can_be_taken_back_to_any_revision(bob: User, zone: Zone) -> None
     publish(bob, accept_warnings=True)
     without_soa = {k: v for k, v in stored(zone).items() if k[1] != SOA}
     assert without_soa == {k: v for k, v in states[0].items() if k[1] != SOA}
-    with pytest.raises(CannotUndo):
+    with pytest.raises(RevisionUnknown, match="doesn’t have a revision 99"):
         revision.restore_to(zone=zone, number=99, author=bob, now=NOW)
+    Revision.objects.filter(zone=zone, number=1).delete()
+    with pytest.raises(RevisionUnknown, match="was removed, because it was too old"):
+        revision.restore_to(zone=zone, number=1, author=bob, now=NOW)
 
 
 def test_disabled_records_and_comments_are_published_too(bob: User, zone: Zone) -> None:

@@ -12,7 +12,7 @@ from dnspanel.web.editor.history.history import differences
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries, rrset_pages
-from dnspanel.zones.models import Channel, Operation, Zone
+from dnspanel.zones.models import Channel, Operation, Publication, Revision, Zone
 from dnspanel.zones.signing import sign
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -239,3 +239,17 @@ def test_a_revision_is_downloaded_as_a_zone_file(zone: Zone, browser: Browser, c
     assert client.get(f"{HISTORY}9/file/").status_code == 404
     Zone.objects.filter(pk=zone.pk).update(rrset_count=1_000_000)
     assert client.get(f"{HISTORY}1/file/")["Location"] == ZONE + "export/"
+
+
+def test_a_revision_that_was_removed_because_of_its_age_says_so(browser: Browser, alice: User, zone: Zone) -> None:
+    Revision.objects.filter(zone=zone, number__lt=4).delete()
+    client, told = browser(alice), "was removed, because it was too old to be kept"
+    for path in ("3/", "compare/?r=2&r=4", "3/file/"):
+        answer = client.get(HISTORY + path)
+        assert (answer.status_code, told in answer.content.decode()) == (404, True), path
+    for path in ("3/undo/", "2/return/"):
+        answer = client.post(HISTORY + path)
+        assert (answer.status_code, told in answer.content.decode()) == (404, True), path
+    publication = Publication.objects.earliest("sequence")
+    page = client.get(f"/publications/{publication.sequence}/").content.decode()
+    assert "The history of this publication was removed" in page
