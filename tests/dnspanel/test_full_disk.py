@@ -1,5 +1,7 @@
 """Uploads to a disk that is really full: 507 with the reason from pages and APIs, and the upload continues later."""
 
+import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dnspanel.accounts.models import User
+from dnspanel.database import database_away
+from dnspanel.database.database_away import Notes
 from dnspanel.transfer.errors import DiskFull
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import import_jobs
@@ -79,9 +83,10 @@ def test_a_form_without_a_script_gets_a_page(browser: Browser, bob: User, disk: 
 
 
 def test_a_form_whose_files_django_cannot_store_gets_a_page(
-    browser: Browser, bob: User, disk: Path, settings: Any, caplog: pytest.LogCaptureFixture
+    browser: Browser, bob: User, disk: Path, settings: Any, caplog: pytest.LogCaptureFixture, monkeypatch: Any
 ) -> None:
     """Django stores files above 2.5 MB on the disk before any view runs."""
+    monkeypatch.setattr(database_away, "_notes", Notes())
     settings.FILE_UPLOAD_TEMP_DIR = str(disk)
     fill(disk)
     client = browser(bob)
@@ -91,6 +96,10 @@ def test_a_form_whose_files_django_cannot_store_gets_a_page(
     assert answer.status_code == 507
     assert "A disk of the panel is full" in answer.content.decode()
     assert "a disk is full: POST /imports/new/files/: [Errno 28]" in caplog.text
+    del answer, client
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()  # Django's unfinished file, before the disk is unmounted
 
 
 @pytest.mark.parametrize("spoil", [fill, use_inodes])

@@ -153,7 +153,8 @@ def test_a_publisher_that_lost_its_lock_while_it_slept_cannot_fork_the_log(
         # A lost network has this effect after its keepalives: the session ends and releases its lock.
         panel.do(
             acts.rows,
-            sql="SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dnspanel-publish-log'",
+            sql="SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'dnspanel-publish-log'",
         )
         later = edit(panel)
         until(lambda: panel.do(acts.encode_here) is None, seconds=60, what="a second publisher at the head")
