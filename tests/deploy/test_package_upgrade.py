@@ -20,7 +20,7 @@ from tests.deploy.docker import client
 from tests.deploy.machines import Machine, debian_root, machines
 from tests.deploy.test_packages import (
     READY_SECONDS,
-    RELEASES,
+    SUITES,
     is_ready,
     packages,
     release,
@@ -48,13 +48,13 @@ Repack = Callable[[str, str], Path]
 
 
 @pytest.fixture(scope="module")
-def panel(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+def panel(release: str, packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Boot a machine for the panel, whose own PowerDNS is the only node."""
     try:
-        base = debian_root(*RELEASES[release])
+        base = debian_root(SUITES[release])
     except Unavailable as exc:
         pytest.skip(str(exc))
-    with machines(base, tmp_path_factory.mktemp("machines"), "panel") as booted:
+    with machines(base, packages, tmp_path_factory.mktemp("machines"), "panel") as booted:
         yield booted[0]
 
 
