@@ -79,6 +79,8 @@ build_release() {
     # Longer pauses between restarts, from 2 s to a minute. systemd 252 of Debian 12 does not know these lines.
     [ "$number" = 12 ] ||
         sed -i 's/^RestartSec=2$/&\nRestartSteps=5\nRestartMaxDelaySec=60/' "$stage/files/units/dnspanel@.service"
+    # nfpm takes the times of a tree's files from the disk.
+    find "$stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
     for recipe in "$CACHE"/source/deploy/debian/packages/*.yaml; do
         package=$(basename "$recipe" .yaml)
         arch=$(sed -n 's/^arch: //p' "$recipe")
