@@ -197,7 +197,7 @@ def add_front(panel: Machine, front: Machine, token: str) -> None:
     join(panel, front, "front1", "dnspanel-front", "--front")
     shutil.copy(panel.root / "etc/dnspanel/tls/fullchain.pem", front.root / "root/panel.pem")
     assert ZONE in front.run(*command_line(token), "zones", "list")
-    front.run(*command_line(token), "fronts", "set", "front1", "--node", "ns1")
+    front.run(*command_line(token), "api", "PATCH", "/nodes/front1/front", "-F", 'backends={"ns1": 1}')
     until(lambda: answer(front, front.address, "www") == '"first"', seconds=30, what="the front's answer", pause=0.5)
 
 
