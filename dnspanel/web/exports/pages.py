@@ -84,8 +84,8 @@ class ExportForm(AllOrSomeForm):
         gettext_lazy("Passphrase for private keys"),
         MOST_CHARACTERS,
         gettext_lazy(
-            "At least 12 characters. With a passphrase, the file also contains the private DNSSEC keys, "
-            "encrypted with it. The panel doesn’t store the passphrase. You need the right to export keys."
+            "At least 12 characters. With a passphrase, the file also contains the private DNSSEC keys, encrypted with "
+            "it. The panel stores the passphrase encrypted until the export ends. You need the right to export keys."
         ),
         strip=False,
     )
