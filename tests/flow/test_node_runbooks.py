@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 # The last one needs a front with this name.
-NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel api PATCH /nodes/front1/front ")
+NOT_HERE = ("systemctl ", "apt ", "rm ", "date ", "dnspanel api PATCH /nodes/front1/front ")
 
 
 def commands(name: str, step: str) -> list[str]:
@@ -79,7 +79,7 @@ class Operator:
     def joining(self, line: str, code: str) -> Iterator[str]:
         """Run the runbook's `join` command with this server's paths. Yield the printed fingerprint."""
         program, *words = shlex.split(line.replace("CODE", code).replace("https://panel.example.net", self.stack.url))
-        assert program == "/opt/dnspanel-agent/bin/dnspanel-agent"
+        assert program == "dnspanel-agent"
         account = unprivileged.account()
         assert account is not None
         here = [
