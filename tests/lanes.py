@@ -40,6 +40,7 @@ OWN_STACK = (
     "tests/faults/test_import_kills.py",
     "tests/flow/test_alerts.py",
     "tests/flow/test_bootstrap.py",
+    "tests/flow/test_doctor.py",
     "tests/flow/test_fronts.py",
     "tests/flow/test_join.py",
     "tests/flow/test_large_denial.py",

@@ -210,7 +210,7 @@ def test_a_request_that_was_exchanged_on_its_way_is_noticed_before_it_is_approve
     endpoint: Endpoint, tmp_path: Path
 ) -> None:
     endpoint.answer = lambda body: (202, {"state": "waiting for approval", "fingerprint": "ab" * 32})
-    with pytest.raises(NotEnrolled, match="Do not approve it"):
+    with pytest.raises(NotEnrolled, match="Do not approve the request"):
         join(endpoint, tmp_path / "identity")
 
 
