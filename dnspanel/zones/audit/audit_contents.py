@@ -15,7 +15,7 @@ from django.db.models.functions import Cast
 
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.zones.audit.audit_chain import RunningDigest, content_of
-from dnspanel.zones.log.prune_history import PRUNED
+from dnspanel.zones.log.prune_history import HISTORY_PRUNED
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, Zone
 
 Parts = dict[str, str | int]
@@ -71,7 +71,7 @@ def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] 
 
 def _pruned_up_to() -> dict[str, int]:
     """Return the newest sequence whose revisions were removed, by channel ("": all channels)."""
-    entries = AuditEntry.objects.filter(action=PRUNED).annotate(
+    entries = AuditEntry.objects.filter(action=HISTORY_PRUNED).annotate(
         channel=KeyTextTransform("channel", "details"),
         up_to=Cast(KeyTextTransform("up_to", "details"), BigIntegerField()),
     )

@@ -21,8 +21,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.advisory_locks import Lock, hold_lock
 from dnspanel.zones.audit.audit_chain import ENTRY, PRUNED, PUBLICATION, first_hash
-from dnspanel.zones.log.prune_history import PRUNED as HISTORY_PRUNED
-from dnspanel.zones.log.prune_history import merge_step, prune_step, sequence_before
+from dnspanel.zones.log.prune_history import HISTORY_PRUNED, merge_step, prune_step, sequence_before
 from dnspanel.zones.models import AuditLink, Channel, LogHead, Publication, Revision
 
 FOLDED = "audit.prune"

@@ -19,7 +19,7 @@ from replication.dns import rdtypes
 
 # The most revisions that a step removes.
 REVISIONS_OF_A_STEP = 1_000
-PRUNED = "history.prune"
+HISTORY_PRUNED = "history.prune"
 
 _REMOVABLE = """
 SELECT v.id, v.publication_id FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id
@@ -70,7 +70,7 @@ def prune_step(*, after: int, up_to: int, now: datetime) -> int | None:
         removed = [row[0] for row in rows]
         Change.objects.filter(revision__in=removed).delete()
         Revision.objects.filter(pk__in=removed).delete()
-        audit.record(action=PRUNED, by=None, now=now, up_to=up_to, channel="", revisions=len(rows))
+        audit.record(action=HISTORY_PRUNED, by=None, now=now, up_to=up_to, channel="", revisions=len(rows))
     return int(rows[-1][1]) - 1  # this publication can have more revisions
 
 
@@ -85,7 +85,7 @@ def merge_step(*, after: int, up_to: int, now: datetime) -> int | None:
             into[revision_id] = into.get(following, following)
         _merge(into)
         channel = str(Channel.DYNAMIC_UPDATE)
-        audit.record(action=PRUNED, by=None, now=now, up_to=up_to, channel=channel, revisions=len(into))
+        audit.record(action=HISTORY_PRUNED, by=None, now=now, up_to=up_to, channel=channel, revisions=len(into))
     return int(rows[-1][1]) - 1
 
 
@@ -100,9 +100,14 @@ def _merge(into: dict[int, int]) -> None:
     kept = [change for change in merged.values() if change.before != change.after]
     Change.objects.filter(revision__in={*into, *into.values()}).delete()
     Change.objects.bulk_create(kept)
-    for revision in Revision.objects.filter(pk__in=set(into.values())):
-        found = [change for change in kept if change.revision_id == revision.pk and change.type != rdtypes.SOA]
+    by_revision: dict[int, list[Change]] = {}
+    for change in kept:
+        if change.type != rdtypes.SOA:
+            by_revision.setdefault(change.revision_id, []).append(change)
+    targets = list(Revision.objects.filter(pk__in=set(into.values())))
+    for revision in targets:
+        found = by_revision.get(revision.pk, [])
         revision.added, revision.removed = (sum(c.before is None for c in found), sum(c.after is None for c in found))
         revision.changed = len(found) - revision.added - revision.removed
-        revision.save(update_fields=["added", "changed", "removed"])
+    Revision.objects.bulk_update(targets, ["added", "changed", "removed"])
     Revision.objects.filter(pk__in=into).delete()
