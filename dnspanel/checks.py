@@ -52,7 +52,7 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     if url.scheme not in {"http", "https"} or not url.hostname:
         hint = "Give the address that browsers use, such as https://dns.example.net"
         return [Error("PANEL_URL is not an http or https address.", hint=hint, id="dnspanel.E004")]
-    if url.scheme == "http" and not _is_loopback(url.hostname):
+    if url.scheme == "http" and not is_loopback(url.hostname):
         hint = "Put the panel behind TLS and give its https address."
         message = "PANEL_URL is http: passwords and sessions can be read on the way."
         return [CheckWarning(message, hint=hint, id="dnspanel.W001")]
@@ -162,7 +162,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
         hint = "starttls asks for TLS on an open connection (port 587), tls begins with it (465), no does without."
         message = f"PANEL_MAIL_TLS has to be starttls, tls or no, not {settings.MAIL_TLS!r}."
         return [Error(message, hint=hint, id="dnspanel.E009")]
-    local = settings.EMAIL_HOST == "localhost" or _is_loopback(settings.EMAIL_HOST)
+    local = settings.EMAIL_HOST == "localhost" or is_loopback(settings.EMAIL_HOST)
     if settings.EMAIL_HOST and settings.EMAIL_HOST_PASSWORD and settings.MAIL_TLS == "no" and not local:
         message = "PANEL_MAIL_TLS is no: the password of the mail server can be read on the way."
         return [CheckWarning(message, hint="Set PANEL_MAIL_TLS to starttls or tls.", id="dnspanel.W003")]
@@ -180,7 +180,8 @@ def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
     return [Error(f"{directory} cannot be written.", hint=hint, id="dnspanel.E007")]
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return True if this address or name is always this machine's (RFC 6761 6.3)."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -3,7 +3,6 @@
 import socket
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_address
 
 from dnspanel.alerts.alert_inputs import read
 from dnspanel.conditions import Reading
@@ -25,13 +24,6 @@ class CheckInputs:
     def runs_here(self, process: str) -> bool:
         """Return True if a process of this name runs on this machine, so that its loopback addresses are the same."""
         return any(each.host == socket.gethostname() for each in self.processes.living(process, self.now))
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def read_check_inputs(now: datetime) -> CheckInputs:

@@ -13,9 +13,10 @@ import dns.query
 from cryptography import x509
 from django.conf import settings
 
+from dnspanel.checks import is_loopback
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.processes.process_roles import PROXY, UPDATE, WEB
-from dnspanel.monitoring.doctor.check_inputs import CheckInputs, is_loopback
+from dnspanel.monitoring.doctor.check_inputs import CheckInputs
 from dnspanel.monitoring.doctor.file_checks import expiry_of, is_valid_for
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.texts import gettext

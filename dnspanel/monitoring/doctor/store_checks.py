@@ -13,6 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from dnspanel import __version__
+from dnspanel.checks import is_loopback
 from dnspanel.database.sql import fetch_all, fetch_one
 from dnspanel.durations import duration_text
 from dnspanel.fleet.conditions.nodes import size_text
@@ -20,7 +21,7 @@ from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.nodes.heartbeats import DRILL
 from dnspanel.fleet.nodes.reported import explain_rebuild, read_report
 from dnspanel.fleet.processes.process_roles import BUSY_FOR
-from dnspanel.monitoring.doctor.check_inputs import CheckInputs, is_loopback
+from dnspanel.monitoring.doctor.check_inputs import CheckInputs
 from dnspanel.monitoring.doctor.findings import Finding, finding
 from dnspanel.monitoring.health import migrations_of_code
 from dnspanel.processes.redis_health import quick_connection
