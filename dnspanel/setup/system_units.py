@@ -8,7 +8,7 @@ from dnspanel.setup.errors import SetupFailed
 
 WEB_SOCKET = "/run/dnspanel/web.sock"
 READY_SECONDS = 300
-PROCESSES = ("dnspanel.target", "dnspanel@*.service")
+TARGET, PROCESSES = "dnspanel.target", "dnspanel@*.service"
 
 
 def systemctl(*words: str) -> str:
@@ -39,17 +39,17 @@ def start_processes(*, with_new_settings: bool) -> list[str]:
     """
     before = _runs()
     if with_new_settings:
-        systemctl("try-restart", *PROCESSES[1:])
-    systemctl("enable", "-q", PROCESSES[0])
-    systemctl("start", PROCESSES[0])
+        systemctl("try-restart", PROCESSES)
+    systemctl("enable", "-q", TARGET)
+    systemctl("start", TARGET)
     _wait_until_ready()
     started = sorted(unit for unit, run in _runs().items() if run != before.get(unit))
-    return [PROCESSES[0]] if PROCESSES[0] in started else started
+    return [TARGET] if TARGET in started else started
 
 
 def _runs() -> dict[str, str]:
-    """Return an id of the present or last run of each unit of PROCESSES."""
-    output = systemctl("show", "--property=Id,InvocationID", *PROCESSES)
+    """Return an id of the current or last run of the target and of each process."""
+    output = systemctl("show", "--property=Id,InvocationID", TARGET, PROCESSES)
     blocks = [dict(line.split("=", 1) for line in block.splitlines()) for block in output.split("\n\n")]
     return {block["Id"]: block["InvocationID"] for block in blocks if block.get("InvocationID")}
 
