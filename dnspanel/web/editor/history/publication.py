@@ -88,8 +88,8 @@ class DisplayShadowed:
 class DisplayStage:
     """Nodes that receive a publication together, and the reason why the stage waits, or "".
 
-    If no group waits for another, there is one stage without a name. `nodes` has at most MOST_LANES nodes: those
-    without the publication first, then the slowest. `rest` counts the other nodes.
+    If no group waits for another, there is one stage without a name. `nodes` has at most MOST_LANES nodes by name:
+    those without the publication, and the slowest of the others. `rest` counts the nodes that are left out.
     """
 
     name: str
@@ -324,7 +324,8 @@ def _is_encoded(found: Publication) -> bool:
 def _most_interesting(nodes: Sequence[NodeArrival]) -> list[NodeArrival]:
     """Return the MOST_LANES nodes that lack the publication or got it last, in the given order."""
     last = sorted(nodes, key=lambda node: (node.has_it, -(node.ms or 0)))[: lanes.MOST_LANES]
-    return [node for node in nodes if node in last]
+    chosen = {node.node.pk for node in last}
+    return [node for node in nodes if node.node.pk in chosen]
 
 
 def _display(
