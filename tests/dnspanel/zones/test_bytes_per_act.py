@@ -106,5 +106,6 @@ def test_the_table_of_sizing_has_the_bytes_of_each_act(make_zone: MakeZone, alic
     expected = {act: [*bytes_of.values(), sum(bytes_of.values())] for act, bytes_of in found.items()}
     assert table.keys() == expected.keys(), expected
     for act, documented in table.items():
-        for told, measured_bytes in zip(documented, expected[act], strict=True):
-            assert abs(told - measured_bytes) <= max(100, measured_bytes // 3), (act, documented, expected[act])
+        for documented_bytes, measured_bytes in zip(documented, expected[act], strict=True):
+            difference = abs(documented_bytes - measured_bytes)
+            assert difference <= max(100, measured_bytes // 3), (act, documented, expected[act])

@@ -243,13 +243,13 @@ def test_a_revision_is_downloaded_as_a_zone_file(zone: Zone, browser: Browser, c
 
 def test_a_revision_that_was_removed_because_of_its_age_says_so(browser: Browser, alice: User, zone: Zone) -> None:
     Revision.objects.filter(zone=zone, number__lt=4).delete()
-    client, told = browser(alice), "was removed, because it was too old to be kept"
+    client, reason = browser(alice), "was removed, because it was too old to be kept"
     for path in ("3/", "compare/?r=2&r=4", "3/file/"):
         answer = client.get(HISTORY + path)
-        assert (answer.status_code, told in answer.content.decode()) == (404, True), path
+        assert (answer.status_code, reason in answer.content.decode()) == (404, True), path
     for path in ("3/undo/", "2/return/"):
         answer = client.post(HISTORY + path)
-        assert (answer.status_code, told in answer.content.decode()) == (404, True), path
+        assert (answer.status_code, reason in answer.content.decode()) == (404, True), path
     publication = Publication.objects.earliest("sequence")
     page = client.get(f"/publications/{publication.sequence}/").content.decode()
     assert "The history of this publication was removed" in page
