@@ -10,7 +10,7 @@ text does not have, stay unchanged. Neither text is trusted: `draft.change_rrset
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from dnspanel.accounts.models import User
@@ -28,10 +28,11 @@ from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
-from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.merge import Edit, is_already_so
 from dnspanel.zones.plan.plan import plan_zones
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
+from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import format_notes, parse_notes
@@ -115,6 +116,37 @@ def read_edited_text(  # noqa: PLR0913  # a text, and what it is compared with
     if not result.faults and not result.clashes and result.afters:
         _ask_rules(zone, author, reader, result, now)
     return result
+
+
+def read_zone_file(zone: str, text: str) -> tuple[dict[Key, ReadyRRset], list[SourceFault]]:
+    """Return all RRsets of a complete zone file, and the errors that prevent its use. Invalid text raises no error."""
+    reader = _read(zone, text)
+    return {_key(ready): ready for ready in reader.content.sets.values()}, [
+        fault for fault in reader.faults if fault.is_loss
+    ]
+
+
+def changes_to_zone_file(
+    zone: str, wanted: Mapping[Key, ReadyRRset], current: Mapping[Key, RRset]
+) -> dict[Key, RRset | None]:
+    """Return the changes that give a zone the RRsets of its zone file.
+
+    These stay: the records that signing creates, the SOA if the file has none or differs only in the serial, and
+    comments and tags of RRsets for which the file has none.
+    """
+    changes: dict[Key, RRset | None] = {}
+    for key, ready in wanted.items():
+        now = current.get(key)
+        after = RRset(*key, ready.ttl, ready.texts, ready.disabled, ready.comment, parse_notes(ready.notes))
+        if now is not None:
+            notes = after.notes.merge_with(now.notes.of_values(after.rdata))
+            after = replace(after, comment=after.comment or now.comment, notes=notes)
+        if not soa.same(now, after) and not is_already_so(now, after):
+            changes[key] = after
+    for name, type_ in current.keys() - wanted.keys():
+        if type_ != rdtypes.SOA and not is_of_signers(type_, name, zone):
+            changes[name, type_] = None
+    return changes
 
 
 def _read(zone: str, text: str) -> Reader:

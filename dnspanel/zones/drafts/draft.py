@@ -170,23 +170,28 @@ def draft_changes(*, author: Drafter, zones: Sequence[ZoneChanges], now: datetim
     """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
-        found = Operation.objects.filter(draft=draft, zone__in=[each.zone.pk for each in zones])
-        drafted = set(found.values_list("zone_id", "name", "type"))
-        new: list[Operation] = []
-        for zone, changes, base_revision in zones:
-            access.refuse_unseen(author, zone, changes)
-            access.refuse_changes(author, zone, changes)
-            for change in changes:
-                if (zone.pk, *change.key) in drafted:
-                    what = f"{rdata.type_to_text(change.type)} {change.name}"
-                    text = gettext("Your draft already changes {what}. Publish or discard that change first.")
-                    raise CannotUndo(text.format(what=what))
-                drafted.add((zone.pk, *change.key))
-                new.append(_operation(draft, zone, change, base_revision, now))
-        used = zone_quotas.operation_count(person(author).pk, zone_quotas.operations_to_count(author))
-        zone_quotas.refuse_operations(author, used=used, added=len(new))
-        Operation.objects.bulk_create(new, batch_size=2000)
+        add_operations(author, draft, zones, now)
     return draft
+
+
+def add_operations(author: Drafter, draft: Draft, zones: Sequence[ZoneChanges], now: datetime) -> None:
+    """Add changes to this draft, which the caller has locked or created. Raise the errors of `draft_changes`."""
+    found = Operation.objects.filter(draft=draft, zone__in=[each.zone.pk for each in zones])
+    drafted = set(found.values_list("zone_id", "name", "type"))
+    new: list[Operation] = []
+    for zone, changes, base_revision in zones:
+        access.refuse_unseen(author, zone, changes)
+        access.refuse_changes(author, zone, changes)
+        for change in changes:
+            if (zone.pk, *change.key) in drafted:
+                what = f"{rdata.type_to_text(change.type)} {change.name}"
+                text = gettext("Your draft already changes {what}. Publish or discard that change first.")
+                raise CannotUndo(text.format(what=what))
+            drafted.add((zone.pk, *change.key))
+            new.append(_operation(draft, zone, change, base_revision, now))
+    used = zone_quotas.operation_count(person(author).pk, zone_quotas.operations_to_count(author))
+    zone_quotas.refuse_operations(author, used=used, added=len(new))
+    Operation.objects.bulk_create(new, batch_size=2000)
 
 
 def open_draft(author: Drafter, now: datetime) -> Draft:

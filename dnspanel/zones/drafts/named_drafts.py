@@ -109,7 +109,7 @@ def put_aside(
     drafts, and Forbidden if the author isn't allowed to edit.
     """
     access.require(author, Permission.EDIT)
-    with _moving():
+    with moving():
         current = open_draft(author, now)
         chosen = _seen_by(author, Operation.objects.filter(draft=current))
         if zones is not None:
@@ -126,7 +126,7 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 
     Raise the errors of `locked_to_publish`, and DraftRefused if the draft is empty.
     """
-    with _moving():
+    with moving():
         draft = locked_to_publish(by, named)[0]
         if not Operation.objects.filter(draft=draft).exists():
             raise DraftRefused(gettext("This draft doesn’t have any changes."))
@@ -142,12 +142,12 @@ def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
 
     Raise DraftUnknown if the draft was deleted, or if `by` isn't its owner and doesn't have it open.
     """
-    with _moving():
+    with moving():
         draft = _lock_draft(named.draft)
         if person(by).pk not in (draft.author_id, draft.owner_id):
             raise DraftUnknown
         if draft.author_id is not None:
-            _record("draft.put-back", by, now, draft)
+            record_act("draft.put-back", by, now, draft)
             _release(draft)
 
 
@@ -161,7 +161,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
     author isn't allowed to edit it.
     """
     user = person(author)
-    with _moving():
+    with moving():
         locked = Draft.objects.select_for_update(no_key=True).filter(Q(pk=named.draft.pk) | Q(author=user))
         by_id = {draft.pk: draft for draft in locked.order_by("pk")}
         draft = by_id.pop(named.draft.pk, None)
@@ -186,28 +186,28 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
         Draft.objects.filter(pk=draft.pk).update(
             author=user, changed_at=now, worked_in=sorted({*draft.worked_in, user.pk})
         )
-        _record("draft.take-up", author, now, draft)
+        record_act("draft.take-up", author, now, draft)
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
     """Rename a named draft. Raise DraftRefused for an invalid or taken name, DraftUnknown if `by` isn't the owner."""
-    with _moving():
+    with moving():
         draft = _lock_draft(named.draft, owner=by)
-        before, draft.name = draft.name, _clean(name)
+        before, draft.name = draft.name, clean_name(name)
         if before != draft.name:
             draft.save(update_fields=["name"])
-            _record("draft.rename", by, now, draft, before=before)
+            record_act("draft.rename", by, now, draft, before=before)
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
     """Delete a draft, withdraw its request and return the number of changes. Raise DraftUnknown for non-owners."""
-    with _moving():
+    with moving():
         draft = _lock_draft(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
         PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).update(
             state=RequestState.WITHDRAWN, ended_at=now, ended_by=person(by), draft=None
         )
-        _record("draft.discard", by, now, draft, changes=lost)
+        record_act("draft.discard", by, now, draft, changes=lost)
         draft.delete()
         return lost
 
@@ -220,7 +220,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
     the recipient. Raise DraftUnknown if `by` isn't the owner.
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
-    with _moving():
+    with moving():
         draft = _lock_draft(named.draft, owner=by)
         if to == person(by):
             raise DraftRefused(gettext("You already own this draft."))
@@ -236,27 +236,27 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
             )
         DraftShare.objects.update_or_create(draft=draft, **receiver, defaults={"may_edit": may_edit})
         _put_back_if_not_allowed(draft)
-        _record("draft.share", by, now, draft, **_receiver(to), may_edit=may_edit)
+        record_act("draft.share", by, now, draft, **_receiver(to), may_edit=may_edit)
 
 
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
     """Delete a share. Close the draft for an editor who loses access. Raise DraftUnknown if `by` isn't the owner."""
-    with _moving():
+    with moving():
         draft = _lock_draft(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
         if found is not None and (to := found.team or found.user) is not None:
             found.delete()
             _put_back_if_not_allowed(draft)
-            _record("draft.unshare", by, now, draft, **_receiver(to))
+            record_act("draft.unshare", by, now, draft, **_receiver(to))
 
 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
     """Allow or forbid link access for people who see a zone of the draft. Raise DraftUnknown for non-owners."""
-    with _moving():
+    with moving():
         draft = _lock_draft(named.draft, owner=by)
         if draft.is_by_link != is_open:
             Draft.objects.filter(pk=draft.pk).update(is_by_link=is_open)
-            _record("draft.link", by, now, draft, open=is_open)
+            record_act("draft.link", by, now, draft, open=is_open)
 
 
 def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
@@ -380,7 +380,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 
 @contextmanager
-def _moving() -> Iterator[None]:
+def moving() -> Iterator[None]:
     """Open a transaction. Raise DraftRefused if a draft's name is taken, or if the author just opened another draft."""
     try:
         with transaction.atomic(durable=True):
@@ -403,12 +403,12 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
     zone_quotas.refuse_named_draft(author)
     made = Draft.objects.create(
         owner=person(author),
-        name=_clean(name),
+        name=clean_name(name),
         changed_at=now,
         worked_in=sorted({*before.worked_in, person(author).pk, *filter(None, [before.owner_id])}),
     )
     changes = operations.update(draft=made)
-    _record("draft.put-aside", author, now, made, changes=changes)
+    record_act("draft.put-aside", author, now, made, changes=changes)
     return made
 
 
@@ -469,7 +469,7 @@ def _put_back_if_not_allowed(draft: Draft) -> None:
         Draft.objects.filter(pk=draft.pk).update(author=None)
 
 
-def _clean(name: str) -> str:
+def clean_name(name: str) -> str:
     """Normalize a name's spaces. Raise DraftRefused if the name is empty, too long or not printable."""
     text = " ".join(name.split())
     if not text:
@@ -485,5 +485,5 @@ def _receiver(to: User | Team) -> dict[str, str]:
     return {"team": to.name} if isinstance(to, Team) else {"person": to.username}
 
 
-def _record(action: str, by: Drafter, now: datetime, draft: Draft, **details: Any) -> None:
+def record_act(action: str, by: Drafter, now: datetime, draft: Draft, **details: Any) -> None:
     audit.record(action=action, by=by, now=now, target=draft.name, draft=str(draft.key), **details)

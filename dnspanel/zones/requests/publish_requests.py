@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Q
@@ -22,7 +23,8 @@ from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, shortened
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import named_drafts
-from dnspanel.zones.drafts.draft import Drafter, person
+from dnspanel.zones.drafts.draft import Drafter, ZoneChanges, person
+from dnspanel.zones.drafts.save_changes import save_changes
 from dnspanel.zones.errors import DraftUnknown, PublishingOnHold, RequestRefused, ZoneError
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.ticket_patterns import ticket_in
@@ -90,39 +92,55 @@ def ask(
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
     made: list[PublishRequest] = []
-
-    def begin(draft: Draft) -> None:
-        changed = Operation.objects.filter(draft=draft).values_list("zone", flat=True)
-        if len(changed) > MOST_CHANGES:
-            raise RequestRefused(
-                gettext("A request can have at most {most_changes:,} changes, but this draft has {changed:,}.").format(
-                    most_changes=MOST_CHANGES, changed=len(changed)
-                )
-            )
-        if PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
-            raise RequestRefused(gettext("This draft is already waiting for approval."))
-        _refuse_without_ticket(draft, set(changed), terms.reason)
-        request = PublishRequest.objects.create(
-            draft=draft,
-            name=draft.name,
-            author=person(author),
-            token=token_of(author),
-            by_token=token_of(author) is not None,
-            asked_at=now,
-            reason=_text(terms.reason),
-            accepted=sorted(set(terms.accepted))[:100],
-            confirmed=terms.confirmed,
-            zone_ids=sorted(set(changed)),
-            publish_at=terms.publish_at,
-        )
-        _record("request.ask", request, author, now, **_at(terms.publish_at))
-        made.append(request)
-
+    begin = partial(_begin, author=author, terms=terms, now=now, made=made)
     if named is None:
         named_drafts.put_aside(author=author, name=name, now=now, zones=zones, in_transaction=begin)
     else:
         named_drafts.set_down(by=author, named=named, now=now, in_transaction=begin)
     return made[0]
+
+
+def ask_for_changes(
+    *, author: Drafter, name: str, zones: Sequence[ZoneChanges], terms: Terms, now: datetime
+) -> PublishRequest:
+    """Create a request to publish these changes, as `ask` does for a draft. The author's draft stays unchanged.
+
+    Raise the errors of `ask` and `save_changes`.
+    """
+    _refuse_time(terms.publish_at, now)
+    made: list[PublishRequest] = []
+    begin = partial(_begin, author=author, terms=terms, now=now, made=made)
+    save_changes(author=author, name=name, zones=zones, now=now, in_transaction=begin)
+    return made[0]
+
+
+def _begin(draft: Draft, *, author: Drafter, terms: Terms, now: datetime, made: list[PublishRequest]) -> None:
+    """Create the request for a draft that is being saved, and append it to `made`."""
+    changed = Operation.objects.filter(draft=draft).values_list("zone", flat=True)
+    if len(changed) > MOST_CHANGES:
+        raise RequestRefused(
+            gettext("A request can have at most {most_changes:,} changes, but this draft has {changed:,}.").format(
+                most_changes=MOST_CHANGES, changed=len(changed)
+            )
+        )
+    if PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
+        raise RequestRefused(gettext("This draft is already waiting for approval."))
+    _refuse_without_ticket(draft, set(changed), terms.reason)
+    request = PublishRequest.objects.create(
+        draft=draft,
+        name=draft.name,
+        author=person(author),
+        token=token_of(author),
+        by_token=token_of(author) is not None,
+        asked_at=now,
+        reason=_text(terms.reason),
+        accepted=sorted(set(terms.accepted))[:100],
+        confirmed=terms.confirmed,
+        zone_ids=sorted(set(changed)),
+        publish_at=terms.publish_at,
+    )
+    _record("request.ask", request, author, now, **_at(terms.publish_at))
+    made.append(request)
 
 
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:

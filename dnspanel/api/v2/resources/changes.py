@@ -9,42 +9,53 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils import timezone
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors.actors import Actor
-from dnspanel.api.v2.http.accepted import answer_outcome
+from dnspanel.api.v2.http.accepted import answer_outcome, answer_publication
+from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.fault_texts import join_limited, must_be
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.publishing import Terms, publish, terms_in
+from dnspanel.api.v2.resources.publish_requests import RequestSerializer, request_json
+from dnspanel.api.v2.resources.publishing import Terms, all_patches, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
+from dnspanel.api.v2.schema.field_faults import NOT_TOGETHER
 from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.query_parameters import CHANGING, WRITING
-from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, BulkSerializer, ChangesSerializer
+from dnspanel.api.v2.schema.zone_serializers import LONGEST_ZONE_FILE, MOST_CHANGES, BulkSerializer, ChangesSerializer
+from dnspanel.transfer import zone_text
+from dnspanel.transfer.documents import ReadyRRset
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.requests import publish_requests
 from dnspanel.zones.rights import access
 from replication.dns import names
+from replication.dns.rrset import Key
 from replication.errors import BadName
 
 MOST_ZONES = 1000
-_OF_ZONE = ("at_revision", "changes", "zone")
+_OF_ZONE = ("at_revision", "changes", "zone", "zone_file")
 _TERMS = frozenset({"reason", "confirm", "accept_warnings", "ptr"})
 _ANSWERS = {202: WrittenSerializer, 200: WrittenSerializer}
+_INTO = ("publication", "request")
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneRequest:
-    """The requested changes to one zone, and their pointer in the body."""
+    """The requested changes to one zone, or the zone's complete new content, and their pointer in the body."""
 
     zone: Zone
     orders: Sequence[Order]
     pointer: str  # to the zone's object: "" or "/zones/3"
     at_revision: int | None
+    content: Mapping[Key, ReadyRRset] | None = None
 
 
 class ZoneChanges(V2View):
@@ -86,33 +97,68 @@ class Bulk(V2View):
 
     unconditional = True  # each zone can have `at_revision` instead
 
-    @api_operation("changeRRsetsInZones", _ANSWERS, request=BulkSerializer, parameters=WRITING)
+    @api_operation(
+        "changeRRsetsInZones", {**_ANSWERS, 201: RequestSerializer}, request=BulkSerializer, parameters=WRITING
+    )
     def post(self, request: Request) -> HttpResponse:
-        """Change RRsets of several zones.
+        """Change RRsets of several zones, or replace zones with zone files.
 
         Checks all changes to all zones first. Each rejected change has an entry in `errors` with a pointer. If one
         change is rejected, nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
 
         Up to 2,000 RRsets are published in one publication. A larger write takes several publications, which
         `publications` lists. Undoing one of these publications undoes the whole write.
+
+        With `into` = `request`, nothing is published. The changes become a request with the given `name`, and the
+        status is 201. If there is nothing to change, no request is created.
         """
         faults = Faults()
-        body = _body(request.data, {"zones"}, faults)
+        body = _body(request.data, {"zones", "into", "name"}, faults)
         terms = terms_in(body, faults)
+        into, name = body.get("into", _INTO[0]), body.get("name", "")
+        if into not in _INTO:
+            faults.at("/into", must_be("/into", f"one of {join_limited(_INTO)}"))
+        if not isinstance(name, str):
+            faults.wrong("/name", name, "a string")
         requests = _read_zones(self.actor, body.get("zones"), faults)
         faults.refuse()
-        return _carry_out(request, requests, terms)
+        return _carry_out(request, requests, terms, name if into == "request" else None)
 
 
-def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) -> HttpResponse:
+def _carry_out(
+    request: Request, requests: Sequence[ZoneRequest], terms: Terms, request_name: str | None = None
+) -> HttpResponse:
+    """Publish the changes, or request approval for them named `request_name`."""
     patches = [_patch(zone_request) for zone_request in requests]
     try:
-        return answer_outcome(request, publish(request, patches, terms))
+        if request_name is None:
+            return answer_outcome(request, publish(request, patches, terms))
+        return _request_approval(request, all_patches(request, patches, terms), terms, request_name)
     except ZoneError as exc:
         raise _problem_with_pointers(exc, requests) from exc
 
 
+def _request_approval(request: Request, patches: Sequence[zone_patches.Patch], terms: Terms, name: str) -> HttpResponse:
+    actor = actor_in(request)
+    plans = zone_patches.preview_patches(patches=patches, author=actor)
+    zones = [draft.ZoneChanges(plan.zone, plan.changes, plan.zone.revision) for plan in plans if plan.changes]
+    if not zones:
+        return answer_publication(request, None, {"zones": [], "warnings": []})
+    made = publish_requests.ask_for_changes(
+        author=actor,
+        name=name,
+        zones=zones,
+        terms=publish_requests.Terms(terms.reason, confirmed=terms.confirm),
+        now=timezone.now(),
+    )
+    return answer(request_json(actor, made.key), 201, headers={"Location": f"/api/v2/requests/{made.key}"})
+
+
 def _patch(zone_request: ZoneRequest) -> zone_patches.Patch:
+    zone, content = zone_request.zone, zone_request.content
+    if content is not None:
+        decide = partial(zone_text.changes_to_zone_file, zone.name, content)
+        return zone_patches.Patch(zone, decide, None, zone_request.at_revision)
     steps = [(order.key, order.step) for order in zone_request.orders]
     return zone_patches.patch_of_steps(zone_request.zone, steps, at_revision=zone_request.at_revision)
 
@@ -137,12 +183,38 @@ def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
     for each, (pointer, name) in zip(value, named.items(), strict=True):
         zone = _usable_zone(actor, zones, name, pointer, requests, faults)
         if zone is not None:
+            at_revision = _at_revision(each, pointer, faults)
+            if "zone_file" in each:
+                content = _read_zone_file(actor, zone, each, pointer, faults)
+                requests[zone.name] = ZoneRequest(zone, (), pointer, at_revision, content)
+                continue
             orders = read_orders(
                 each.get("changes"), zone.name, f"{pointer}/changes", faults, most=left, default_ttl=zone.default_ttl
             )
             left -= len(orders)
-            requests[zone.name] = ZoneRequest(zone, orders, pointer, _at_revision(each, pointer, faults))
+            requests[zone.name] = ZoneRequest(zone, orders, pointer, at_revision)
     return list(requests.values())
+
+
+def _read_zone_file(
+    actor: Actor, zone: Zone, value: Mapping[str, Any], pointer: str, faults: Faults
+) -> Mapping[Key, ReadyRRset]:
+    """Return the RRsets of the zone file. Add each error to `faults`, with its line and column in the file."""
+    text, pointer_of_text = value["zone_file"], f"{pointer}/zone_file"
+    if "changes" in value:
+        faults.at(pointer, "Send either `changes` or `zone_file`.", NOT_TOGETHER)
+    elif access.visibility_of(actor, zone) is not None:
+        # Otherwise, the write would remove records that the token can't see, or reveal them.
+        faults.at(pointer_of_text, f"A zone file needs a token that can see all of {zone.name}.", "forbidden")
+    elif not isinstance(text, str) or len(text) > LONGEST_ZONE_FILE:
+        faults.wrong(pointer_of_text, text, f"a string of at most {LONGEST_ZONE_FILE:,} characters")
+    else:
+        content, found = zone_text.read_zone_file(zone.name, text)
+        for fault in found:
+            place = f"Line {fault.line}, column {fault.column}: " if fault.line else ""
+            faults.at(pointer_of_text, f"{place}{fault.reason}", fault.code)
+        return content
+    return {}
 
 
 def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:

@@ -186,7 +186,7 @@ class RequestList(V2View):
             ),
             now=timezone.now(),
         )
-        return answer_with_tag(_json(self.actor, made.key), 201, Location=f"{request.path}/{made.key}")
+        return answer_with_tag(request_json(self.actor, made.key), 201, Location=f"{request.path}/{made.key}")
 
 
 class OneRequest(V2View):
@@ -199,7 +199,7 @@ class OneRequest(V2View):
         Returns the request's state, approvals and comments. An open request also has its changes and their `digest`,
         which `approve` needs.
         """
-        return answer_with_tag(_json(self.actor, key))
+        return answer_with_tag(request_json(self.actor, key))
 
 
 class RequestAct(V2View):
@@ -236,11 +236,11 @@ class RequestAct(V2View):
         found = request_lists.request_for(self.actor, key)
         access.require(self.actor, _NEEDS.get(act, Permission.EDIT))
         values = read(RequestActSerializer, request.data)
-        with conditional_write(request, f"request/{key}", lambda: _json(self.actor, key)):
+        with conditional_write(request, f"request/{key}", lambda: request_json(self.actor, key)):
             _ACTS[act](self.actor, found, values)
         if (rehearsed := rehearsal.under_way()) is not None and act in _PUBLISHING:
             return plans_answer(request, rehearsed, {})
-        return answer_with_tag(_json(self.actor, key))
+        return answer_with_tag(request_json(self.actor, key))
 
 
 def _approve(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
@@ -291,7 +291,8 @@ def _summary_json(found: PublishRequest) -> dict[str, Any]:
     )
 
 
-def _json(actor: Actor, key: UUID) -> dict[str, Any]:
+def request_json(actor: Actor, key: UUID) -> dict[str, Any]:
+    """Return the JSON form of a request. Raise the errors of `request_for`."""
     found = request_lists.request_for(actor, key)
     status = request_status.status_of(found, actor) if found.is_open else None
     stale = {each.note.pk for each in status.approvals if each.is_stale} if status is not None else set()

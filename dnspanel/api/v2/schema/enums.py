@@ -21,6 +21,7 @@ NAMES = {
     "CatalogState": "Catalog.state",
     "ChangeOp": "ChangeOrderRequest.op",
     "ChangeRunOutcome": "ChangeRunZone.outcome",
+    "ChangeTarget": "BulkRequest.into",
     "Channel": "Revision.channel",
     "ConflictSide": "ResolveRequest.choice",
     "CsvDelimiter": "CsvRequest.delimiter",

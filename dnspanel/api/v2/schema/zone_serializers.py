@@ -16,6 +16,7 @@ from dnspanel.zones.values.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MO
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1
 MOST_CHANGES = 10_000
+LONGEST_ZONE_FILE = 2_000_000
 MOST_RDATA = 5_000
 LARGEST_SEQUENCE = 2**63 - 1
 
@@ -149,17 +150,29 @@ class ChangesSerializer(ChangeTermsSerializer):
 
 
 class ZoneChangesSerializer(Shape):
-    """The changes to one of several zones."""
+    """The changes to one of several zones: either `changes` or `zone_file`."""
 
     zone = Text()
     at_revision = Integer(required=False, min_value=0, help_text="Refuse all at another revision.")
-    changes = ChangeOrderSerializer(many=True)
+    changes = ChangeOrderSerializer(many=True, required=False)
+    zone_file = Text(
+        required=False,
+        max_length=LONGEST_ZONE_FILE,
+        help_text="Text of the complete zone (RFC 1035), which replaces all records. DNSSEC records of the panel stay, "
+        "and so does the SOA if the text has none. The serial in the text does not count as a difference.",
+    )
 
 
 class BulkSerializer(ChangeTermsSerializer):
     """Changes to RRsets in several zones. Either all changes are accepted or none."""
 
     zones = ZoneChangesSerializer(many=True)
+    into = Choice(
+        choices=["publication", "request"],
+        default="publication",
+        help_text="`publication` publishes at once; `request` creates a request for approval with these changes.",
+    )
+    name = OptionalText(max_length=80, help_text="Name of the request, needed for `request`.")
 
 
 class NewZoneSerializer(Shape):

@@ -1,6 +1,6 @@
 """Tests of bulk changes: they succeed or fail together, and the problem points to every faulty item.
 
-Tests `schema.parsing` too.
+Tests `schema.parsing` and `drafts.save_changes` too.
 """
 
 import json
@@ -250,3 +250,56 @@ def test_a_name_in_a_value_without_a_final_dot_is_refused_on_every_way(call: Cal
         assert "doesn’t have a trailing dot" in fault["detail"], path
         assert fault["detail"].count("new.test.”" if path == "/zones" else "example.test.”") == 1, path
     assert Publication.objects.count() == 1
+
+
+FILE = "$TTL 300\n@ NS ns1.example.test.\nwww A 192.0.2.7\n"
+
+
+def test_a_zone_file_replaces_all_records_but_keeps_a_missing_soa(call: Caller, zone: Zone) -> None:
+    before = {(item["name"], item["type"]): item for item in call.all("/zones/example.test./rrsets")}
+    result = call.good("POST", "/bulk", {"zones": [{"zone": zone.name, "zone_file": FILE}], "confirm": True})
+    after = {(item["name"], item["type"]): item for item in call.all("/zones/example.test./rrsets")}
+    assert set(after) == {(zone.name, "SOA"), (zone.name, "NS"), ("www.example.test.", "A")}
+    assert after["www.example.test.", "A"]["rdata"] == ["192.0.2.7"]
+    soa = [item["rdata"][0].split() for item in (before[zone.name, "SOA"], after[zone.name, "SOA"])]
+    assert soa[0][:2] == soa[1][:2]
+    assert result["zones"][0]["removed"] == len(before) - len(after)
+    again = call.good("POST", "/bulk", {"zones": [{"zone": zone.name, "zone_file": FILE}]})
+    assert again["publication"] is None
+
+
+def test_a_zone_file_that_removes_much_needs_a_confirmation(call: Caller, make_zone: MakeZone) -> None:
+    make_zone(*(f"h{number} 300 A 192.0.2.1" for number in range(60)), name="big.test.")
+    body = {"zones": [{"zone": "big.test.", "zone_file": "@ 300 NS ns1.example.test.\n"}]}
+    problem = call.problem(409, "POST", "/bulk", body)
+    assert (problem["code"], problem["errors"][0]["pointer"]) == ("needs-confirmation", "/zones/0")
+
+
+def test_changes_become_a_request_and_the_current_draft_stays(call: Caller, zone: Zone) -> None:
+    call.good("PUT", "/draft/zones/example.test./rrsets/mine/A", {"wanted": {"ttl": 60, "rdata": ["192.0.2.9"]}})
+    body = {"zones": [{"zone": zone.name, "changes": [replace("www", "A", "192.0.2.7")]}], "into": "request"}
+    made = call.good("POST", "/bulk", body | {"name": "Move", "reason": "DNS-42"})
+    assert (made["name"], made["state"], made["reason"]) == ("Move", "open", "DNS-42")
+    assert [change["name"] for plan in made["plans"] for change in plan["changes"]] == ["www.example.test."]
+    assert [item["name"] for item in call.all("/draft/operations")] == ["mine.example.test."]
+    assert call.problem(409, "POST", "/bulk", body | {"name": "Move"})["code"] == "conflict"
+    unchanged = {"zones": [{"zone": zone.name, "changes": [{"op": "delete", "name": "none", "type": "A"}]}]}
+    assert call.good("POST", "/bulk", unchanged | {"into": "request", "name": "None"})["publication"] is None
+
+
+@pytest.mark.parametrize(
+    ("members", "pointer", "code"),
+    [
+        ({"zone_file": 7}, "/zones/0/zone_file", "invalid"),
+        ({"zone_file": "www 300 A 192.0.2\n"}, "/zones/0/zone_file", "rdata"),
+        ({"zone_file": "", "changes": []}, "/zones/0", "not-together"),
+        ({"changes": [replace("www", "A", "192.0.2.7")], "into": "x"}, "/into", "invalid"),
+        ({"changes": [replace("www", "A", "192.0.2.7")], "into": "request", "name": 7}, "/name", "invalid"),
+    ],
+)
+def test_a_wrong_zone_file_or_target_is_pointed_at(
+    call: Caller, zone: Zone, members: dict[str, Any], pointer: str, code: str
+) -> None:
+    item = {"zone": zone.name} | {name: members[name] for name in ("zone_file", "changes") if name in members}
+    body = {"zones": [item]} | {name: members[name] for name in ("into", "name") if name in members}
+    assert pointers(call.problem(422, "POST", "/bulk", body)) == [(pointer, code)]
