@@ -23,6 +23,7 @@ from dnspanel.cli.zones.records import records
 from dnspanel.cli.zones.requests import requests
 from dnspanel.cli.zones.search import search
 from dnspanel.cli.zones.templates import templates
+from dnspanel.cli.zones.zone_files import apply, plan
 from dnspanel.cli.zones.zone_history import undo_publication
 from dnspanel.cli.zones.zones import zones
 
@@ -70,6 +71,8 @@ for command in (
     dnssec,
     import_files,
     imports,
+    plan,
+    apply,
     export,
     undo_publication,
     wait,
