@@ -16,6 +16,12 @@ from dnspanel.web.frame.forms import PublishingForm, mono_field, number_field, s
 class SecondaryForm(PublishingForm):
     """The form for a secondary's settings. `set_up_secondaries` checks the values."""
 
+    field_order = ("name", "addresses", "kind", "choice", "tag", "team", "zones", "lag_bound", "active", "transport")
+    FOLDS = (
+        (gettext_lazy("TLS: encrypted transfers"), ("transport", "certificate", "tls_port")),
+        (gettext_lazy("More: allowed networks, catalog groups"), ("networks", "group_tags")),
+    )
+
     name = text_field(
         None,
         set_up_secondaries.LONGEST_NAME,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 from django import forms
@@ -115,11 +116,28 @@ def switch_field(label: str, help_text: str = "", *, initial: bool = False) -> f
     return forms.BooleanField(label=label, required=False, initial=initial, help_text=help_text)
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Rarely used fields of a form, which the page folds. `name` is the name of the first field."""
+
+    name: str
+    title: str
+    fields: tuple[forms.BoundField, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """True if a field has an error, or a value other than its default."""
+        return any(each.errors or each.value() not in (None, "", False, each.field.initial) for each in self.fields)
+
+
 class PanelForm(forms.Form):
     """A form whose widgets use the design system's CSS classes and mark their own errors.
 
     A field without a label gets its label from LABELS, or none, because Django's default would always be English.
+    FOLDS lists the folded parts: a title and the names of fields, none of them required.
     """
+
+    FOLDS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("label_suffix", "")
@@ -127,6 +145,13 @@ class PanelForm(forms.Form):
         for name, field in self.fields.items():
             field.label = LABELS.get(name, "") if field.label is None else field.label
             field.widget.attrs.setdefault("class", _class_of(field.widget))
+
+    @property
+    def lines(self) -> Iterator[Any]:
+        """The visible fields, with a `Fold` in place of the first field of each folded part."""
+        folds = {names[0]: Fold(names[0], title, tuple(self[each] for each in names)) for title, names in self.FOLDS}
+        inside = {name for _, names in self.FOLDS for name in names[1:]}
+        return (folds.get(field.name, field) for field in self.visible_fields() if field.name not in inside)
 
     def refuse(self, field: str | None, message: str) -> None:
         """Add an error to this field, or to the whole form if it has no such field."""

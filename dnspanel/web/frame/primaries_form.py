@@ -14,12 +14,17 @@ from dnspanel.web.frame.forms import PanelForm, mono_field, secret_field, switch
 class PrimariesForm(PanelForm):
     """The form for primaries: addresses (one per line, in order of preference), TLS settings, and the TSIG key."""
 
+    FOLDS = (
+        (gettext_lazy("TLS: encrypted transfers"), ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")),
+        (gettext_lazy("TSIG key: signed transfers"), ("tsig_name", "tsig_algorithm", "tsig_secret")),
+    )
+
     addresses = mono_field(
         gettext_lazy("Primaries"),
         100 * MOST_PRIMARIES,
         gettext_lazy("Enter one address per line, in order of preference, such as 192.0.2.53 or [2001:db8::53]:5300."),
         required=True,
-        rows=3,
+        rows=2,
     )
     uses_tls = switch_field(
         gettext_lazy("Require TLS"),

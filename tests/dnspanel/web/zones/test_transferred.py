@@ -1,5 +1,7 @@
 """New zones that are transferred from a primary: they wait for the first transfer, and a search finds their primary."""
 
+import re
+
 import pytest
 
 from dnspanel.accounts.models import User
@@ -43,3 +45,28 @@ def test_what_stands_against_it_is_told_at_its_field(make_zone: MakeZone, browse
         assert answer.status_code == 422
         assert told in answer.content.decode()
     assert Zone.objects.count() == 1
+
+
+def open_folds(page: bytes) -> list[str]:
+    return re.findall(r'<details class="more" open> ?<summary>(\w+)', page.decode())
+
+
+def test_tls_and_key_are_folded_until_they_have_a_value_or_an_error(browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    page = client.get(NEW).content
+    assert page.count(b'<details class="more">') == 2
+    assert page.index(b'name="addresses"') < page.index(b'<details class="more') < page.index(b'name="uses_tls"')
+    for sent, opened in (
+        ({"addresses": "127.0.0.1"}, []),
+        ({"addresses": "127.0.0.1", "tls_names": "ns1.abroad.test"}, ["TLS"]),
+        ({"tsig_algorithm": "rot13"}, ["TSIG"]),
+    ):
+        assert open_folds(client.post(NEW, {**SENT, **sent}).content) == opened
+    assert open_folds(client.get("/catalogs/new/").content) == []
+
+
+def test_a_zone_with_tls_and_a_key_shows_them(browser: Browser, alice: User) -> None:
+    terms = {"uses_tls": "on", "tls_names": "ns1.abroad.test", "tsig_name": "key", "tsig_secret": "c2VjcmV0" * 4}
+    client = browser(alice)
+    assert client.post(NEW, SENT | terms).status_code == 302
+    assert open_folds(client.get("/zones/abroad.test./primaries/").content) == ["TLS", "TSIG"]
