@@ -138,7 +138,7 @@ document.addEventListener(
 
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details[data-menu][open]")) {
-    if (!menu.contains(event.target)) menu.open = false;
+    if (!menu.contains(event.target) || event.target.closest(".menu-list a")) menu.open = false;
   }
   const target = event.target.closest("[data-opens], [data-dismiss], [data-theme-choice], [data-copy]");
   if (!target) return;
@@ -241,5 +241,13 @@ document.addEventListener("keydown", (event) => {
   if (panelKey(event.key)) event.preventDefault();
 });
 
+// The dialog lists the keys of the frame, of this page's fields and buttons, and then of its rows.
+const keyed = document.querySelectorAll('[data-key]:not([data-key="/"])');
+for (const element of new Map([...keyed].reverse().map((each) => [each.dataset.key, each])).values()) {
+  const entry = byId("key-template").content.cloneNode(true);
+  entry.querySelector("kbd").textContent = element.dataset.key;
+  entry.querySelector("dd").textContent = (element.labels?.[0] ?? element).textContent.trim();
+  byId("keys-list")?.append(entry);
+}
 const pageKeys = byId("page-keys");
 if (pageKeys) byId("keys-list")?.append(pageKeys.content.cloneNode(true));
