@@ -58,7 +58,8 @@ class ListLook:
 def look_of(person: User, of: ListName) -> ListLook:
     """Return the user's display settings for this list. Needs no query."""
     stored = person.list_looks.get(of, {})
-    return ListLook(of, frozenset(stored.get("hidden", ())) & COLUMNS[of].keys(), bool(stored.get("dense")))
+    hidden = frozenset(stored.get("hidden", ())) & COLUMNS[of].keys()
+    return ListLook(of, hidden, dense=stored.get("dense", of == ListName.ZONES))
 
 
 def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import messages
@@ -77,13 +78,14 @@ class ListedZone(PatternRow):
     zone: queries.ZoneRow
     sync: Sync
 
-    @property
-    def id(self) -> int:
-        return self.zone.id
-
-    @property
-    def name(self) -> str:
-        return self.zone.name
+    id = property(attrgetter("zone.id"))
+    name = property(attrgetter("zone.name"))
+    team = property(attrgetter("zone.team"))
+    tags = property(attrgetter("zone.tags"))
+    is_signed = property(attrgetter("zone.is_signed"))
+    serial = property(attrgetter("zone.serial"))
+    revision = property(attrgetter("zone.revision"))
+    changed_by = property(attrgetter("zone.changed_by"))
 
     @property
     def readable(self) -> str:
@@ -95,37 +97,13 @@ class ListedZone(PatternRow):
         return reverse("zone-detail", args=[self.zone.name])
 
     @property
-    def team(self) -> str:
-        return self.zone.team
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return self.zone.tags
-
-    @property
-    def is_signed(self) -> bool:
-        return self.zone.is_signed
-
-    @property
     def rrsets(self) -> str:
         return count(self.zone.rrset_count)
-
-    @property
-    def serial(self) -> int:
-        return self.zone.serial
-
-    @property
-    def revision(self) -> int:
-        return self.zone.revision
 
     @property
     def age(self) -> str:
         """The time since the zone's last change, as HTML."""
         return ago(self.zone.changed_at)
-
-    @property
-    def changed_by(self) -> str:
-        return self.zone.changed_by
 
 
 @dataclass(frozen=True, slots=True)
