@@ -22,9 +22,14 @@ from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 from replication.dns.rrset import Change
 
-MOST_ZONES = 10  # above the records; the zone list shows all
+MOST_ZONES = 5  # above the records; the zone list shows all
 BESIDE_RECORDS = 4  # search only a quarter of the zones that the zone list would search
 ROWS_PER_PAGE = 50
+# At least one for each filter, the most common first: a phone shows only the first five.
+EXAMPLES = (
+    "type:mx ttl:<300 changed:<7d tag:shop -type:txt has:192.0.2.7 has:warning dnssec:signed sync:late name:www "
+    "value:harbour comment:old zone:shop team:web owner:ana primary:elsewhere serial:2026113001"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ def search(request: PanelRequest) -> HttpResponse:
         "search_text": text,
         "searched": searched,
         "filters": FILTERS,
+        "examples": EXAMPLES.split(),
+        "shorter": _shorter_searches(searched),
         "zones": with_sync(zones.rows, statuses_of(request)) if zones.rows else [],
         "more_zones": bool(zones.next_after),
         "zone_total": text_of_zones(zones, access.zones_visible_to(request.user), text) if zones.rows else "",
@@ -88,6 +95,12 @@ def _search_pages(request: PanelRequest, text: str, searched: Search) -> tuple[q
             return zones, page, ""
     except SearchTooGeneral as exc:
         return zones, FoundPage((), None), str(exc)
+
+
+def _shorter_searches(searched: Search) -> list[tuple[str, str]]:
+    """Return each word or filter of the search with the search without it. Return [] for a search of one word."""
+    typed = [term.typed for term in searched.terms]
+    return [(typed[at], " ".join(typed[:at] + typed[at + 1 :])) for at in range(len(typed)) if len(typed) > 1]
 
 
 def _asks_for_zones(searched: Search) -> bool:

@@ -8,9 +8,11 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
 from dnspanel.web.frame.rows import row_id
+from dnspanel.web.zones import search
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.lists import queries
 from dnspanel.zones.search import everywhere, search_texts, texts_upkeep, zone_conditions, zones_by_name
+from dnspanel.zones.search.terms import FILTERS, parse
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
 
@@ -117,6 +119,32 @@ def test_enter_opens_the_zone_or_record_with_this_name(estate: None, browser: Br
     assert opened("example") == opened("nowhere.example.test") == opened("192.0.2.7") == opened("") == "the search"
     mia = make_person("mia", Role.MEMBER)
     assert browser(mia).get(SEARCH, {"q": "example.test", "open": "exact"}).status_code == 200
+
+
+def test_found_zones_are_marked_and_filters_are_offered(estate: None, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    page = client.get(SEARCH, {"q": "other"}).content.decode()
+    assert "<mark>other</mark>.test." in page
+    assert "Results for “other”" in page
+    assert 'href="/search/?q=other+-type%3Atxt"' in page
+    assert 'href="/search/?q=+type%3Amx"' in client.get(SEARCH).content.decode()
+
+
+def test_each_filter_has_an_example_that_can_be_searched_for() -> None:
+    found = parse(search.EXAMPLES)
+    assert not found.faults
+    assert not found.unknown
+    assert {term.filter for term in found.terms} == set(FILTERS)
+
+
+def test_a_search_without_results_offers_shorter_ones_and_the_trash(estate: None, browser: Browser, bob: User) -> None:
+    client = browser(bob)
+    page = client.get(SEARCH, {"q": "nowhere type:mx"}).content.decode()
+    assert 'id="search-words"' not in page
+    for query in ("q=nowhere", "q=type%3Amx"):
+        assert f'<a href="/search/?{query}">Search without' in page
+    assert '<a href="/zones/trash/?q=nowhere+type%3Amx">Search the trash</a>' in page
+    assert "Search without" not in client.get(SEARCH, {"q": "nowhere"}).content.decode()
 
 
 def test_the_next_rows_follow(make_zone: MakeZone, browser: Browser, bob: User) -> None:
