@@ -10,13 +10,23 @@ from dnspanel.accounts.models import Invitation, Role, Token, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
-from tests.people import PASSWORD
+from tests.people import PASSWORD, make_person
 
 
 def test_administrators_see_everybody(browser: Browser, alice: User, bob: User, charlie: User) -> None:
     page = browser(alice).get("/people/").content
     for person in (alice, bob, charlie):
         assert person.email.encode() in page
+
+
+def test_who_is_alone_reads_why_to_invite_others(browser: Browser, alice: User) -> None:
+    client = browser(alice)
+    page = client.get("/people/").content
+    assert b"You are the only person here" in page
+    assert b'<form class="menu-list menu-ask form" id="invite"' in page
+    assert b'type="submit" form="invite"' in page
+    make_person("bob", Role.EDITOR)
+    assert b"You are the only person here" not in client.get("/people/").content
 
 
 def test_only_administrators_find_the_page_in_the_navigation(browser: Browser, alice: User, bob: User) -> None:
