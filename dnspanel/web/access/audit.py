@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import TextIOWrapper
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, cast
@@ -52,9 +52,10 @@ CHIPS = (
 
 @dataclass(frozen=True, slots=True)
 class DisplayAct:
-    """An action in the audit log, with its details as (name, text) pairs for display."""
+    """An action in the audit log, with its changes as (name, before, after) and its other details as (name, text)."""
 
     act: audit_trail.Act
+    changes: tuple[tuple[str, str, str], ...]
     details: tuple[tuple[str, str], ...]
 
 
@@ -67,7 +68,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
             actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES
         )
     context = {
-        "acts": [DisplayAct(act, _details(act)) for act in acts],
+        "acts": [_display(act) for act in acts],
         "next_after": _cursor(next_place) if next_place else "",
         "search": search,
         "filters": FILTERS,
@@ -98,8 +99,7 @@ def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
     changes = audit_trail.rrset_changes(actor, act.id, MOST_CHANGES + 1) if act.kind == PUBLICATION else []
     context = {
         "act": act,
-        "details": _details(replace(act, details=act.other_details)),
-        "changes": [(value.name.replace("_", " "), _text(value.before), _text(value.after)) for value in act.changes],
+        "display": _display(act),
         "rrsets": [
             DisplayRRset(names.display(change.name), change.type, _lines(change.before), _lines(change.after))
             for change in changes[:MOST_CHANGES]
@@ -169,10 +169,11 @@ def _cursor(place: audit_trail.Place) -> str:
     return f"{'' if place.entry is None else place.entry}-{'' if place.publication is None else place.publication}"
 
 
-def _details(act: audit_trail.Act) -> tuple[tuple[str, str], ...]:
-    """Return an action's details as (name, text) pairs, without empty details."""
-    pairs = ((name.replace("_", " "), _text(value)) for name, value in act.details.items())
-    return tuple((name, text) for name, text in pairs if text)
+def _display(act: audit_trail.Act) -> DisplayAct:
+    """Return an action for display, without empty details."""
+    changes = [(value.name.replace("_", " "), _text(value.before), _text(value.after)) for value in act.changes]
+    details = [(name.replace("_", " "), _text(value)) for name, value in act.other_details.items()]
+    return DisplayAct(act, tuple(changes), tuple((name, text) for name, text in details if text))
 
 
 def _text(value: object) -> str:

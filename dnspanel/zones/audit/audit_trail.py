@@ -5,12 +5,12 @@ don't shift later pages.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
 from dnspanel.accounts.actors.actor_form import actor_form, token_form_of
@@ -43,7 +43,8 @@ COLUMNS = (
     "request_id",
     "details",
 )
-_MOST_NAMED = 3
+# A publication in up to this number of zones shows their names.
+MOST_NAMED = 3
 # If up to this number of zones match a word, publications are found by the zones' ids.
 _FEW_ZONES = 1_000
 _PAGE = 1_000
@@ -67,6 +68,8 @@ class Act:
     number: int | None = None  # the chain number; None if the action isn't linked yet
     hash: str = ""  # of the chain up to this action
     token_prefix: str = ""
+    rrsets: int = 0  # that a publication changed
+    revision_kind: str = ""  # of all revisions of a publication, or empty if they differ
 
     @property
     def actor(self) -> dict[str, Any]:
@@ -131,7 +134,9 @@ def acts_page(
     """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
-    both = heapq.merge(_acts(entries), _acts_of_publications(publications), key=lambda act: act.at, reverse=True)
+    both = heapq.merge(
+        acts_of_entries(entries), _acts_of_publications(publications), key=lambda act: act.at, reverse=True
+    )
     found = [act for act, _ in zip(both, range(limit + 1), strict=False)]
     page = _with_links(found[:limit])
     return page, _end_of(page, after) if len(found) > limit else None
@@ -143,7 +148,7 @@ def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
         entries = AuditEntry.objects.select_related("user", "token").filter(
             _common_filter(actor, Filters(), "user"), pk=id
         )
-        found = list(_acts(entries))
+        found = list(acts_of_entries(entries))
     else:
         rows = Publication.objects.select_related("author", "token")
         found = list(_acts_of_publications(rows.filter(_common_filter(actor, Filters(), "author"), pk=id)))
@@ -181,7 +186,7 @@ def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
     entries = AuditEntry.objects.select_related("user", "token")
     rows = Publication.objects.select_related("author", "token")
     acts = [
-        *_acts(entries.filter(pk__in=[link.ref for link in links if link.kind == ENTRY])),
+        *acts_of_entries(entries.filter(pk__in=[link.ref for link in links if link.kind == ENTRY])),
         *_acts_of_publications(rows.filter(pk__in=[link.ref for link in links if link.kind == PUBLICATION])),
     ]
     found = {(act.kind, act.id): act for act in acts}
@@ -319,7 +324,8 @@ def _common_filter(actor: Actor, filters: Filters, by: str) -> Q:
     return shared
 
 
-def _acts(entries: "QuerySet[AuditEntry]") -> Iterator[Act]:
+def acts_of_entries(entries: Iterable[AuditEntry]) -> Iterator[Act]:
+    """Yield the actions of audit entries, without their links in the chain."""
     for entry in entries:
         yield Act(
             ENTRY,
@@ -355,11 +361,15 @@ def _acts_of_publications(publications: "QuerySet[Publication]") -> Iterator[Act
             row.request_id,
             {"channel": row.channel, "reason": row.reason, "zones": found.zones},
             token_prefix=row.token.prefix if row.token else "",
+            rrsets=found.rrsets,
+            revision_kind=found.kind,
         )
 
 
 class _Counts(NamedTuple):
     zones: int = 0
+    rrsets: int = 0
+    kind: str = ""
     named: tuple[str, ...] = ()
 
     @property
@@ -369,11 +379,16 @@ class _Counts(NamedTuple):
 
 
 def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
-    """Count the zones that each publication changed, with their names if there are few. Makes at most two queries."""
+    """Count the zones and RRsets that each publication changed, and name few zones. Make up to two queries."""
     revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
-    counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
+    sizes = {"zones": Count("pk"), "rrsets": Sum(F("added") + F("changed") + F("removed"))}
+    kinds = {"first": Min("kind"), "last": Max("kind")}
+    counted = list(revisions.values_list("publication").annotate(**sizes, **kinds) if page else ())
     named: dict[int, list[str]] = {}
-    few = [sequence for sequence, count in counted.items() if count <= _MOST_NAMED]
+    few = [sequence for sequence, zones, *_ in counted if zones <= MOST_NAMED]
     for sequence, name in revisions.filter(publication__in=few).order_by("pk").values_list("publication", "zone__name"):
         named.setdefault(sequence, []).append(name)
-    return {sequence: _Counts(count, tuple(named.get(sequence, ()))) for sequence, count in counted.items()}
+    return {
+        sequence: _Counts(zones, rrsets, first if first == last else "", tuple(named.get(sequence, ())))
+        for sequence, zones, rrsets, first, last in counted
+    }

@@ -252,7 +252,7 @@ def test_the_page_of_a_token_tells_its_story(browser: Browser, bob: User) -> Non
     token = make(bob)
     revoke_token(token=token, by=bob, now=timezone.now())
     page = browser(bob).get(f"/tokens/{token.pk}/").content.decode()
-    assert page.index("token.revoke") < page.index("token.create")
+    assert page.index("revoked the token") < page.index("created the token")
 
 
 def test_the_state_says_why_a_token_is_dead(bob: User) -> None:

@@ -1,0 +1,68 @@
+"""A template filter that describes an action of the audit log in a sentence."""
+
+from functools import lru_cache
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.texts import gettext, ngettext
+from dnspanel.zones.audit.audit_chain import PUBLICATION
+from dnspanel.zones.audit.audit_trail import MOST_NAMED, Act, acts_of_entries
+from replication.dns import names
+
+register = template.Library()
+
+# The names of these actions begin with the kind of the sign-in provider. The kinds share their sentences.
+_PROVIDERS = ("ldap", "oidc", "saml")
+
+
+class _Values(dict[str, object]):
+    """The values of a sentence. A value that an old entry doesn't have is shown as an ellipsis."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
+@register.filter
+def act_sentence(act: Act | AuditEntry) -> str:
+    """Describe an action in the reader's language, such as `bob published 3 changes of example.com.`"""
+    if isinstance(act, AuditEntry):
+        act = next(acts_of_entries([act]))
+    who = act.user or (gettext("Someone") if act.address and act.kind != PUBLICATION else gettext("The panel"))
+    if act.token:
+        who = gettext("{username} (token: {purpose})").format(username=who, purpose=act.token)
+    target = names.before_full_stop(names.display(act.target)) if act.target else "…"
+    values = _Values(act.details, who=who, target=target, action=act.action)
+    return _pattern_of(act, values).format_map(values)
+
+
+def _pattern_of(act: Act, values: _Values) -> str:
+    """Return the sentence with placeholders. For a publication in many zones, replace the target by their number."""
+    if act.kind == PUBLICATION:
+        zones = act.details["zones"]
+        if zones > MOST_NAMED:
+            values["target"] = ngettext("{zones:,} zone", "{zones:,} zones", zones).format(zones=zones)
+        values["count"] = act.rrsets
+    sentences = _sentences_in(translation.get_language())
+    prefix, _, verb = act.action.partition(".")
+    for name in (act.action, f"{act.action}.{act.revision_kind}", f"provider.{verb}" if prefix in _PROVIDERS else ""):
+        if name in sentences:
+            return sentences[name]
+    if act.kind == PUBLICATION:
+        return str(
+            ngettext(
+                "{who} published {count} change of {target}.",
+                "{who} published {count} changes of {target}.",
+                act.rrsets,
+            )
+        )
+    return str(gettext("{who} performed the action {action}: {target}"))
+
+
+@lru_cache(maxsize=16)
+def _sentences_in(language: str | None) -> dict[str, str]:
+    """Return the sentences of a language by action. It must be the active language."""
+    lines = render_to_string("access/act_sentences.txt").splitlines()
+    return dict(line.split(" ", 1) for line in lines if line)
