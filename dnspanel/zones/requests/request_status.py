@@ -88,6 +88,7 @@ class RequestStatus:
     approvals: tuple[Approval, ...]
     is_own: bool
     may_approve: bool
+    completes: bool  # the reader's approval, added to the others, would be enough
     reason_not: str  # why the reader isn't allowed to approve, as a message
     may_publish: bool
     own_approval: Approval | None
@@ -119,6 +120,7 @@ def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
     )
     user = person(reader)
     reason_not = _reason_not(request, user, reader, demands, involved)
+    with_own = [*people, *([] if user.pk in valid else [publish_guards.approver(user)])]
     is_own = user.pk in owners_of(request)
     own = next((each for each in approvals if each.note.by_id == user.pk), None)
     return RequestStatus(
@@ -129,6 +131,7 @@ def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
         approvals=approvals,
         is_own=is_own,
         may_approve=not reason_not,
+        completes=all(publish_guards.approvals_given(each.rule, with_own) >= each.rule.needed for each in demands),
         reason_not=reason_not,
         may_publish=approval_state_of(demands) is not ApprovalState.PENDING and (is_own or user.pk in valid),
         own_approval=own,

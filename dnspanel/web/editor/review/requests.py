@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.editor.review.alike_changes import title_of
 from dnspanel.web.editor.review.review import changes_context
 from dnspanel.web.editor.review.review_display import checks_of
 from dnspanel.web.frame.forms import OwnClockField, PanelForm, id_in
@@ -34,6 +35,7 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
 
 REQUESTS_PER_PAGE = 50
+_REFUSALS = (RequestRefused, DraftRefused, ApprovalNeeded, Frozen, HookRefused, PublishRefused)
 
 
 _BADGES = {
@@ -110,25 +112,31 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
     if status is not None:
         visible = set(access.zones_visible_to(request.user).filter(pk__in=found.zone_ids).values_list("pk", flat=True))
         plans = tuple(plan for plan in status.plans if plan.zone.pk in visible)
+        heading = title_of(plans)
         own = status.own_approval
         moved = own is not None and own.is_stale
         only_moved = moved and request.GET.get("all") != "yes"
         if own is not None and only_moved:
             plans = request_status.moved_only(plans, own.moved)
         checks = checks_of(plans)
+        errors = [check for check in checks if check.severity == Severity.ERROR]
+        is_blocked = bool(errors or status.frozen or any(plan.conflicts for plan in plans))
         context |= {
             "status": status,
+            "is_blocked": is_blocked,
+            "publishes": status.completes and not is_blocked and found.publish_at is None,
             "stale": {each.note.pk for each in status.approvals if each.is_stale},
             "moved": moved,
             "only_moved": only_moved,
             "named": True,  # the page can't change the request's draft
             "review_url": reverse("draft-request", args=[found.key]),
-            "errors": [check for check in checks if check.severity == Severity.ERROR],
+            "errors": errors,
             "warnings": [check for check in checks if check.severity == Severity.WARNING],
             "conflicts": sum(len(plan.conflicts) for plan in plans),
             "may_go_past": request_status.may_go_past(request.user, status.plans),
             "freezes": status.frozen,
             "hidden": len(found.zone_ids) - len(visible),
+            "heading": heading,
             "time_form": TimeForm(initial={"publish_at": found.publish_at}),
             **changes_context(request, plans),
         }
@@ -146,7 +154,7 @@ def request_act(request: PanelRequest, request_key: UUID, act: str) -> HttpRespo
         return _ACTS[act](request, found)
     except NothingToPublish:
         messages.info(request, gettext("No changes left to publish."))
-    except (RequestRefused, DraftRefused, ApprovalNeeded, Frozen, HookRefused, PublishRefused) as exc:
+    except _REFUSALS as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
     return _to(found)
 
@@ -159,8 +167,14 @@ def _approve(request: PanelRequest, found: PublishRequest) -> HttpResponse:
         text=request.POST.get("text", ""),
         now=timezone.now(),
     )
-    say_done(request, gettext("Request approved."))
-    return _to(found)
+    if request.POST.get("publish") != "yes":
+        say_done(request, gettext("Request approved."))
+        return _to(found)
+    try:
+        return _publish(request, found)
+    except _REFUSALS as exc:
+        messages.error(request, gettext("The request was approved, but not published: {exc}").format(exc=exc))
+        return _to(found)
 
 
 def _decline(request: PanelRequest, found: PublishRequest) -> HttpResponse:

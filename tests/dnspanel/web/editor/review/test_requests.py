@@ -112,6 +112,67 @@ def test_a_draft_is_asked_for_approved_by_another_and_published(
 
 
 @pytest.mark.usefixtures("rule")
+def test_the_last_approver_approves_and_publishes_with_one_button(
+    bob: User, erin: User, browser: Browser, zone: Zone
+) -> None:
+    client, other = browser(bob), browser(erin)
+    edits(bob, zone)
+    send(client, reverse("changes"), "ask", name="The new web", reason="Since the old one is slow")
+    request = PublishRequest.objects.get()
+    own = client.get(reverse("draft-request", args=[request.key])).content.decode()
+    assert "Approve and publish" not in own
+    page = other.get(reverse("draft-request", args=[request.key])).content.decode()
+    assert '<h1 class="wrap">Change A of www.example.test</h1>' in page
+    head = page[page.index("<h1") : page.index('id="changes"')]
+    for text in ("Approve and publish", "Approve only", "Since the old one is slow", "by bob"):
+        assert text in head
+    assert page.count("</svg>pending</span>") == 1
+    published = act(other, request, "approve", publish="yes", text="Good")
+    request.refresh_from_db()
+    assert request.state == RequestState.PUBLISHED
+    assert "Approved by" in published
+    assert request.notes.get().text == "Good"
+
+
+def test_one_of_two_approvals_publishes_nothing(
+    alice: User, bob: User, erin: User, browser: Browser, zone: Zone
+) -> None:
+    terms = ApprovalTerms(needed=2, role="editor")
+    publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=terms, reason="Six eyes", author=alice, now=NOW)
+    client, other = browser(bob), browser(erin)
+    edits(bob, zone)
+    send(client, reverse("changes"), "ask", name="The new web")
+    request = PublishRequest.objects.get()
+    page = other.get(reverse("draft-request", args=[request.key])).content.decode()
+    assert "Approve and publish" not in page
+    page = act(other, request, "approve", publish="yes")
+    assert "The request was approved, but not published: " in page
+    request.refresh_from_db()
+    assert (request.state, request.notes.count()) == (RequestState.OPEN, 1)
+    third = browser(make_person("eve", "editor"))
+    assert "Approve and publish" in third.get(reverse("draft-request", args=[request.key])).content.decode()
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_frozen_or_scheduled_request_is_only_approved(
+    alice: User, bob: User, erin: User, browser: Browser, zone: Zone
+) -> None:
+    client, other, now = browser(bob), browser(erin), timezone.now()
+    edits(bob, zone)
+    soon = timezone.localtime(now + timedelta(days=2))
+    send(client, reverse("changes"), "ask", name="The new web", publish_at=f"{soon:%Y-%m-%dT%H:%M}")
+    address = reverse("draft-request", args=[PublishRequest.objects.get().key])
+    assert "Approve and publish" not in other.get(address).content.decode()
+    PublishRequest.objects.update(publish_at=None)
+    assert "Approve and publish" in other.get(address).content.decode()
+    times = FreezeTimes(now - timedelta(hours=1), now + timedelta(days=2))
+    publish_rules.add_freeze(scope=Scope(), times=times, reason="Year’s end", author=alice, now=now)
+    page = other.get(address).content.decode()
+    assert "Approve and publish" not in page
+    assert "Approve" in page
+
+
+@pytest.mark.usefixtures("rule")
 def test_a_changed_draft_is_reviewed_again_for_what_moved(bob: User, erin: User, browser: Browser, zone: Zone) -> None:
     client, other = browser(bob), browser(erin)
     edits(bob, zone)
