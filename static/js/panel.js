@@ -136,13 +136,22 @@ document.addEventListener(
   true,
 );
 
+function openModal(dialog) {
+  dialog?.close(); // a page without a script shows it in its flow
+  dialog?.showModal();
+}
+openModal(document.querySelector("dialog[data-modal]"));
+
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details[data-menu][open]")) {
     if (!menu.contains(event.target) || event.target.closest(".menu-list a")) menu.open = false;
   }
   const target = event.target.closest("[data-opens], [data-dismiss], [data-theme-choice], [data-copy]");
   if (!target) return;
-  if (target.dataset.opens) byId(target.dataset.opens)?.showModal();
+  if (target.dataset.opens) {
+    event.preventDefault(); // without a script, a link shows the dialog in the page
+    openModal(byId(target.dataset.opens));
+  }
   if ("dismiss" in target.dataset) target.closest("[data-toast]").remove();
   if ("themeChoice" in target.dataset) chooseTheme(target.dataset.themeChoice);
   if ("copy" in target.dataset) copy(byId(target.dataset.copy));

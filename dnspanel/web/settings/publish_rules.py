@@ -43,6 +43,7 @@ from dnspanel.zones.rights import access
 from replication.dns import rdtypes
 
 Placed = TypeVar("Placed")
+Rule = TypeVar("Rule", bound=ZoneRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,18 @@ class ScopeForm(AllOrSomeForm):
     def scope(self) -> publish_rules.Scope:
         given = self.cleaned_data
         return publish_rules.Scope(given["zone"], given["tag"], given["team"])
+
+    def unsaved_rule(self, model: type[Rule], *columns: str) -> Rule | None:
+        """Return a rule with the form's zones and these columns for the preview, or None until zones are chosen."""
+        if not self.is_bound or self.errors.keys() & {"where", "zone", "tag", "team"}:
+            return None
+        given = self.cleaned_data
+        return model(**{name: given[name] for name in ("zone", "tag", "team", *columns) if name in given})
+
+    @property
+    def preview(self) -> object:
+        """What the template of a rule's sentence shows, or None."""
+        raise NotImplementedError
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
         """Call `place` to add or change a rule, and return its result. The form must be valid.
@@ -199,6 +212,11 @@ class ApprovalRuleForm(ScopeForm):
         return found
 
     @property
+    def preview(self) -> DisplayRule | None:
+        rule = self.unsaved_rule(ApprovalRule, "needed", "types", "approver_team", "approver_role", "ticket")
+        return None if rule is None else DisplayRule(rule)
+
+    @property
     def terms(self) -> publish_rules.ApprovalTerms:
         given = self.cleaned_data
         return publish_rules.ApprovalTerms(
@@ -217,6 +235,10 @@ class FreezeForm(FreezeTimesForm, ScopeForm):
     """The form for a freeze: its scope, its period, and its repetition."""
 
     @property
+    def preview(self) -> Freeze | None:
+        return self.unsaved_rule(Freeze)
+
+    @property
     def lines(self) -> Iterator[forms.BoundField | Part]:
         """The visible fields other than the times."""
         for line in super().lines:
@@ -232,8 +254,11 @@ def initial_freeze(freeze: Freeze) -> dict[str, Any]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def approval_rules(request: PanelRequest) -> HttpResponse:
-    """List the approval rules that the user is allowed to remove. A POST adds a rule."""
-    form = ApprovalRuleForm(request.POST or None, reader=governor(request))
+    """List the approval rules that the user is allowed to remove. A POST adds a rule. htmx gets only a preview."""
+    reader = governor(request)
+    if is_preview(request):
+        return preview_of(request, ApprovalRuleForm(request.GET, reader=reader))
+    form = ApprovalRuleForm(request.POST or None, reader=reader)
     if form.is_valid():
         rule = form.place_rule(publish_rules.add_approval_rule, author=request.user, terms=form.terms)
         if rule is not None:
@@ -276,15 +301,14 @@ def _about_rule(rule: ApprovalRule) -> Question:
 def freezes(request: PanelRequest) -> HttpResponse:
     """List the freezes that the user is allowed to remove. A POST adds a freeze.
 
-    If `copy` is a freeze's id, the form starts with its values. A GET by htmx returns only the next periods.
+    If `copy` is a freeze's id, the form starts with its values. htmx gets only a preview with the next periods.
     """
     reader, now = governor(request), timezone.now()
+    if is_preview(request):
+        return preview_of(request, FreezeForm(request.GET, reader=reader))
     own = publish_rules.freezes(request.user)
     copied = next((freeze for freeze in own if str(freeze.pk) == request.GET.get("copy")), None)
     form = FreezeForm(request.POST or None, reader=reader, initial=copied and initial_freeze(copied))
-    if request.htmx and request.method != "POST":
-        times = FreezeTimesForm(request.GET)
-        return render(request, "settings/_freeze_dates.html", {"dates": times.dates})
     if form.is_valid():
         freeze = form.place_rule(publish_rules.add_freeze, author=request.user, times=form.times)
         if freeze is not None:
@@ -329,6 +353,17 @@ def lift_rule(
         run_confirmed(request, about(), partial(delete, author=request.user, now=timezone.now()))
         say_done(request, done)
     return redirect(back)
+
+
+def is_preview(request: PanelRequest) -> bool:
+    """Return True if a form's script asks for the sentence about the rule."""
+    return bool(request.htmx) and request.method != "POST"
+
+
+def preview_of(request: PanelRequest, form: ScopeForm) -> HttpResponse:
+    """Return the fragment that describes the rule of an unfinished form."""
+    dates = form.dates if isinstance(form, FreezeForm) else None
+    return render(request, "settings/_rule_preview.html", {"entry": form.preview, "dates": dates})
 
 
 def governor(request: PanelRequest) -> Actor:

@@ -11,7 +11,7 @@ from dnspanel.webhooks.place_publish_hooks import HookTerms
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import Operation, PublishHook, Zone
-from tests.dnspanel.web.conftest import YES, Browser, MakeZone, forget_password
+from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone, forget_password
 from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import answering as answering
 from tests.dnspanel.webhooks.conftest import at_home as at_home
@@ -33,8 +33,16 @@ def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, bro
     page = client.post(HOOKS, {**HOOK, "zone": "example.test"}, follow=True).content.decode()
     assert "whsec_" in page
     assert "Publish hook for example.test." in page
+    shown = client.get(HOOKS, {"tag": "mail", "name": "Checks"}, headers=HTMX).content.decode()
+    assert "Changes in zones tagged mail need a yes from Checks." in shown
     listed = client.get(HOOKS).content.decode()
-    for told in ("https://9.9.9.9/", "timeout: 3 s", "refused", "Names are checked"):
+    for told in (
+        "Changes in example.test. need a yes from https://9.9.9.9/",
+        "https://9.9.9.9/",
+        "timeout: 3 s",
+        "refused",
+        "Names are checked",
+    ):
         assert told in listed
     assert "whsec_" not in listed
     hook = PublishHook.objects.get()

@@ -41,7 +41,8 @@ def test_a_rule_is_placed_listed_and_lifted(alice: User, browser: Browser, zone:
         "ticket_link": "https://tracker.test/{ticket}",
     }
     page = client.post(RULES, posted, follow=True).content.decode()
-    for told in ("example.test.", "members of NOC", "NS, MX", "OPS-#", "exempt tokens: CI", "Four eyes"):
+    sentence = "Changes to NS, MX in example.test. need 1 approval from members of NOC."
+    for told in (sentence, "OPS-#", "exempt tokens: CI", "Four eyes"):
         assert told in page
     rule = ApprovalRule.objects.get()
     assert (rule.zone, rule.approver_team, rule.types, list(rule.tokens.all())) == (
@@ -94,6 +95,40 @@ def test_a_rule_that_cannot_be_is_told_at_its_field(
     assert told in page.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"tag": "mail", "types": "mx", "changes": "some", "needed": "2", "approver_team": "ops"}, "Changes to MX in"),
+        ({"tag": "mail", "needed": "2", "approver_team": "ops"}, "Changes in"),
+        ({"needed": "2"}, ""),
+        ({"where": "some", "needed": "2"}, ""),
+        ({"zone": "no.test", "needed": "2"}, ""),
+    ],
+)
+def test_an_unfinished_rule_is_shown_as_a_sentence(
+    typed: dict[str, str], sentence: str, alice: User, browser: Browser, zone: Zone
+) -> None:
+    Team.objects.create(name="Ops", created_at=NOW)
+    shown = browser(alice).get(RULES, typed, headers=HTMX).content.decode()
+    expected = f"{sentence} zones tagged mail need 2 approvals from members of Ops." if sentence else ""
+    assert expected in shown
+    assert ("approval" in shown) == bool(sentence)
+    assert "<form" not in shown
+
+
+def test_an_unfinished_rule_for_all_zones_or_a_ticket_is_shown(alice: User, browser: Browser, zone: Zone) -> None:
+    typed = {"where": "all", "needed": "0", "ticket": "OPS-#"}
+    shown = browser(alice).get(RULES, typed, headers=HTMX).content.decode()
+    assert "Changes in every zone need a ticket such as OPS-#." in shown
+
+
+def test_the_dialog_is_open_for_a_new_rule_a_copy_and_an_error(alice: User, browser: Browser, zone: Zone) -> None:
+    client = browser(alice)
+    assert "data-modal" not in client.get(RULES).content.decode()
+    assert "open data-modal" in client.get(RULES, {"new": "1"}).content.decode()
+    assert "open data-modal" in client.post(RULES, RULE).content.decode()
+
+
 def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zone: Zone) -> None:
     client = browser(alice)
     assert "No freezes yet" in client.get(FREEZES).content.decode()
@@ -110,12 +145,15 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
     assert "frozen" in page
     preview = client.get(FREEZES, weekly, headers=HTMX).content.decode()
     assert preview.count("<li>") == 3
+    shown = client.get(FREEZES, {**weekly, "tag": "shop"}, headers=HTMX).content.decode()
+    assert "Changes in zones tagged shop can’t be published during the freeze." in shown
     assert "<form" not in preview
     wrong = client.post(FREEZES, {"reason": "A move", "repeat": "rule", "repeats": "FREQ=SECONDLY", **times, **ALL})
     assert wrong.status_code == 422
     freeze = Freeze.objects.get()
     copy = client.get(FREEZES, {"copy": freeze.pk}).content.decode()
     assert times["starts_at"] in copy
+    assert "open data-modal" in copy
     assert '<option value="weekly" selected>' in copy
     lift = reverse("settings-freeze-lift", args=[freeze.pk])
     assert "can be published at the times when this freeze would apply" in client.post(lift).content.decode()
