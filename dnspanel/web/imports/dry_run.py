@@ -17,6 +17,7 @@ from dnspanel.web.frame.outcomes import reporting
 from dnspanel.web.frame.row_diffs import display_diffs
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm
+from dnspanel.web.imports.report import first_errors
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.zones.rights import access
 
@@ -29,6 +30,7 @@ def plan_context(request: PanelRequest, job: ImportJob, form: TypedForm | None =
     return {
         "plan": plan,
         "changes": plan.changes,
+        "errors": first_errors(job) if plan.failed else (),
         "guarded": queries.guarded_zones(job).order_by("-removed", "name")[:MOST_GUARDED] if plan.guarded else (),
         "form": form or (TypedForm(confirmation=_confirmation(plan)) if plan.guarded else None),
         "fingerprint": fingerprint(plan),

@@ -26,6 +26,7 @@ from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_NAMES, SEV
 from dnspanel.web.imports.option_forms import TypedForm
 
 FAULTS_PER_PAGE = 100
+MOST_SHOWN = 5
 SEVERITIES = {
     "": gettext_lazy("All"),
     "error": gettext_lazy("Errors"),
@@ -60,6 +61,11 @@ class DisplayFault:
         return ":".join([self.fault.path, *map(str, numbers)])
 
 
+def first_errors(job: ImportJob) -> list[DisplayFault]:
+    """Return the first errors of an import, with their positions in the source."""
+    return [DisplayFault(fault) for fault in queries.faults_page(job, severity="error", limit=MOST_SHOWN)]
+
+
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
     """Return the report's template context: counts, errors by kind, seconds per step, zones, and possible actions."""
     report = queries.report(job, now=timezone.now())
@@ -67,6 +73,7 @@ def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:
     return {
         "report": report,
         "faults": fault_kinds_for_display(queries.fault_kinds(job)),
+        "errors": first_errors(job) if report.plan.failed else (),
         "seconds": [
             (text, seconds)
             for text, seconds in (

@@ -64,6 +64,22 @@ def test_the_dry_run_says_what_would_happen_and_then_it_does(browser: Browser, b
     assert Zone.objects.filter(name="a.test.", deleted_at=None).exists()
 
 
+def test_the_result_and_the_first_errors_come_before_the_zones(
+    browser: Browser, bob: User, make_import: MakeImport
+) -> None:
+    texts = {"a.test.zone": zone_text("a.test.", WWW), "bad.test.zone": zone_text("bad.test.", "www 300 A 192.0.2.300")}
+    job = planned(work_through(make_import(texts)))
+    client = browser(bob)
+    page = client.get(at(job)).content.decode()
+    head = page[: page.index('id="import-zones"')]
+    for text in ("The import will publish 1 zone. 1 zone can’t be imported.", "bad.test.zone:6:11", "192.0.2.300"):
+        assert text in head
+    client.post(at(job, "apply/"), {"seen": seen(browser, bob, job)})
+    work_through(ImportJob.objects.get(pk=job.pk))
+    report = client.get(at(job)).content.decode()
+    assert "bad.test.zone:6:11" in report[: report.index("Details</summary>")]
+
+
 def test_another_dry_run_than_the_one_seen_is_not_applied(browser: Browser, bob: User, job: ImportJob) -> None:
     planned(job)
     page = browser(bob).post(at(job, "apply/"), {"seen": "0-0"}, follow=True).content.decode()
