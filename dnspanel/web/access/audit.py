@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import TextIOWrapper
 from tempfile import SpooledTemporaryFile
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from django.http import Http404, HttpResponse
 from django.http.response import HttpResponseBase
@@ -23,11 +23,13 @@ from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.outcomes import say_done
+from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.audit import audit_links, audit_trail
 from dnspanel.zones.audit.audit_chain import PUBLICATION
+from dnspanel.zones.log.history import diff
 from dnspanel.zones.models import AuditChain, AuditLink
 from dnspanel.zones.search.terms import split_search, unknown_filters
-from replication.dns import names
+from dnspanel.zones.store.stored_changes import change_of
 
 MOST_ENTRIES = 100
 MOST_EXPORTED = 100_000
@@ -100,10 +102,7 @@ def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
     context = {
         "act": act,
         "display": _display(act),
-        "rrsets": [
-            DisplayRRset(names.display(change.name), change.type, _lines(change.before), _lines(change.after))
-            for change in changes[:MOST_CHANGES]
-        ],
+        "diffs": [DisplayDiff(row.revision.zone.name, diff(change_of(row))) for row in changes[:MOST_CHANGES]],
         "has_more": len(changes) > MOST_CHANGES,
     }
     return render(request, "access/audit_act.html", context)
@@ -207,17 +206,3 @@ _WRITERS: Mapping[str, tuple[Callable[[TextIOWrapper, Iterable[audit_trail.Act]]
     "csv": (_write_csv, "text/csv; charset=utf-8"),
     "json": (_write_json, "application/json"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayRRset:
-    """An RRset that a publication changed, with its records before and after. An empty tuple means no RRset."""
-
-    name: str
-    type: int
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-
-def _lines(rrset: Mapping[str, Any] | None) -> tuple[str, ...]:
-    return () if rrset is None else tuple(f"{rrset['ttl']} {text}" for text in rrset["rdata"])

@@ -30,6 +30,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("forged requests"), back="/set
 class HookForm(ScopeForm):
     """The form for a publish hook: its scope, URL and time limit, and the decision if the hook doesn't answer."""
 
+    model = PublishHook
     name = text_field(
         None, LONGEST_NAME, gettext_lazy("Shown to the publisher instead of the URL."), autocomplete="off"
     )
@@ -62,10 +63,6 @@ class HookForm(ScopeForm):
         super().__init__(*args, stored=hook is not None, **kwargs)
         if hook is not None:
             self.fields["version"] = forms.IntegerField(widget=forms.HiddenInput)
-
-    @property
-    def preview(self) -> PublishHook | None:
-        return self.unsaved_rule(PublishHook, "name", "url")
 
     @property
     def terms(self) -> HookTerms:

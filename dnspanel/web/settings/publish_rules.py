@@ -37,30 +37,11 @@ from dnspanel.web.settings.freeze_times_form import (
 )
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown
 from dnspanel.zones.governance import publish_rules
-from dnspanel.zones.governance.publish_guards import approvers_text
 from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
 from dnspanel.zones.rights import access
 from replication.dns import rdtypes
 
 Placed = TypeVar("Placed")
-Rule = TypeVar("Rule", bound=ZoneRule)
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayRule:
-    rule: ApprovalRule
-
-    @property
-    def who(self) -> str:
-        return approvers_text(self.rule)
-
-    @property
-    def types(self) -> str:
-        return ", ".join(map(rdtypes.type_to_text, self.rule.types))
-
-    @property
-    def tokens(self) -> str:
-        return ", ".join(token.purpose for token in self.rule.tokens.all())
 
 
 @dataclass(frozen=True)
@@ -89,6 +70,10 @@ class ScopeForm(AllOrSomeForm):
     """The base class of rule forms: the zones that a rule applies to, and the reason for the rule."""
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]] = (AllOrSome(("zone", "tag", "team"), needs_number=True),)
+    model: ClassVar[type[ZoneRule]]
+    shown = frozenset(
+        {"zone", "tag", "team", "needed", "types", "approver_team", "approver_role", "ticket", "name", "url"}
+    )
 
     zone = mono_field(None, 1100)
     tag = mono_field(None, 40)
@@ -120,17 +105,12 @@ class ScopeForm(AllOrSomeForm):
         given = self.cleaned_data
         return publish_rules.Scope(given["zone"], given["tag"], given["team"])
 
-    def unsaved_rule(self, model: type[Rule], *columns: str) -> Rule | None:
-        """Return a rule with the form's zones and these columns for the preview, or None until zones are chosen."""
+    @property
+    def preview(self) -> ZoneRule | None:
+        """A rule with the form's values that is not saved, or None until the zones are chosen."""
         if not self.is_bound or self.errors.keys() & {"where", "zone", "tag", "team"}:
             return None
-        given = self.cleaned_data
-        return model(**{name: given[name] for name in ("zone", "tag", "team", *columns) if name in given})
-
-    @property
-    def preview(self) -> object:
-        """What the template of a rule's sentence shows, or None."""
-        raise NotImplementedError
+        return self.model(**{name: value for name, value in self.cleaned_data.items() if name in self.shown})
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
         """Call `place` to add or change a rule, and return its result. The form must be valid.
@@ -147,6 +127,7 @@ class ScopeForm(AllOrSomeForm):
 class ApprovalRuleForm(ScopeForm):
     """The form for an approval rule: the changes that need approval, and the people who can approve them."""
 
+    model = ApprovalRule
     all_or_some = (
         *ScopeForm.all_or_some,
         AllOrSome(
@@ -212,11 +193,6 @@ class ApprovalRuleForm(ScopeForm):
         return found
 
     @property
-    def preview(self) -> DisplayRule | None:
-        rule = self.unsaved_rule(ApprovalRule, "needed", "types", "approver_team", "approver_role", "ticket")
-        return None if rule is None else DisplayRule(rule)
-
-    @property
     def terms(self) -> publish_rules.ApprovalTerms:
         given = self.cleaned_data
         return publish_rules.ApprovalTerms(
@@ -234,9 +210,7 @@ class ApprovalRuleForm(ScopeForm):
 class FreezeForm(FreezeTimesForm, ScopeForm):
     """The form for a freeze: its scope, its period, and its repetition."""
 
-    @property
-    def preview(self) -> Freeze | None:
-        return self.unsaved_rule(Freeze)
+    model = Freeze
 
     @property
     def lines(self) -> Iterator[forms.BoundField | Part]:
@@ -264,8 +238,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
         if rule is not None:
             say_done(request, gettext("Approval rule created for {scope}."), scope=rule.scope)
             return redirect("settings-approvals")
-    rules = [DisplayRule(rule) for rule in publish_rules.approval_rules(request.user)]
-    context = {"entries": rules, "form": form, "tab": "approvals"}
+    context = {"entries": publish_rules.approval_rules(request.user), "form": form, "tab": "approvals"}
     return render(request, "settings/approvals.html", context, status=422 if form.is_bound else 200)
 
 
@@ -362,8 +335,7 @@ def is_preview(request: PanelRequest) -> bool:
 
 def preview_of(request: PanelRequest, form: ScopeForm) -> HttpResponse:
     """Return the fragment that describes the rule of an unfinished form."""
-    dates = form.dates if isinstance(form, FreezeForm) else None
-    return render(request, "settings/_rule_preview.html", {"entry": form.preview, "dates": dates})
+    return render(request, "settings/_rule_preview.html", {"form": form})
 
 
 def governor(request: PanelRequest) -> Actor:

@@ -1,6 +1,8 @@
 """A template filter that describes an action of the audit log in a sentence."""
 
+from collections import defaultdict
 from functools import lru_cache
+from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
@@ -18,13 +20,6 @@ register = template.Library()
 _PROVIDERS = ("ldap", "oidc", "saml")
 
 
-class _Values(dict[str, object]):
-    """The values of a sentence. A value that an old entry doesn't have is shown as an ellipsis."""
-
-    def __missing__(self, name: str) -> str:
-        return "…"
-
-
 @register.filter
 def act_sentence(act: Act | AuditEntry) -> str:
     """Describe an action in the reader's language, such as `bob published 3 changes of example.com.`"""
@@ -34,11 +29,12 @@ def act_sentence(act: Act | AuditEntry) -> str:
     if act.token:
         who = gettext("{username} (token: {purpose})").format(username=who, purpose=act.token)
     target = names.before_full_stop(names.display(act.target)) if act.target else "…"
-    values = _Values(act.details, who=who, target=target, action=act.action)
+    # An old entry can lack a value of its sentence.
+    values = defaultdict(lambda: "…", act.details, who=who, target=target, action=act.action)
     return _pattern_of(act, values).format_map(values)
 
 
-def _pattern_of(act: Act, values: _Values) -> str:
+def _pattern_of(act: Act, values: dict[str, Any]) -> str:
     """Return the sentence with placeholders. For a publication in many zones, replace the target by their number."""
     if act.kind == PUBLICATION:
         zones = act.details["zones"]

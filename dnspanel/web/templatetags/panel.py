@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.row_patterns import RowPatterns
+from dnspanel.zones.governance.publish_guards import approvers_text
 from dnspanel.zones.log.panel_reasons import told_reason
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
@@ -153,12 +154,19 @@ def search_for(value: str, key: str) -> str:
 
 register.filter(told_reason)
 register.filter(readable_text)
+register.filter(approvers_text)
 
 
 @register.filter
 def rrtype(number: int) -> str:
     """Return the mnemonic for a record type number."""
     return rdata.type_to_text(number)
+
+
+@register.filter
+def rrtypes(numbers: Collection[int]) -> str:
+    """Return the mnemonics for record type numbers, as a list."""
+    return ", ".join(map(rdata.type_to_text, numbers))
 
 
 @register.filter

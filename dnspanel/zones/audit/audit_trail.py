@@ -204,7 +204,7 @@ def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:
     """Return a publication's first `most` RRset changes, except SOA changes, in zones that the actor can see."""
     zones = access.zones_visible_to(actor).values("pk")
     changes = Change.objects.filter(revision__publication=sequence, revision__zone__in=zones).exclude(type=rdtypes.SOA)
-    return list(changes.order_by("revision__zone__name", "owner_key", "type")[:most])
+    return list(changes.select_related("revision__zone").order_by("revision__zone__name", "owner_key", "type")[:most])
 
 
 def _with_links(acts: Sequence[Act]) -> list[Act]:

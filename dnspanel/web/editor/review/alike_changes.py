@@ -1,11 +1,13 @@
-"""Fold alike changes into one line of the review, and describe changes in a title. Pure."""
+"""Fold alike changes of a review into one line, and choose what a title says about changes. Pure."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from dnspanel.texts import gettext, gettext_lazy, ngettext
+from dnspanel.web.editor.review.review_display import DisplayPlan
 from dnspanel.web.frame.row_diffs import DisplayDiff
+from dnspanel.zones.log.history import diff
 from dnspanel.zones.plan.plan import ZonePlan
 from dnspanel.zones.values.readable_texts import readable_text
 from replication.dns import names, rdata
@@ -13,15 +15,14 @@ from replication.dns.rrset import Change
 
 # The review folds alike changes from this number on.
 ALIKE_FROM = 5
-# The titles for one change, by whether the RRset existed before and exists after.
-_TITLES = {
-    (False, True): gettext_lazy("Add {type} of {name}"),
-    (True, True): gettext_lazy("Change {type} of {name}"),
-    (True, False): gettext_lazy("Delete {type} of {name}"),
-}
 
-# What changes ("TTL" or a record type), and the values before and after.
-Likeness = tuple[str, str, str]
+
+class Likeness(NamedTuple):
+    """What alike changes have in common: "TTL" or a record type, and the value before and after."""
+
+    what: str
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +32,16 @@ class Fold:
     likeness: Likeness
     changes: int
     zones: int
-    diffs: list[DisplayDiff] = field(default_factory=list)
+    diffs: list[DisplayDiff]
 
-    @property
-    def text(self) -> str:
-        """A description of the changes, such as `TTL 3600 → 1200 on 258 records in 100 zones`."""
-        what, before, after = self.likeness
-        pattern = ngettext(
-            "{what} {before} → {after} on {changes:,} RRset",
-            "{what} {before} → {after} on {changes:,} RRsets",
-            self.changes,
-        )
-        if self.zones > 1:
-            pattern = ngettext(
-                "{what} {before} → {after} on {changes:,} RRset in {zones:,} zones",
-                "{what} {before} → {after} on {changes:,} RRsets in {zones:,} zones",
-                self.changes,
-            )
-        return pattern.format(
-            what=what, before=readable_text(before), after=readable_text(after), changes=self.changes, zones=self.zones
-        )
+
+class Title(NamedTuple):
+    """What a title says about changes: the fold of all, or the first change, its name, and the number of others."""
+
+    fold: Fold | None
+    first: DisplayDiff
+    name: str
+    more: int
 
 
 def likeness_of(change: Change) -> Likeness | None:
@@ -59,36 +50,37 @@ def likeness_of(change: Change) -> Likeness | None:
     if before is None or after is None:
         return None
     if replace(before, ttl=after.ttl) == after:
-        return "TTL", str(before.ttl), str(after.ttl)
+        return Likeness("TTL", str(before.ttl), str(after.ttl))
     old, new = (
         [text for text in one.rdata if text not in two.rdata] for one, two in ((before, after), (after, before))
     )
     if len(old) == len(new) == 1 and replace(before, rdata=after.rdata) == after:
-        return rdata.type_to_text(change.type), old[0], new[0]
+        return Likeness(rdata.type_to_text(change.type), readable_text(old[0]), readable_text(new[0]))
     return None
 
 
-def folds_of(plans: Sequence[ZonePlan]) -> dict[Likeness, Fold]:
-    """Return the folds of all alike changes, without their diffs, in the order of the plans."""
-    zones: dict[Likeness, list[int]] = defaultdict(list)
+def fold_alike(plans: Sequence[ZonePlan], displayed: Iterable[DisplayPlan] = ()) -> list[Fold]:
+    """Return the folds of all alike changes, and move the displayed ones from their zones to the folds."""
+    zones: dict[Likeness | None, list[int]] = defaultdict(list)
     for plan in plans:
         for change in plan.changes:
-            if (likeness := likeness_of(change)) is not None:
-                zones[likeness].append(plan.zone.pk)
-    return {each: Fold(each, len(of), len(set(of))) for each, of in zones.items() if len(of) >= ALIKE_FROM}
+            zones[likeness_of(change)].append(plan.zone.pk)
+    folds = {
+        each: Fold(each, len(of), len(set(of)), []) for each, of in zones.items() if each and len(of) >= ALIKE_FROM
+    }
+    for display in displayed if folds else ():
+        diffs, display.diffs[:] = list(display.diffs), []
+        for each in diffs:
+            fold = folds.get(likeness_of(each.diff.change))
+            (display.diffs if fold is None else fold.diffs).append(each)
+    return list(folds.values())
 
 
-def title_of(plans: Sequence[ZonePlan]) -> str:
-    """Describe the changes in one line, such as `Change MX of example.com and 3 more`."""
-    changes = [change for plan in plans for change in plan.changes]
-    folds = list(folds_of(plans).values())
-    if len(folds) == 1 and folds[0].changes == len(changes):
-        return folds[0].text
+def title_of(plans: Sequence[ZonePlan]) -> Title | None:
+    """Return what a title says about the plans (see `_changes_title.html`), or None if they change nothing."""
+    changes = [(plan.zone.name, change) for plan in plans for change in plan.changes]
     if not changes:
-        return gettext("No changes")
-    first, more = changes[0], len(changes) - 1
-    title = _TITLES[first.before is not None, first.after is not None]
-    if more:
-        title = gettext("Change {type} of {name} and {more} more")
-    name = names.before_full_stop(names.display(first.name))
-    return title.format(type=rdata.type_to_text(first.type), name=name, more=more)
+        return None
+    fold = next((fold for fold in fold_alike(plans) if fold.changes == len(changes)), None)
+    (zone, first), more = changes[0], len(changes) - 1
+    return Title(fold, DisplayDiff(zone, diff(first)), names.before_full_stop(names.display(first.name)), more)

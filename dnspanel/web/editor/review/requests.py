@@ -112,7 +112,7 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
     if status is not None:
         visible = set(access.zones_visible_to(request.user).filter(pk__in=found.zone_ids).values_list("pk", flat=True))
         plans = tuple(plan for plan in status.plans if plan.zone.pk in visible)
-        heading = title_of(plans)
+        title = title_of(plans)
         own = status.own_approval
         moved = own is not None and own.is_stale
         only_moved = moved and request.GET.get("all") != "yes"
@@ -136,7 +136,7 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
             "may_go_past": request_status.may_go_past(request.user, status.plans),
             "freezes": status.frozen,
             "hidden": len(found.zone_ids) - len(visible),
-            "heading": heading,
+            "title": title,
             "time_form": TimeForm(initial={"publish_at": found.publish_at}),
             **changes_context(request, plans),
         }

@@ -20,7 +20,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quotas import Usage
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.lines.rrset_form import RRsetForm
-from dnspanel.web.editor.review.alike_changes import folds_of
+from dnspanel.web.editor.review.alike_changes import fold_alike
 from dnspanel.web.editor.review.named_draft_context import named_draft_context
 from dnspanel.web.editor.review.review_display import DisplayPlan, checks_of, displayed_plans, effect_of, page_of
 from dnspanel.web.editor.review.review_form import PublishForm
@@ -230,11 +230,11 @@ def changes_context(
     `resolving` is a rejected form for the conflict with the id `resolving_id`.
     """
     view = request.GET.get("as")
-    folds = folds_of(plans) if view not in ("call", "text") else {}
     page = page_of(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
+    displayed = list(displayed_plans(plans, page, resolving, resolving_id, as_call=view == "call"))
     return {
-        "plans": list(displayed_plans(plans, page, resolving, resolving_id, as_call=view == "call", folds=folds)),
-        "folds": [fold for fold in folds.values() if fold.diffs],
+        "plans": displayed,
+        "folds": [fold for fold in fold_alike(plans, displayed) if fold.diffs] if view not in ("call", "text") else [],
         "zones": len(plans),
         "page": page,
         "merges": sum(len(plan.changes) for plan in plans),

@@ -1,6 +1,6 @@
 """Prepare the review page's changes, divided into pages, and its checks and effects for display."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,7 +9,6 @@ from django.conf import settings
 from dnspanel.fleet.reads.node_counts import NodeCounts, count_nodes
 from dnspanel.fleet.reads.queries import watched_statuses
 from dnspanel.web.editor.lines.rrset_form import RRsetForm
-from dnspanel.web.editor.review.alike_changes import Fold, Likeness, likeness_of
 from dnspanel.web.editor.review.conflicts import DisplayConflict, display_conflicts
 from dnspanel.web.editor.review.review_call import ApiCall, call_of
 from dnspanel.web.frame.row_diffs import DisplayDiff
@@ -120,18 +119,9 @@ def page_of(text: str, total: int) -> Page:
 
 
 def displayed_plans(
-    plans: Sequence[ZonePlan],
-    page: Page,
-    resolving: RRsetForm | None,
-    resolving_id: int,
-    *,
-    as_call: bool,
-    folds: Mapping[Likeness, Fold],
+    plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
 ) -> Iterator[DisplayPlan]:
-    """Yield this page's zones with changes, with API calls if `as_call`. Page 1 also has the zones' conflicts.
-
-    Add the page's alike changes to their folds instead of the zones.
-    """
+    """Yield this page's zones with changes, with API calls if `as_call`. Page 1 also has the zones' conflicts."""
     before = 0
     for plan in plans:
         changes = [*plan.changes, *plan.already_so]
@@ -139,13 +129,9 @@ def displayed_plans(
         before += len(changes)
         conflicts = plan.conflicts if page.number == 1 else ()
         if changes[begin:end] or conflicts:
-            diffs = []
-            for change in plan.changes[begin:end]:
-                fold = folds.get(likeness_of(change)) if folds else None
-                (diffs if fold is None else fold.diffs).append(_display_change(plan.zone.name, change))
             yield DisplayPlan(
                 plan=plan,
-                diffs=diffs,
+                diffs=[_display_change(plan.zone.name, change) for change in plan.changes[begin:end]],
                 conflicts=display_conflicts(plan.zone, conflicts[:MOST_LISTED], resolving, resolving_id),
                 already_so=[
                     _display_change(plan.zone.name, change)

@@ -1,9 +1,10 @@
 """Alike changes are one line of the review, and a title describes changes."""
 
 import pytest
+from django.template.loader import render_to_string
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.review.alike_changes import ALIKE_FROM, folds_of, likeness_of, title_of
+from dnspanel.web.editor.review.alike_changes import ALIKE_FROM, fold_alike, likeness_of, title_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import revision
@@ -78,14 +79,16 @@ def test_the_draft_folds_alike_changes_of_all_zones(zones: list[Zone], browser: 
 
 def test_few_alike_changes_stay_as_they_are(zones: list[Zone], bob: User) -> None:
     shorter(zones[0], bob, ALIKE_FROM - 1)
-    assert folds_of(revision.preview(author=bob, zones=None)) == {}
+    assert fold_alike(revision.preview(author=bob, zones=None)) == []
 
 
 def test_a_title_names_the_first_change_and_counts_the_others(zones: list[Zone], bob: User) -> None:
     def title() -> str:
-        return title_of(revision.preview(author=bob, zones=None))
+        title = title_of(revision.preview(author=bob, zones=None))
+        page = render_to_string("editor/_changes_title.html", {"title": title, "asked": {"name": "The new web"}})
+        return " ".join(page.split())
 
-    assert title() == "No changes"
+    assert title() == "The new web"
     put(bob, zones[0], "new 60 A 192.0.2.1")
     assert title() == "Add A of new.a.test"
     put(bob, zones[0], "@ 3600 MX 20 mail", "h1 60 A 192.0.2.77")
@@ -94,4 +97,8 @@ def test_a_title_names_the_first_change_and_counts_the_others(zones: list[Zone],
 
 def test_a_title_of_alike_changes_is_their_fold(zones: list[Zone], bob: User) -> None:
     shorter(zones[0], bob)
-    assert title_of(revision.preview(author=bob, zones=None)) == "TTL 3600 → 1200 on 40 RRsets"
+    title = title_of(revision.preview(author=bob, zones=None))
+    assert title is not None
+    assert title.fold is not None
+    page = render_to_string("editor/_changes_title.html", {"title": title})
+    assert " ".join(page.split()) == "TTL 3600 → 1200 on 40 RRsets"
