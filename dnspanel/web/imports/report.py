@@ -26,7 +26,7 @@ from dnspanel.web.imports.fault_kinds import SEVERITY_ICONS, SEVERITY_NAMES, SEV
 from dnspanel.web.imports.option_forms import TypedForm
 
 FAULTS_PER_PAGE = 100
-MOST_SHOWN = 5
+MOST_FIRST = 5
 SEVERITIES = {
     "": gettext_lazy("All"),
     "error": gettext_lazy("Errors"),
@@ -63,7 +63,7 @@ class DisplayFault:
 
 def first_errors(job: ImportJob) -> list[DisplayFault]:
     """Return the first errors of an import, with their positions in the source."""
-    return [DisplayFault(fault) for fault in queries.faults_page(job, severity="error", limit=MOST_SHOWN)]
+    return [DisplayFault(fault) for fault in queries.faults_page(job, severity="error", limit=MOST_FIRST)]
 
 
 def report_context(request: PanelRequest, job: ImportJob) -> dict[str, Any]:

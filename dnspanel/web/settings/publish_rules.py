@@ -71,7 +71,7 @@ class ScopeForm(AllOrSomeForm):
 
     all_or_some: ClassVar[tuple[AllOrSome, ...]] = (AllOrSome(("zone", "tag", "team"), needs_number=True),)
     model: ClassVar[type[ZoneRule]]
-    shown = frozenset(
+    displayed = frozenset(
         {"zone", "tag", "team", "needed", "types", "approver_team", "approver_role", "ticket", "name", "url"}
     )
 
@@ -110,7 +110,7 @@ class ScopeForm(AllOrSomeForm):
         """A rule with the form's values that is not saved, or None until the zones are chosen."""
         if not self.is_bound or self.errors.keys() & {"where", "zone", "tag", "team"}:
             return None
-        return self.model(**{name: value for name, value in self.cleaned_data.items() if name in self.shown})
+        return self.model(**{name: value for name, value in self.cleaned_data.items() if name in self.displayed})
 
     def place_rule(self, place: Callable[..., Placed], *, author: User, **of_its_kind: object) -> Placed | None:
         """Call `place` to add or change a rule, and return its result. The form must be valid.

@@ -12,7 +12,6 @@ from dnspanel.accounts.models import AuditEntry
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.audit.audit_chain import PUBLICATION
 from dnspanel.zones.audit.audit_trail import MOST_NAMED, Act, acts_of_entries
-from replication.dns import names
 
 register = template.Library()
 
@@ -21,14 +20,15 @@ _PROVIDERS = ("ldap", "oidc", "saml")
 
 
 @register.filter
-def act_sentence(act: Act | AuditEntry) -> str:
+def describe_act(act: Act | AuditEntry) -> str:
     """Describe an action in the reader's language, such as `bob published 3 changes of example.com.`"""
     if isinstance(act, AuditEntry):
         act = next(acts_of_entries([act]))
     who = act.user or (gettext("Someone") if act.address and act.kind != PUBLICATION else gettext("The panel"))
     if act.token:
         who = gettext("{username} (token: {purpose})").format(username=who, purpose=act.token)
-    target = names.before_full_stop(names.display(act.target)) if act.target else "…"
+    # The target can be any text, such as a name that a visitor typed to sign in.
+    target = act.target.removesuffix(".") or "…"
     # An old entry can lack a value of its sentence.
     values = defaultdict(lambda: "…", act.details, who=who, target=target, action=act.action)
     return _pattern_of(act, values).format_map(values)
@@ -41,11 +41,11 @@ def _pattern_of(act: Act, values: dict[str, Any]) -> str:
         if zones > MOST_NAMED:
             values["target"] = ngettext("{zones:,} zone", "{zones:,} zones", zones).format(zones=zones)
         values["count"] = act.rrsets
-    sentences = _sentences_in(translation.get_language())
+    messages = _messages_in(translation.get_language())
     prefix, _, verb = act.action.partition(".")
     for name in (act.action, f"{act.action}.{act.revision_kind}", f"provider.{verb}" if prefix in _PROVIDERS else ""):
-        if name in sentences:
-            return sentences[name]
+        if name in messages:
+            return messages[name]
     if act.kind == PUBLICATION:
         return str(
             ngettext(
@@ -58,7 +58,7 @@ def _pattern_of(act: Act, values: dict[str, Any]) -> str:
 
 
 @lru_cache(maxsize=16)
-def _sentences_in(language: str | None) -> dict[str, str]:
+def _messages_in(language: str | None) -> dict[str, str]:
     """Return the sentences of a language by action. It must be the active language."""
-    lines = render_to_string("access/act_sentences.txt").splitlines()
+    lines = render_to_string("access/act_messages.txt").splitlines()
     return dict(line.split(" ", 1) for line in lines if line)

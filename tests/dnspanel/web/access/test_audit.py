@@ -124,9 +124,9 @@ def test_a_publication_opens_with_the_rrsets_it_changed(browser: Browser, make_z
     assert published is not None
     page = browser(alice).get(f"/audit/publication/{published.sequence}/").content.decode()
     assert '<h1 class="wrap">alice published 1 change of example.test.</h1>' in page
-    shown = page[page.index('id="act-rrsets"') :]
+    displayed = page[page.index('id="act-rrsets"') :]
     for text in ("example.test.</p>", 'title="www.example.test."', "TTL 60", "192.0.2.99", "added"):
-        assert text in shown
+        assert text in displayed
     assert f'href="/publications/{published.sequence}/"' in page
 
 

@@ -33,8 +33,8 @@ def test_a_hook_is_placed_with_its_secret_shown_once_and_lifted(alice: User, bro
     page = client.post(HOOKS, {**HOOK, "zone": "example.test"}, follow=True).content.decode()
     assert "whsec_" in page
     assert "Publish hook for example.test." in page
-    shown = client.get(HOOKS, {"tag": "mail", "name": "Checks"}, headers=HTMX).content.decode()
-    assert "Changes in zones tagged mail need a yes from Checks." in shown
+    displayed = client.get(HOOKS, {"tag": "mail", "name": "Checks"}, headers=HTMX).content.decode()
+    assert "Changes in zones tagged mail need a yes from Checks." in displayed
     listed = client.get(HOOKS).content.decode()
     for told in (
         "Changes in example.test. need a yes from https://9.9.9.9/",

@@ -109,17 +109,17 @@ def test_an_unfinished_rule_is_shown_as_a_sentence(
     typed: dict[str, str], sentence: str, alice: User, browser: Browser, zone: Zone
 ) -> None:
     Team.objects.create(name="Ops", created_at=NOW)
-    shown = browser(alice).get(RULES, typed, headers=HTMX).content.decode()
+    displayed = browser(alice).get(RULES, typed, headers=HTMX).content.decode()
     expected = f"{sentence} zones tagged mail need 2 approvals from members of Ops." if sentence else ""
-    assert expected in shown
-    assert ("approval" in shown) == bool(sentence)
-    assert "<form" not in shown
+    assert expected in displayed
+    assert ("approval" in displayed) == bool(sentence)
+    assert "<form" not in displayed
 
 
 def test_an_unfinished_rule_for_all_zones_or_a_ticket_is_shown(alice: User, browser: Browser, zone: Zone) -> None:
     typed = {"where": "all", "needed": "0", "ticket": "OPS-#"}
-    shown = browser(alice).get(RULES, typed, headers=HTMX).content.decode()
-    assert "Changes in every zone need a ticket such as OPS-#." in shown
+    displayed = browser(alice).get(RULES, typed, headers=HTMX).content.decode()
+    assert "Changes in every zone need a ticket such as OPS-#." in displayed
 
 
 def test_the_dialog_is_open_for_a_new_rule_a_copy_and_an_error(alice: User, browser: Browser, zone: Zone) -> None:
@@ -145,8 +145,8 @@ def test_a_freeze_is_placed_listed_and_lifted(alice: User, browser: Browser, zon
     assert "frozen" in page
     preview = client.get(FREEZES, weekly, headers=HTMX).content.decode()
     assert preview.count("<li>") == 3
-    shown = client.get(FREEZES, {**weekly, "tag": "shop"}, headers=HTMX).content.decode()
-    assert "Changes in zones tagged shop can’t be published during the freeze." in shown
+    displayed = client.get(FREEZES, {**weekly, "tag": "shop"}, headers=HTMX).content.decode()
+    assert "Changes in zones tagged shop can’t be published during the freeze." in displayed
     assert "<form" not in preview
     wrong = client.post(FREEZES, {"reason": "A move", "repeat": "rule", "repeats": "FREQ=SECONDLY", **times, **ALL})
     assert wrong.status_code == 422

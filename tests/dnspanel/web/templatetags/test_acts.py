@@ -10,7 +10,7 @@ from django.utils import translation
 
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.web.templatetags.acts import act_sentence
+from dnspanel.web.templatetags.acts import describe_act
 from dnspanel.zones.audit.audit_trail import PUBLISH, Act
 from dnspanel.zones.models import RevisionKind
 from tests.people import NOW
@@ -52,21 +52,22 @@ def act(action: str, **details: object) -> Act:
 def test_every_action_has_a_sentence() -> None:
     found = actions()
     assert len(found) > 230
-    assert [each for each in sorted(found) if "performed the action" in act_sentence(act(each))] == []
+    assert [each for each in sorted(found) if "performed the action" in describe_act(act(each))] == []
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "es", "ja"])
 def test_every_sentence_is_in_every_language(language: str) -> None:
     """Names and numbers are the only parts of a sentence that languages share."""
-    english = {each: act_sentence(act(each)) for each in actions()}
+    english = {each: describe_act(act(each)) for each in actions()}
     with translation.override(language):
-        assert [each for each, text in english.items() if act_sentence(act(each)) == text] == []
+        assert [each for each, text in english.items() if describe_act(act(each)) == text] == []
 
 
 @pytest.mark.parametrize(
     ("details", "sentence"),
     [
         ({"action": "sign-in.failed", "user": ""}, "A sign-in as example.test failed."),
+        ({"action": "sign-in.failed", "target": "xn--\\{0}"}, "A sign-in as xn--\\{0} failed."),
         ({"action": "zone.settings", "user": ""}, "The panel changed the settings of example.test."),
         ({"action": "zone.settings", "user": "", "address": "::1"}, "Someone changed the settings of example.test."),
         ({"action": "token.create", "token": "CI"}, "ann (token: CI) created the token “example.test”."),
@@ -77,7 +78,7 @@ def test_every_sentence_is_in_every_language(language: str) -> None:
     ],
 )
 def test_a_sentence_names_the_actor_and_the_object(details: dict[str, object], sentence: str) -> None:
-    assert act_sentence(replace(act(""), **details)) == sentence  # type: ignore[arg-type]
+    assert describe_act(replace(act(""), **details)) == sentence  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -92,10 +93,10 @@ def test_a_sentence_names_the_actor_and_the_object(details: dict[str, object], s
 )
 def test_a_publication_is_described_by_what_it_changed(kind: str, zones: int, rrsets: int, sentence: str) -> None:
     published = replace(act(PUBLISH, zones=zones), kind="publication", rrsets=rrsets, revision_kind=str(kind))
-    assert act_sentence(published) == sentence
+    assert describe_act(published) == sentence
 
 
 @pytest.mark.django_db
 def test_an_entry_of_the_database_is_described_too(alice: User) -> None:
     audit.record(action="node.drain", by=alice, now=NOW, target="ns3")
-    assert act_sentence(AuditEntry.objects.get()) == "alice drained the node ns3."
+    assert describe_act(AuditEntry.objects.get()) == "alice drained the node ns3."
