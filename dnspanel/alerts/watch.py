@@ -22,6 +22,7 @@ from dnspanel.conditions import Condition, Reading, Severity
 from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH, WATCH_SINCE, beat, heartbeats
 from dnspanel.fleet.processes.beats import forget_lost
+from dnspanel.fleet.rollup import keep_lags
 from dnspanel.quiet_hours import quiet_until
 from dnspanel.webhooks.collect_events import EventInput, tell
 from dnspanel.webhooks.models import EventKind
@@ -63,6 +64,8 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
         redis_answers = reading.of(PanelInputs).redis_problem is None
         if not redis_answers:
             beat(process=REDIS_AWAY, now=now)
+        else:
+            keep_lags({each.node.pk: each.health for each in reading.of(FleetInputs).statuses}, now=now)
         forget_lost(now=now)
         processes = reading.of(FleetInputs).processes
         assert processes is not None

@@ -18,6 +18,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.dashboard.attention import attention_groups
 from dnspanel.web.dashboard.fleet_now import fleet_now
 from dnspanel.web.editor.history.publications import display_publications
+from dnspanel.web.fleet.minute_squares import squares_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.read_once import draft_counts_of, statuses_of
 from dnspanel.zones.lists.zone_marks import marked_zones
@@ -54,6 +55,7 @@ def dashboard(request: PanelRequest) -> HttpResponse:
         "groups": attention_groups(request.user, statuses, counts, now),
         "has_zones": has_zones,
         "fleet": fleet_now(statuses, head()) if sees_fleet and statuses else None,
+        "squares": squares_of(statuses, "", now) if sees_fleet and statuses else None,
         "publications": display_publications(page.rows, statuses),
         "drafted": counts[:MOST_DRAFTED],
         "more_drafted": max(0, len(counts) - MOST_DRAFTED),

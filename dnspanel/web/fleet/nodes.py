@@ -23,6 +23,7 @@ from dnspanel.publish.encoding.stall import stalls
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, states_of, tags_of
+from dnspanel.web.fleet.minute_squares import squares_of
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.outcomes import say_done
@@ -44,20 +45,23 @@ def node_list(request: PanelRequest) -> HttpResponse:
     view = fleet_view(request.GET)
     display = arrange(everything, view)
     is_table = view.layout == "table" or (not view.layout and len(display) > MOST_TILES)
+    rows = request.GET.get("rows", "")[:5]
+    visible = display[: max(BLOCK, int(rows) if rows.isdecimal() else 0)] if is_table else display
     # The page of a table has live numbers for the first rows. Later, each block of rows fetches its own.
-    alive = display[: 2 * BLOCK] if is_table else display
-    live = telemetry.live_now([status.node.pk for status in alive])
-    tiles = [tile_of(status, live.get(status.node.pk), newest) for status in display]
+    live = telemetry.live_now([status.node.pk for status in (visible[: 2 * BLOCK] if is_table else visible)])
+    tiles = [tile_of(status, live.get(status.node.pk), newest) for status in visible]
     rates = telemetry.live_now([status.node.pk for status in everything], seconds=1) if is_table else live
     context = {
         "line": fleet_line(everything, rates, newest, late),
         "tiles": tiles,
         "blocks": [_block(tiles[at : at + BLOCK]) for at in range(0, len(tiles), BLOCK)] if is_table else (),
         "is_table": is_table,
+        "more_rows": len(visible) + 4 * BLOCK if len(visible) < len(display) else 0,
         "stalls": stalls(),
         "late": describe(late, now) if late else "",
         "no_live_numbers": bool(display) and not live,
         "total": len(everything),
+        "squares": None if is_fragment(request) else squares_of(everything, "", now),
         "order": ".".join(str(status.node.pk) for status in display),
         "drain_form": DrainForm(auto_id="ticked-%s"),
         **_filters(view, everything),

@@ -18,6 +18,7 @@ from dnspanel.conditions import Condition, Severity
 from dnspanel.fleet.conditions.condition_inputs import FleetInputs
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH, beat, heartbeats
+from dnspanel.fleet.rollup import AWAY, lags_of
 from dnspanel.webhooks.deliver_events import deliver_next
 from dnspanel.webhooks.hooks import WebhookTerms, create_webhook
 from dnspanel.webhooks.models import Delivery, Event, EventKind
@@ -228,3 +229,12 @@ def test_alerts_that_nobody_subscribed_to_are_no_events(django_assert_num_querie
     assert not Event.objects.exists()
     with django_assert_num_queries(4):  # a savepoint and its release, the open alerts, and their details
         keep([late()], now=later(seconds=5))
+
+
+@pytest.mark.usefixtures("live_redis")
+def test_each_check_stores_the_lags_of_the_nodes(active_node: MakeNode) -> None:
+    node = active_node("ns1")
+    minute = int(NOW.timestamp()) // 60
+    assert lags_of([minute]) == [None]
+    assert look(now=NOW) is not None
+    assert lags_of([minute]) == [{0: 0, node.pk: AWAY}]

@@ -95,7 +95,7 @@ def active_node() -> MakeNode:
 def live_redis() -> Iterator[None]:
     """Delete all telemetry in Redis before and after the test."""
     redis = telemetry.connection(settings.REDIS_URL)
-    kinds = ("live", "totals", "top", "watched", "log", "minutes", "hours", "zone-minute", "zone-top")
+    kinds = ("live", "totals", "top", "watched", "log", "minutes", "hours", "lags", "zone-minute", "zone-top")
     for moment in ("before", "after"):
         for key in (key for kind in kinds for key in [*redis.scan_iter(f"{kind}:*")]):
             redis.delete(key)

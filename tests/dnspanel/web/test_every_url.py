@@ -473,6 +473,7 @@ ENDPOINTS = [
     Endpoint("node-keys", "GET", FLEET),
     Endpoint("node-keys-act", "POST", NODES, {"act": "retire"}),
     Endpoint("node-top", "GET", FLEET, NODE),
+    Endpoint("fleet-minutes", "GET", FLEET),
     Endpoint("node-enrolment", "GET", FLEET, ENROLLING),
     Endpoint("node-enrolment", "POST", NODES, ENROLLING),
     Endpoint("node-change", "GET", NODES, ENROLLING),

@@ -162,11 +162,16 @@ def many_nodes(db: None, active_node: MakeNode) -> list[Node]:
 def test_over_a_hundred_nodes_are_a_table_in_pieces_that_fetch_themselves(
     many_nodes: list[Node], browser: Browser, bob: User
 ) -> None:
-    page = browser(bob).get(NODES).content.decode()
-    assert page.count("<tbody") == 6
-    assert page.count("data-when-seen") == 6
+    client = browser(bob)
+    page = client.get(NODES).content.decode()
+    assert (page.count("<tbody"), page.count("<tr data-row")) == (1, 25)
     assert 'class="tiles"' not in page
+    more = re.search(r'href="([^"]*)">(?:(?!</a>).)*Show next 100', page)
+    assert more is not None
+    page = client.get(more[1].replace("&amp;", "&")).content.decode()
+    assert (page.count("data-when-seen"), page.count("<tr data-row")) == (5, 125)
     assert page.count("<polyline") == 50  # the first rows; the others are drawn when they become visible
+    assert "Show next 100" not in client.get(NODES, {"rows": "150"}).content.decode()
     tiles = browser(bob).get(NODES, {"layout": "tiles"}).content.decode()
     assert tiles.count('class="card tile"') == 150
 
