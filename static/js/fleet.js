@@ -194,7 +194,7 @@ function showTip(plot, chart, tip) {
 }
 
 function drawAll() {
-  charts = CHARTS.map(draw);
+  charts = CHARTS.filter(({ id }) => document.getElementById(id)).map(draw);
 }
 
 function refresh() {

@@ -122,7 +122,7 @@ def read_fleet(now: datetime, reading: Reading) -> FleetInputs:
     beats = heartbeats()
     authority = Authority.objects.only("client_pem", "created_at").first()
     return FleetInputs(
-        nodes=_nodes(statuses, Position(log.epoch, log.sequence), reading.get(DiskMarks) or DiskMarks(), now),
+        nodes=node_inputs(statuses, Position(log.epoch, log.sequence), reading.get(DiskMarks) or DiskMarks(), now),
         statuses=statuses,
         epoch=log.epoch,
         head=log.sequence,
@@ -146,7 +146,10 @@ def times_of_parents(now: datetime) -> dict[str, datetime]:
     return {"partial": now - PARTIAL_FOR, "unknown": now - UNKNOWN_FOR}
 
 
-def _nodes(statuses: Sequence[NodeStatus], head: Position, marks: DiskMarks, now: datetime) -> tuple[NodeInputs, ...]:
+def node_inputs(
+    statuses: Sequence[NodeStatus], head: Position, marks: DiskMarks, now: datetime
+) -> tuple[NodeInputs, ...]:
+    """Return the inputs for the conditions of these nodes. This needs two queries for any number of nodes."""
     open_divergences = Divergence.objects.filter(repaired_at=None).values("node").order_by()
     diverged = {row["node"]: row for row in open_divergences.annotate(zones=Count("pk"), since=Min("found_at"))}
     bootstraps = {row.node_id: row for row in Bootstrap.objects.all()}

@@ -139,12 +139,6 @@ def release(schema: int) -> str:
     return gettext(_RELEASES[schema])
 
 
-def describe_clock(ahead: float) -> str:
-    """Describe a clock offset, such as "40 s ahead" or "3 min behind"."""
-    message = gettext("{time} ahead") if ahead > 0 else gettext("{time} behind")
-    return message.format(time=_clock_off(ahead))
-
-
 def _clock_off(ahead: float) -> str:
     return duration_text(timedelta(seconds=round(abs(ahead))))
 

@@ -29,6 +29,7 @@ _WARNING = Level.WARNING
 _TARGET, _NTP = "systemctl restart dnspanel.target", "timedatectl set-ntp true && timedatectl"
 _JOURNAL, _AUDIT = "journalctl -u 'dnspanel@*' -n 100", "dnspanel manage audit"
 _AGENT, _BOTH = "systemctl restart dnspanel-agent", "systemctl restart pdns dnspanel-agent"
+_AGENT_LOG = "journalctl -u dnspanel-agent -n 50"
 _GATEWAY, _NGINX = "systemctl restart dnspanel@update", "systemctl reload nginx"
 _PSQL = "runuser -u postgres -- psql -c "
 _MOST, _STANDBYS = _PSQL + "'SHOW max_connections'", _PSQL + "'TABLE pg_stat_replication'"
@@ -69,6 +70,7 @@ REMEDIES: Mapping[str, Remedy] = {
     "panel.object": Remedy(gettext_noop("Check the disk or bucket for errors, then check all copies."), _AUDIT),
     "panel.backup": Remedy(gettext_noop("Make a backup every day."), "dnspanel manage backup - >/root/panel.tar"),
     "node.offline": Remedy(gettext_noop("Start the agent, and let firewalls accept the panel’s connections."), _AGENT),
+    "node.rejecting": Remedy(gettext_noop("Fix the cause. The panel tries again automatically."), _AGENT_LOG),
     "node.powerdns": Remedy(gettext_noop("On the node, restart the DNS server and read its log."), _BOTH),
     "node.map": Remedy(gettext_noop("Double lmdb-map-size and map_size_mib on the node, then restart both."), _BOTH),
     "node.reader": Remedy(gettext_noop("On the node, restart PowerDNS and the agent."), _BOTH),

@@ -1,7 +1,7 @@
-"""Views of one node: its health with the reason, its events, and actions on the node."""
+"""Views of one node: a tab for its state, traffic, position and log, and actions on the node."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,16 +15,19 @@ from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import resync, telemetry
+from dnspanel.fleet.conditions.condition_inputs import DiskMarks, node_inputs
+from dnspanel.fleet.conditions.nodes import node_conditions
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
-from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState
+from dnspanel.fleet.models import Divergence, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import fronts, machines, node_lifecycle, rotate, unjoined
-from dnspanel.fleet.nodes.reported import Reported, describe_clock, explain_rebuild, read_report
-from dnspanel.fleet.nodes.reported_setup import setup_differences
-from dnspanel.fleet.reads.queries import head, node_status, unproven_of
+from dnspanel.fleet.nodes.reported import explain_rebuild, read_report
+from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, unproven_of
 from dnspanel.fleet.rollup import LEVELS, points_of
+from dnspanel.monitoring.doctor.findings import Finding, finding_of
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
-from dnspanel.web.fleet.tiles import room, tile_of
+from dnspanel.web.fleet.minute_squares import MEASURES, squares_of
+from dnspanel.web.fleet.tiles import tile_of
 from dnspanel.web.fleet.top import log_for, top_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
@@ -32,41 +35,35 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication import __version__
 from replication.errors import ReplicationError
+from replication.wire.position import Position
 from replication.wire.protocol import Unanswered
 
+# The URL name of each tab, its title, and the parts that change while it is open.
+TABS = {
+    "node-detail": (gettext_lazy("Overview"), ("fleet/_node_now.html", "fleet/_node_server.html")),
+    "node-traffic": (gettext_lazy("Traffic"), ("fleet/_top.html",)),
+    "node-sync": (gettext_lazy("Sync"), ("fleet/_node_sync.html",)),
+    "node-log": (gettext_lazy("Log"), ("fleet/_node_log.html",)),
+}
+# The forms of rare actions: template and title.
+_FORMS = {
+    "describe": ("fleet/_node_group.html", gettext_lazy("Edit group, tags and addresses")),
+    "resync": ("fleet/_node_resync.html", gettext_lazy("Resync from scratch")),
+    "certificate": ("fleet/_node_certificate.html", gettext_lazy("Replace or revoke certificate")),
+    "retire": ("fleet/_node_retire.html", gettext_lazy("Retire this node")),
+    "remove": ("fleet/_node_remove.html", gettext_lazy("Remove node")),
+}
 MOST_EVENTS = 40
 MOST_DIVERGENCES = 20
 MOST_UNANSWERED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDetails:
-    """The details on a node's page that its tile doesn't show."""
-
-    reported: Reported
-    room: str
-    clock: str  # the clock's error, if it matters
-    checked: datetime | None
-    rebuild: str  # sentences about the reason why another schema is needed
-    machines: str  # the reason why pushes stopped, if two machines use this node's identity
-    bootstrap: Bootstrap | None
-    keys: tuple[str, ...]  # the first digits of the signing keys that it accepts
-    expired: bool
-    unanswered: tuple[Unanswered, ...]  # ALIAS and LUA records that it can't answer
-    setup: tuple[str, ...]  # sentences about settings that differ from the panel's
-    panel_version: str
-
-    @property
-    def other_powerdns(self) -> str:
-        """The installed PowerDNS version if it differs from the running one, else empty."""
-        return self.reported.installed if self.reported.installed != self.reported.powerdns else ""
-
-
 @require_safe
-def node_detail(request: PanelRequest, name: str) -> HttpResponse:
-    """Show one node, or redirect to its enrolment page while it awaits approval.
+def node_detail(request: PanelRequest, name: str, tab: str = "node-detail") -> HttpResponse:
+    """Show a tab of one node, or redirect to its enrolment page while it awaits approval.
 
-    Every two seconds, htmx fetches only the changing part. The charts fetch `node_points`.
+    Every two seconds, htmx fetches only the changing parts. The charts fetch `node_points`. `acts` in the URL is the
+    state whose actions the page shows, so that they are replaced only if the state changes.
     """
     access.require(request.user, Permission.FLEET)
     now = timezone.now()
@@ -74,52 +71,83 @@ def node_detail(request: PanelRequest, name: str) -> HttpResponse:
     node = status.node
     if node.state == NodeState.AWAITING_APPROVAL:
         return redirect("node-enrolment", name)
-    live = telemetry.live_now([node.pk])
+    live, newest = telemetry.live_now([node.pk]), head()
     context: dict[str, object] = {
-        "tile": tile_of(status, live.get(node.pk), head()),
+        "tile": tile_of(status, live.get(node.pk), newest),
+        "status": status,
         "node": node,
         "health": status.health,
-        "details": details_of(node, now),
-        "events": list(NodeEvent.objects.filter(node=node).select_related("by").order_by("-id")[:MOST_EVENTS]),
-        "divergences": _divergences(request, node),
-        "unproven": unproven_of(node, access.zones_within_reach(request.user, Right.READ)),
+        **_context_of_node(node, now),
+        "findings": [] if node.state == NodeState.RETIRED else findings_of(status, newest, now),
         "may_change": can(request.user, Permission.NODES),
         "drained": node.state == NodeState.DRAINED,
         "active": node.state == NodeState.ACTIVE,
         "retired": node.state == NodeState.RETIRED,
         "predecessors": node_lifecycle.predecessors_of(node),
+        "tab": tab,
+        "tabs": TABS,
+        "parts": () if node.is_front and tab == "node-traffic" else TABS[tab][1],
+        **_context_of_tab(request, status, tab, now),
     }
-    if node.is_front:
-        context |= {"front": fronts.report_of(node), "has_backends": bool(fronts.terms_of(node).backends)}
     if is_fragment(request):
-        return render(request, "fleet/_node_live.html", context)
-    context |= {
-        "drain_form": DrainForm(),
-        "description_form": NodeDescriptionForm.of(node),
-        "top": top_of(node),
-        "log": log_for(request, node),
-    }
-    return render(request, "fleet/node.html", context)
+        context["acts_changed"] = request.GET.get("acts") != node.state
+    return render(request, "fleet/_node_live.html" if is_fragment(request) else "fleet/node.html", context)
 
 
-def details_of(node: Node, now: datetime) -> NodeDetails:
-    """Return a node's details from its stored report and its database row."""
+def _context_of_node(node: Node, now: datetime) -> dict[str, object]:
+    """Return what the page shows of the node's report and row, in addition to its tile."""
     reported = read_report(node)
-    expires = node.certificate_expires_at
-    return NodeDetails(
-        reported=reported,
-        room=room(reported),
-        clock=describe_clock(reported.clock_ahead or 0) if reported.clock_is_wrong else "",
-        checked=datetime.fromtimestamp(reported.checked_at, UTC) if reported.checked_at else None,
-        rebuild=explain_rebuild(node, reported),
-        machines=machines.describe_conflict(node),
-        bootstrap=getattr(node, "bootstrap", None),
-        keys=tuple(str(key)[:16] for key in node.report.get("signing_keys") or ()),
-        expired=expires is not None and expires <= now,
-        unanswered=tuple(map(Unanswered._make, node.unanswered[:MOST_UNANSWERED])),
-        setup=setup_differences(node, is_rebuilding=hasattr(node, "bootstrap")),
-        panel_version=__version__,
-    )
+    return {
+        "reported": reported,
+        "checked": datetime.fromtimestamp(reported.checked_at, UTC) if reported.checked_at else None,
+        "other_powerdns": reported.installed if reported.installed != reported.powerdns else "",
+        "rebuild": explain_rebuild(node, reported),
+        "machines": machines.describe_conflict(node),  # why pushes stopped, if two machines use this identity
+        "bootstrap": getattr(node, "bootstrap", None),
+        "expired": node.certificate_expires_at is not None and node.certificate_expires_at <= now,
+        "unanswered": tuple(map(Unanswered._make, node.unanswered[:MOST_UNANSWERED])),
+        "panel_version": __version__,
+    }
+
+
+def _context_of_tab(request: PanelRequest, status: NodeStatus, tab: str, now: datetime) -> dict[str, object]:
+    node = status.node
+    context: dict[str, object] = {"drain_form": DrainForm()}
+    if tab == "node-detail":
+        context["hour"] = [squares_of([status], key, now) for key in MEASURES]
+        if node.is_front:
+            context |= {"front": fronts.report_of(node), "has_backends": bool(fronts.terms_of(node).backends)}
+    elif tab == "node-traffic":
+        context["top"] = top_of(node)
+    elif tab == "node-sync":
+        zones = access.zones_within_reach(request.user, Right.READ)
+        context |= {"divergences": _divergences(request, node), "unproven": unproven_of(node, zones)}
+    else:
+        events = NodeEvent.objects.filter(node=node).select_related("by").order_by("-id")
+        context |= {"events": list(events[:MOST_EVENTS]), "log": log_for(request, node)}
+    return context
+
+
+def findings_of(status: NodeStatus, newest: Position, now: datetime) -> list[Finding]:
+    """Return the node's problems with their fixes. The page's head already has the message about its health."""
+    [inputs] = node_inputs([status], newest, DiskMarks(), now)
+    found = node_conditions(inputs, now, (), contact_is_known=True)
+    return [
+        replace(finding_of(each), message="" if each.key.startswith("node.standing:") else each.message)
+        for each in found
+    ]
+
+
+@require_safe
+def node_ask(request: PanelRequest, name: str, act: str) -> HttpResponse:
+    """Show the form of a rare action on the node."""
+    access.require(request.user, Permission.NODES)
+    if act not in _FORMS:
+        raise Http404
+    node = node_lifecycle.node_by_name(name)
+    template, title = _FORMS[act]
+    context = {"node": node, "template": template, "title": title, "description_form": NodeDescriptionForm.of(node)}
+    return render(request, "fleet/act.html", context)
 
 
 @require_safe
@@ -138,11 +166,11 @@ def node_points(request: PanelRequest, name: str) -> JsonResponse:
 @require_POST
 def node_act(request: PanelRequest, name: str, act: str) -> HttpResponse:
     """Perform a button's action on the node, and add a message about the result or the refusal."""
-    if act not in _ACTS:
+    if act not in ACTS:
         raise Http404
     access.require(request.user, Permission.NODES)
     node = node_lifecycle.node_by_name(name)
-    verb, message = _ACTS[act]
+    verb, message = ACTS[act]
     with (
         reporting(request, FleetError, text=NOTHING_CHANGED),
         reporting(request, ReplicationError, text=gettext("The agent couldn’t complete the action: {exc}.")),
@@ -221,7 +249,7 @@ def _accept_machine(request: PanelRequest, node: Node, now: datetime) -> None:
 _Act = Callable[[PanelRequest, Node, datetime], Any]
 
 # The action of each button, and the message after it.
-_ACTS: dict[str, tuple[_Act, str]] = {
+ACTS: dict[str, tuple[_Act, str]] = {
     "approve": (_approve, gettext_lazy("{} approved. The first zones are being sent to it.")),
     "decline": (
         lambda request, node, now: node_lifecycle.decline(node=node, now=now, by=request.user),

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.fleet import resync, telemetry
+from dnspanel.fleet import telemetry
 from dnspanel.fleet.errors import FleetError
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import node_lifecycle
@@ -24,6 +24,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, states_of, tags_of
 from dnspanel.web.fleet.minute_squares import squares_of
+from dnspanel.web.fleet.node import ACTS
 from dnspanel.web.fleet.tiles import Tile, fleet_line, tile_of
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.outcomes import say_done
@@ -117,36 +118,21 @@ def node_acts(request: PanelRequest) -> HttpResponse:
     return redirect(_back(request))
 
 
-def _drain(request: PanelRequest, node: Node, now: datetime) -> None:
-    form = DrainForm(request.POST)
-    if not form.is_valid():
-        raise FleetError(gettext("The reason must have at most 200 characters."))
-    node_lifecycle.drain(node=node, now=now, by=request.user, reason=form.cleaned_data["reason"], until=form.until(now))
-
-
 def _disable(request: PanelRequest, node: Node, now: datetime) -> None:
     reason = request.POST.get("reason", "").strip()[:200]
     node_lifecycle.drain(node=node, now=now, by=request.user, reason=reason or "disabled")
 
 
+# The action of each button, and the message after it.
 _ACTS: dict[str, tuple[Callable[[PanelRequest, Node, datetime], Any], str]] = {
-    "drain": (_drain, gettext_lazy("{} drained. The nodes still serve their current data.")),
+    "drain": (ACTS["drain"][0], gettext_lazy("{} drained. The nodes still serve their current data.")),
     "disable": (
         _disable,
         gettext_lazy("{} drained until someone resumes updates. The nodes still serve their current data."),
     ),
-    "resume": (
-        lambda request, node, now: node_lifecycle.resume(node=node, now=now, by=request.user),
-        gettext_lazy("Updates resumed on {}."),
-    ),
-    "resync": (
-        lambda request, node, now: resync.resync(node=node, now=now, by=request.user),
-        gettext_lazy("Full resync of {} started."),
-    ),
-    "check": (
-        lambda request, node, now: resync.check_now(node=node, now=now, by=request.user),
-        gettext_lazy("Started checking every row on {}."),
-    ),
+    "resume": (ACTS["resume"][0], gettext_lazy("Updates resumed on {}.")),
+    "resync": (ACTS["resync"][0], gettext_lazy("Full resync of {} started.")),
+    "check": (ACTS["check"][0], gettext_lazy("Started checking every row on {}.")),
 }
 
 

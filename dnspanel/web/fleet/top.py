@@ -1,21 +1,15 @@
-"""Show a node's most frequent queries and its agent's log, fetched only while someone is viewing the page."""
+"""Prepare a node's most frequent queries and its agent's log, fetched only while someone is viewing the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
-
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
-from dnspanel.fleet.nodes import node_lifecycle
 from dnspanel.texts import gettext
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
-from dnspanel.zones.rights import access
+from dnspanel.web.frame.layout import PanelRequest
 from replication.wire.protocol import Counted, Top
 
 MOST_ROWS = 10
@@ -49,15 +43,6 @@ class TopView:
     lists: tuple[TopList, ...]
 
 
-@require_safe
-def node_top(request: PanelRequest, name: str) -> HttpResponse:
-    """Show one node's top lists. Every five seconds, htmx fetches only the lists."""
-    access.require(request.user, Permission.FLEET)
-    node = node_lifecycle.node_by_name(name)
-    context = {"node": node, "top": top_of(node), "log": log_for(request, node)}
-    return render(request, "fleet/_top.html" if is_fragment(request) else "fleet/top.html", context)
-
-
 def top_of(node: Node) -> TopView:
     """Return the node's lists, which are empty until a fetch, and keep the collector fetching for half a minute."""
     telemetry.watch(node.pk)
@@ -66,7 +51,11 @@ def top_of(node: Node) -> TopView:
 
 
 def log_for(request: PanelRequest, node: Node) -> list[str] | None:
-    """Return the agent's last log lines, which contain zone names. Return None if the user can't change nodes."""
+    """Return the agent's last log lines, and keep the collector fetching. Return None if the user can't change nodes.
+
+    The lines contain zone names.
+    """
+    telemetry.watch(node.pk)
     return telemetry.log(node.pk)[-MOST_LINES:] if can(request.user, Permission.NODES) else None
 
 

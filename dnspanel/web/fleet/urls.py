@@ -16,7 +16,6 @@ from dnspanel.web.fleet import (
     rollout,
     secondaries,
     segment_keys,
-    top,
 )
 
 urlpatterns = [
@@ -35,7 +34,10 @@ urlpatterns = [
     path("fleet/keys/<str:act>/", segment_keys.node_keys_act, name="node-keys-act"),
     path("nodes/<slug:name>/", node.node_detail, name="node-detail"),
     path("nodes/<slug:name>/points/", node.node_points, name="node-points"),
-    path("nodes/<slug:name>/top/", top.node_top, name="node-top"),
+    path("nodes/<slug:name>/traffic/", node.node_detail, {"tab": "node-traffic"}, name="node-traffic"),
+    path("nodes/<slug:name>/sync/", node.node_detail, {"tab": "node-sync"}, name="node-sync"),
+    path("nodes/<slug:name>/log/", node.node_detail, {"tab": "node-log"}, name="node-log"),
+    path("nodes/<slug:name>/act/<str:act>/", node.node_ask, name="node-ask"),
     path("nodes/<slug:name>/enrolment/", join.node_enrollment, name="node-enrolment"),
     path("nodes/<slug:name>/change/", join.node_change, name="node-change"),
     path("nodes/<slug:name>/front/", fronts.front_settings, name="front-settings"),

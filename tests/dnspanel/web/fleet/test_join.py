@@ -163,12 +163,13 @@ def test_a_node_whose_certificate_was_revoked_can_be_retired_on_its_page(
     node_lifecycle.revoke(node=active_node("ns1"), now=timezone.now(), by=None)
     client = browser(alice)
     page = client.get("/nodes/ns1/enrolment/").content.decode()
-    assert "/nodes/ns1/retire/" in page
-    assert "/nodes/ns1/remove/" not in page
+    assert "/nodes/ns1/act/retire/" in page
+    assert "/nodes/ns1/act/remove/" not in page
+    assert 'action="/nodes/ns1/retire/"' in client.get("/nodes/ns1/act/retire/").content.decode()
     assert client.get("/nodes/ns1/change/").status_code == 302
     client.post("/nodes/ns1/change/", FORM)
     assert Node.objects.get().agent_host == "127.0.0.1"
-    assert "node-acts" not in browser(bob).get("/nodes/ns1/enrolment/").content.decode()
+    assert "/nodes/ns1/act/" not in browser(bob).get("/nodes/ns1/enrolment/").content.decode()
     assert browser(bob).post("/nodes/ns1/change/", FORM).status_code == 403
 
 

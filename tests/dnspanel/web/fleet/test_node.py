@@ -1,6 +1,7 @@
-"""A node's page."""
+"""The tabs of a node's page, and the actions on the node."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeGroup, NodeState, UnprovenZone
 from dnspanel.fleet.nodes import machines, node_lifecycle
 from dnspanel.fleet.rollup import roll_up
+from dnspanel.zones.models import LogHead, Publication
 from replication import __version__
 from replication.wire.protocol import Sample
-from tests.dnspanel.fleet.conftest import MakeNode
+from tests.dnspanel.fleet.conftest import NOW, MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import make_person
 
@@ -45,8 +47,86 @@ def test_the_page_of_a_node_shows_facts_and_charts(active_node: MakeNode, browse
     assert f'data-points="{reverse("node-points", args=["ns1"])}"' in page
     fragment = browser(bob).get(reverse("node-detail", args=["ns1"]), headers=HTMX).content.decode()
     assert 'id="node-facts"' in fragment
-    assert 'id="node-standing" hx-swap-oob="true"' in fragment
+    assert 'id="node-server" hx-swap-oob="true"' in fragment
     assert "chart-qps" not in fragment
+
+
+def test_each_tab_has_a_url_and_fetches_only_its_own_parts(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    active_node("ns1")
+    client = browser(alice)
+    parts = {"detail": "node-now", "traffic": "node-top", "sync": "node-sync", "log": "node-log"}
+    for tab, part in parts.items():
+        url = reverse(f"node-{tab}", args=["ns1"])
+        page = client.get(url).content.decode()
+        assert f'<a href="{url}" aria-current="page">' in page
+        assert f'hx-get="{url}?acts=active"' in page
+        fragment = client.get(f"{url}?acts=active", headers=HTMX).content.decode()
+        assert [other for other in parts.values() if f'id="{other}"' in fragment] == [part]
+
+
+def test_the_actions_are_replaced_only_if_the_state_has_changed(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    """An open form in the head would otherwise close every two seconds."""
+    node = active_node("ns1")
+    url = reverse("node-detail", args=["ns1"])
+    client = browser(alice)
+    assert 'id="node-acts"' not in client.get(f"{url}?acts=active", headers=HTMX).content.decode()
+    node_lifecycle.drain(node=node, now=timezone.now(), by=alice)
+    fragment = client.get(f"{url}?acts=active", headers=HTMX).content.decode()
+    assert 'id="node-acts" hx-swap-oob="true"' in fragment
+    assert 'id="node-resume"' in fragment
+
+
+def test_rare_actions_are_in_a_menu_and_have_a_form_of_their_own(
+    active_node: MakeNode, browser: Browser, alice: User
+) -> None:
+    active_node("ns1")
+    client = browser(alice)
+    page = page_of(client)
+    assert page.index('id="node-drain"') < page.index("Retire this node") < page.index('aria-current="page">Overview')
+    for act, field in (("describe", "public_addresses"), ("resync", ""), ("certificate", "typed"), ("retire", "typed")):
+        url = reverse("node-ask", args=["ns1", act])
+        assert f'href="{url}"' in page
+        form = client.get(url).content.decode()
+        assert f'name="{field}"' in form or not field
+        assert "Nothing was changed" not in form
+    assert client.get(reverse("node-ask", args=["ns1", "explode"])).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("changes", "fix"),
+    [
+        ({"contact_at": NOW}, "let firewalls accept the panel’s connections. <code"),
+        ({"refusal": "the disk is full"}, "Fix the cause. The panel tries again automatically."),
+        ({"report": {"unserved": "timeout"}}, "On the node, restart the DNS server and read its log."),
+        ({"digest_equal": False}, "Press “Resync from scratch” on the node’s page"),
+        ({}, ""),
+    ],
+)
+def test_a_node_with_a_problem_says_what_to_do(
+    active_node: MakeNode, browser: Browser, bob: User, changes: dict[str, Any], fix: str
+) -> None:
+    node = active_node("ns1")
+    Node.objects.filter(pk=node.pk).update(**{"contact_at": timezone.now(), **changes})
+    for tab in ("detail", "log"):
+        page = browser(bob).get(reverse(f"node-{tab}", args=["ns1"])).content.decode()
+        assert fix in page
+        assert ('id="finding-1"' in page) is bool(fix)
+
+
+def test_a_node_that_is_behind_says_since_when(active_node: MakeNode, browser: Browser, bob: User) -> None:
+    node, head, now = active_node("ns1"), LogHead.objects.get(), timezone.now()
+    at = now - timedelta(minutes=7)
+    Publication.objects.create(sequence=1, epoch=head.epoch, at=at, channel="system")
+    LogHead.objects.update(sequence=1)
+    Node.objects.filter(pk=node.pk).update(epoch=head.epoch, acked=0, contact_at=now)
+    page = page_of(browser(bob))
+    assert "1 · 7 min" in page
+    assert f"since {at:%H:%M} UTC" in page
+    assert "Highest value: 7 min" in page
 
 
 def test_a_day_and_a_month_come_in_minutes_and_hours(active_node: MakeNode, browser: Browser, bob: User) -> None:
@@ -119,8 +199,8 @@ def heard(node: Node, **report: Any) -> Node:
     return node
 
 
-def page_of(client: Any) -> str:
-    return str(client.get(reverse("node-detail", args=["ns1"])).content.decode())
+def page_of(client: Any, tab: str = "detail") -> str:
+    return str(client.get(reverse(f"node-{tab}", args=["ns1"])).content.decode())
 
 
 def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
@@ -136,7 +216,7 @@ def test_a_drain_has_a_reason_and_an_end_and_the_page_says_both(
     assert "and then resume automatically" in page
     assert "new disk" in page
     node_lifecycle.resume_due(now=node.drained_until)
-    assert "when the drain ended" in page_of(client)
+    assert "when the drain ended" in page_of(client, "log")
 
 
 def test_a_node_with_another_powerdns_installed_is_rebuilt_by_one_button(
@@ -198,7 +278,7 @@ def test_an_agent_that_is_away_keeps_its_certificate_and_the_page_says_why(
 def test_a_clock_that_is_wrong_and_an_old_agent_are_said(active_node: MakeNode, browser: Browser, bob: User) -> None:
     heard(active_node("ns1"), clock=timezone.now().timestamp() - 310, machine="")
     page = page_of(browser(bob))
-    assert "The node’s clock is 5 min behind." in page
+    assert "The clock on ns1 is 5 min behind the panel’s clock." in page
     assert "Update the agent." in page
 
 
@@ -212,10 +292,10 @@ def test_zones_that_differed_are_told_to_those_who_may_read_them(
             node=node, zone_id=zone_id, zone_name=name, words="2 rows lack there", found_at=timezone.now()
         )
     stranger = make_person("stranger", Role.READER)
-    seen = page_of(browser(alice))
+    seen = page_of(browser(alice), "sync")
     assert "example.test." in seen
     assert "foreign.test." in seen
-    assert "foreign.test." not in page_of(browser(stranger))
+    assert "foreign.test." not in page_of(browser(stranger), "sync")
 
 
 def test_zones_that_do_not_validate_are_told_here_and_on_their_own_pages(
@@ -225,7 +305,7 @@ def test_zones_that_do_not_validate_are_told_here_and_on_their_own_pages(
     address = reverse("zone-dnssec", args=["example.test."])
     assert "does not validate" not in browser(alice).get(address).content.decode()
     UnprovenZone.objects.create(node=active_node("ns1"), zone=zone, problem="no RRSIG", since=now, looked_at=now)
-    assert "no RRSIG" in page_of(browser(alice))
+    assert "no RRSIG" in page_of(browser(alice), "sync")
     page = browser(alice).get(address).content.decode()
     assert "DNSSEC validation of this zone fails on at least one node." in page
     assert "no RRSIG" in page
@@ -257,11 +337,14 @@ def test_the_live_part_costs_the_same_however_much_happened(
     for number in range(60):
         events.note(node_id=node.pk, kind="check", message=f"event {number}", now=timezone.now(), by=bob)
     client = browser(bob)
+    for tab in ("detail", "traffic", "sync"):
+        with django_assert_max_num_queries(12):
+            client.get(reverse(f"node-{tab}", args=["ns1"]), headers=HTMX)
     with django_assert_max_num_queries(12):
-        fragment = client.get(reverse("node-detail", args=["ns1"]), headers=HTMX).content.decode()
+        fragment = client.get(reverse("node-log", args=["ns1"]), headers=HTMX).content.decode()
     assert "event 59" in fragment
     assert "event 3<" not in fragment
-    assert 'id="node-story" hx-swap-oob="true"' in fragment
+    assert 'id="node-log" hx-swap-oob="true"' in fragment
 
 
 def page_at(client: Any, name: str) -> str:
@@ -272,9 +355,11 @@ def test_the_page_tells_what_is_not_set_up_as_the_panel_has_it(
     active_node: MakeNode, browser: Browser, bob: User
 ) -> None:
     node = active_node("ns1")
-    assert 'id="node-setup"' not in page_of(browser(bob))
+    assert "Correct the agent’s configuration" not in page_of(browser(bob))
     Node.objects.filter(pk=node.pk).update(report={"machine": "m", "listen": ["192.0.2.53:5399"]})
-    assert "DNS address: 192.0.2.53:5399 on the server, 192.0.2.53:53 in the panel." in page_of(browser(bob))
+    page = page_of(browser(bob))
+    assert "DNS address: 192.0.2.53:5399 on the server, 192.0.2.53:53 in the panel." in page
+    assert "Correct the agent’s configuration" in page
 
 
 @pytest.mark.parametrize(
@@ -294,7 +379,7 @@ def test_the_page_tells_of_an_agent_older_than_the_panel(
     Node.objects.filter(pk=node.pk).update(report={"machine": "m", "versions": {"agent": agent}})
     page = page_of(browser(bob))
     assert agent in page
-    assert ('id="node-agent-older"' in page) is is_older
+    assert ("Upgrade the agent on the node." in page) is is_older
     assert note in page
     assert ("older than the panel" in page) is is_older
     assert f"dnspanel {__version__}" in page  # in the user menu on each page
@@ -308,11 +393,10 @@ def test_a_retired_node_is_read_beside_the_one_that_has_its_name(
     browser(alice).post(reverse("node-act", args=["ns1", "retire"]), {"typed": "ns1"})
     new = active_node("ns1")
     old.refresh_from_db()
-    page = page_of(browser(alice))
-    assert "Of the old one." not in page
-    assert f'href="{reverse("node-detail", args=[old.slug])}"' in page
+    assert "Of the old one." not in page_of(browser(alice), "log")
+    assert f'href="{reverse("node-detail", args=[old.slug])}"' in page_of(browser(alice))
+    assert "Of the old one." in browser(alice).get(reverse("node-log", args=[old.slug])).content.decode()
     former = page_at(browser(alice), old.slug)
-    assert "Of the old one." in former
     assert f'data-points="{reverse("node-points", args=[old.slug])}"' in former
     assert browser(alice).get(reverse("node-points", args=[old.slug])).status_code == 200
     # A button on the old node's page never acts on the new node.

@@ -25,11 +25,11 @@ def test_looking_makes_the_collector_fetch_and_the_lists_appear(
 ) -> None:
     node = active_node("ns1")
     assert not telemetry.is_watched(node_id=node.pk)
-    page = browser(charlie).get("/nodes/ns1/top/").content.decode()
+    page = browser(charlie).get("/nodes/ns1/traffic/").content.decode()
     assert "Loading lists" in page
     assert telemetry.is_watched(node_id=node.pk)
     telemetry.keep_top(node_id=node.pk, top=TOP)
-    fragment = browser(charlie).get("/nodes/ns1/top/", headers=HTMX).content.decode()
+    fragment = browser(charlie).get("/nodes/ns1/traffic/", headers=HTMX).content.decode()
     assert "<html" not in fragment
     assert "recent queries of each kind" in fragment
     assert '<span class="type">MX</span> <span class="mono">one.test</span>' in fragment
@@ -41,10 +41,10 @@ def test_the_agents_log_is_for_those_who_change_nodes(
     browser: Browser, alice: User, charlie: User, active_node: MakeNode
 ) -> None:
     telemetry.keep_log(node_id=active_node("ns1").pk, lines=[f"line {number} <b>" for number in range(30)])
-    page = browser(alice).get("/nodes/ns1/top/").content.decode()
+    page = browser(alice).get("/nodes/ns1/log/").content.decode()
     assert "line 29 &lt;b&gt;" in page
     assert "line 9 " not in page
-    assert "line 29" not in browser(charlie).get("/nodes/ns1/top/").content.decode()
+    assert "line 29" not in browser(charlie).get("/nodes/ns1/log/").content.decode()
 
 
 def test_shares_and_empty_lists_in_words() -> None:
@@ -71,4 +71,4 @@ def test_a_list_is_cut() -> None:
 def test_without_redis_the_page_stands(browser: Browser, charlie: User, active_node: MakeNode, settings: Any) -> None:
     active_node("ns1")
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert "Loading lists" in browser(charlie).get("/nodes/ns1/top/").content.decode()
+    assert "Loading lists" in browser(charlie).get("/nodes/ns1/traffic/").content.decode()
