@@ -338,13 +338,13 @@ def test_every_check_of_zones_is_explained() -> None:
     """The tables list exactly the codes that rules in the source can report."""
     before = (
         r"\b(?:error|warning|note)\(\s*rrset,\s*",
-        r"Severity\.[A-Z]+,\s*",
+        r"(?:Severity\.[A-Z]+|\bseverity),\s*",
         r'"(?:error|warning|note)",\s*',
         r'return (?="target-)',
     )
     code = re.compile(rf'(?:{"|".join(before)})(?:"([a-z-]+)"|([A-Z_]+),)')
     of_values = ("rules.rules", "rules.target_rules", "rules.mail_rules", "rules.name_rules", "rules.value_rules")
-    modules = (*of_values, "plan.plan", "plan.across_zones")
+    modules = (*of_values, "plan.plan", "plan.across_zones", "builders.zone_repairs", "publishing.zone_health")
     found = set()
     for name in modules:
         module = importlib.import_module(f"dnspanel.zones.{name}")

@@ -18,7 +18,7 @@ from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.rows.blocking import blocking_of
-from dnspanel.web.editor.table import filters_of
+from dnspanel.web.editor.table import FILTER_NAMES, filters_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm, split_list, text_field
 from dnspanel.web.frame.layout import PanelRequest
@@ -210,7 +210,7 @@ def _key(line: str) -> Key | None:
 
 def address_with_filter(parameters: QueryDict, zone: Zone) -> str:
     """Return the URL of the zone's page with the filter that was active during the selection."""
-    filters = {name: parameters[name] for name in ("q", "type", "in") if parameters.get(name)}
+    filters = {name: parameters[name] for name in FILTER_NAMES if parameters.get(name)}
     address = reverse("zone-detail", args=[zone.name])
     return f"{address}?{urlencode(filters)}" if filters else address
 
@@ -236,7 +236,7 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
 
 def selected_fields(request: PanelRequest) -> list[tuple[str, str]]:
     """Return the form fields with the selection, to repeat them in the next form."""
-    return [(name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)]
+    return [(name, value) for name in ("rr", "rrs", "all", *FILTER_NAMES) for value in request.POST.getlist(name)]
 
 
 def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from urllib.parse import quote
 
 from django.http import HttpResponse, QueryDict
@@ -51,6 +52,8 @@ from replication.dns.rrset import Change, Key, RRset, make
 from replication.errors import ReplicationError
 
 ROWS_PER_PAGE = 100
+WEEK = timedelta(weeks=1)
+FILTER_NAMES = ("q", "type", "in", "changed")  # the parameters that `filters_of` reads
 COLUMNS = (
     Column(rrset_order.RRsetColumn.NAME, gettext_lazy("Name"), "col-name"),
     Column(rrset_order.RRsetColumn.TYPE, gettext_lazy("Type"), "col-type"),
@@ -103,7 +106,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     messages: Mapping[Key, str] = {}
     if filters.search.warnings and not filters.search.faults:
         order = rrset_order.AS_EDITED
-        with searching_for(filters.text):
+        with searching_for(filters.text or filters.changed_since):
             found = warned_rrset_page(
                 zone=zone, author=request.user, filters=filters, now=timezone.now(), after=after, limit=ROWS_PER_PAGE
             )
@@ -113,7 +116,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         page = rrset_pages.RRsetPage(tuple(rrset_pages.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
         order = rrset_order.AS_EDITED
     else:
-        with searching_for(filters.text):
+        with searching_for(filters.text or filters.changed_since):
             try:
                 page = _page_of(request, zone, filters, order, after)
             except rrset_order.TooManyToSort:
@@ -122,8 +125,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     sort = "" if order == rrset_order.AS_EDITED else request.GET["sort"]
     heads = heads_of(COLUMNS, sort, request.GET, _refusals(zone, filters))
     rows = with_expiries(zone, with_answers(zone, display_rows(zone.name, page.rows)))
-    if order.column is rrset_order.RRsetColumn.CHANGED:
-        rows = with_revisions(zone, rows)
+    rows = with_revisions(zone, rows, always=order.column is rrset_order.RRsetColumn.CHANGED)
     return {
         "rows": _with_messages(with_blocking(request, zone, with_rights(request.user, zone, rows)), messages),
         "next_after": page.next_after,
@@ -138,7 +140,6 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         "searched": filters.search,
         "search_filters": FILTERS,
         "type_filter": request.GET.get("type", ""),
-        "is_filtered": bool(filters.text or filters.types or filters.in_draft or with_warnings),
         "with_warnings": with_warnings,
         "next_query": _next_query(request, page.next_after, sort),
         "may_edit": access.may_edit_here(request.user, zone),
@@ -199,7 +200,10 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
     except ReplicationError:
         types = frozenset()
     return RRsetFilter(
-        text=parameters.get("q", "").strip()[:300], types=types, in_draft=parameters.get("in") == "draft"
+        text=parameters.get("q", "").strip()[:300],
+        types=types,
+        in_draft=parameters.get("in") == "draft",
+        changed_since=timezone.now() - WEEK if parameters.get("changed") == "week" else None,
     )
 
 

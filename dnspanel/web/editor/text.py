@@ -12,7 +12,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import zone_text
 from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, TooLarge
 from dnspanel.web.editor.selected_rrsets import address_with_filter, selection_of
-from dnspanel.web.editor.table import default_ttl, filters_of, number_of
+from dnspanel.web.editor.table import FILTER_NAMES, default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, open_page
 from dnspanel.web.frame.outcomes import say_done
@@ -103,7 +103,7 @@ def _answer(request: PanelRequest, zone: Zone, edited: EditedText, *, status: in
 
 def _page(request: PanelRequest, zone: Zone, more: dict[str, object], status: int) -> HttpResponse:
     parameters = request.POST if request.method == "POST" else request.GET
-    filters = [(name, parameters[name]) for name in ("q", "type", "in") if parameters.get(name)]
+    filters = [(name, parameters[name]) for name in FILTER_NAMES if parameters.get(name)]
     context = {
         "filters": filters,
         "back": address_with_filter(parameters, zone),

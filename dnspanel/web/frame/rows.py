@@ -8,15 +8,19 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import gettext, gettext_noop, joined
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.web.row_patterns import PatternRow
+from dnspanel.web.templatetags.panel import spoken_age
 from dnspanel.zones.lists.by_name import place_of
 from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import HistoryRow
+from dnspanel.zones.log.panel_reasons import told_reason
 from dnspanel.zones.models import Expiry, Lock
 from dnspanel.zones.typed.layouts import LAYOUTS
 from dnspanel.zones.values.readable_texts import readable_text
@@ -26,6 +30,7 @@ from replication.dns.rrset import RRset
 
 # A row shows this many values of an RRset, and further values on demand.
 MOST_VALUES = 20
+LONGEST_REASON = 80  # characters in a row
 # More values than this are shown in columns if none is longer than an IPv6 address.
 COMPACT_FROM = 5
 COMPACT_WIDTH = 39
@@ -57,7 +62,7 @@ class DisplayRow(PatternRow):
         *("is_soa", "has_fields", "has_old_ttl", "has_comment", "punycode"),
         *("is_compact", "has_plain_values", "has_notes"),
     )
-    FILLED_IN = ("id", "order", "name", "owner", "tick", "query", "ttl", "old_ttl", "plain_values", "comment")
+    FILLED_IN = ("id", "order", "name", "owner", "tick", "query", "ttl", "old_ttl", "plain_values", "comment", "who")
 
     zone: str
     row: RRsetRow
@@ -72,6 +77,7 @@ class DisplayRow(PatternRow):
     blocked: str = ""  # the reason why it can't be published; set by `blocking`
     warned: str = ""  # the first warning about it, in the draft or as published
     revision: HistoryRow | None = None  # the last one that changed it; set by `row_revisions`
+    shows_revision: bool = False  # below the values, and not only while the pointer or the focus is in the row
 
     @property
     def id(self) -> str:
@@ -168,7 +174,7 @@ class DisplayRow(PatternRow):
         """True if the row shows something below its values. Most rows show nothing there."""
         return bool(
             self.tags
-            or self.revision
+            or self.shows_revision
             or self.hidden_values
             or self.is_changed
             or self.expiry
@@ -268,6 +274,15 @@ class DisplayRow(PatternRow):
     def has_plain_values(self) -> bool:
         """True if none of the values has a remark, as in most rows."""
         return not any(value.disabled or value.readable or value.comment for value in self.values)
+
+    @property
+    def who(self) -> str:
+        """The time, the author and the reason of the last publication that changed the RRset, or "" for a new RRset."""
+        if (last := self.revision) is None:
+            return ""
+        age = spoken_age((timezone.now() - last.at).total_seconds())
+        said = gettext("{at} by {author}").format(at=age, author=last.author) if last.author else age
+        return joined(": ", filter(None, (said, Truncator(told_reason(last.reason)).chars(LONGEST_REASON))))
 
     @property
     def plain_values(self) -> SafeString:

@@ -4,7 +4,7 @@ Each RRset is checked as if it had just been added to its zone. If a complaint i
 result includes that zone's id. The complaint is then shown only to users who are allowed to see that zone.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import across_zones
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import Seen, names_near, plan_zones
-from dnspanel.zones.rules.violations import Severity
+from dnspanel.zones.rules.violations import Severity, Violation
 from dnspanel.zones.store import store_rrsets
 from replication.dns.rrset import Change, Key, RRset
 
@@ -49,8 +49,8 @@ def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Ke
     }
     around = store_rrsets.rrsets_at_names(near) if near else {}
     by_zone = {piece.zone.pk: (piece.zone, edits[piece.zone.pk]) for piece in pieces}
-    for zone_id, messages in messages_of(by_zone, around, now=now, author=None).items():
-        found[zone_id] |= {(key, OWN): message for key, message in messages.items()}
+    for zone_id, violations in violations_of(by_zone, around, now=now, author=None).items():
+        found[zone_id] |= {(key, OWN): message for key, message in worst_messages(violations).items()}
     owned = {piece.zone.pk: (piece.zone, piece.rrsets) for piece in pieces}
     for zone_id, violation, into in across_zones.leading_nowhere(owned):
         found[zone_id].setdefault(((violation.name, violation.type), into), violation.message)
@@ -62,28 +62,34 @@ def edits_adding(rrsets: Sequence[RRset]) -> list[Edit]:
     return [Edit(Change(rrset.name, rrset.type, None, rrset)) for rrset in rrsets]
 
 
-def messages_of(
+def violations_of(
     edits: Mapping[int, tuple[Zone, Sequence[Edit]]],
     around: Mapping[int, Mapping[Key, RRset]],
     *,
     now: datetime,
     author: Author,
-) -> dict[int, dict[Key, str]]:
-    """Return the worst complaint about each added RRset, as {zone id: {RRset's key: message}}.
+) -> dict[int, list[Violation]]:
+    """Return the violations in each zone's added RRsets, keyed by zone id, worst first.
 
-    Notes, and violations about the right to add a record, are ignored. Names that aren't in `around` count as empty.
-    Signatures imported with a zone don't cause complaints.
+    Violations about the right to add a record are ignored. Names that aren't in `around` count as empty. Signatures
+    imported with a zone don't cause violations.
     """
     seen = {}
     for zone_id, (_, of_zone) in edits.items():
         added = {edit.change.key for edit in of_zone}
         others = {key: rrset for key, rrset in around.get(zone_id, {}).items() if key not in added}
         seen[zone_id] = Seen(None, others)
-    found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in edits}
+    found: dict[int, list[Violation]] = {zone_id: [] for zone_id in edits}
     for plan in plan_zones(edits, now, seen, dropping=list(edits), author=author):
         added = {edit.change.key for edit in edits[plan.zone.pk][1]}
-        for violation in plan.violations:
-            key = violation.name, violation.type
-            if violation.severity != Severity.NOTE and violation.code not in _OF_ADDING and key in added:
-                found[plan.zone.pk].setdefault(key, violation.message)
+        found[plan.zone.pk] += [v for v in plan.violations if v.code not in _OF_ADDING and (v.name, v.type) in added]
+    return found
+
+
+def worst_messages(violations: Iterable[Violation]) -> dict[Key, str]:
+    """Return the first message about each RRset, without notes. `violations` are in order, worst first."""
+    found: dict[Key, str] = {}
+    for violation in violations:
+        if violation.severity != Severity.NOTE:
+            found.setdefault((violation.name, violation.type), violation.message)
     return found

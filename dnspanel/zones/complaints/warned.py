@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.complaints.complaints import edits_adding, messages_of
+from dnspanel.zones.complaints.complaints import edits_adding, violations_of, worst_messages
 from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetPage, RRsetRow, place_behind, rrset_page
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.plan.plan import names_near
+from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.store import store_rrsets
 from replication.dns.rrset import Key, RRset
 
@@ -40,7 +41,7 @@ def warned_rrset_page(
     rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))
     page = rrset_page(zone=zone, author=author, filters=rest, after=after, limit=MOST_CHECKED)
     present = [row.change.after for row in page.rows if row.change.after is not None]
-    messages = complaints(zone=zone, rrsets=present, author=author, now=now)
+    messages = worst_messages(complaints(zone=zone, rrsets=present, author=author, now=now))
     rows = [row for row in page.rows if all(_fits(row, messages, negated=term.negated) for term in search.warnings)]
     if len(rows) > limit:
         behind = place_behind(zone, rows[limit - 1].change.key, is_canonical=page.is_canonical)
@@ -49,15 +50,15 @@ def warned_rrset_page(
     return WarnedPage(RRsetPage(tuple(rows), page.next_after, stopped_at=stopped_at), messages)
 
 
-def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """Return the worst complaint about each RRset, given the author's draft and the zones that the author can see."""
+def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> list[Violation]:
+    """Return the complaints about RRsets, given the author's draft and the zones that the author can see."""
     if not rrsets:
-        return {}
+        return []
     edits = edits_adding(rrsets)
     near = names_near(zone, edits)
     around = store_rrsets.rrsets_at_names({zone.pk: (zone.name, near)})[zone.pk]
     around = _with_draft(around, Operation.objects.filter(draft__author=author, zone=zone, name__in=near))
-    return messages_of({zone.pk: (zone, edits)}, {zone.pk: around}, now=now, author=author)[zone.pk]
+    return violations_of({zone.pk: (zone, edits)}, {zone.pk: around}, now=now, author=author)[zone.pk]
 
 
 def _fits(row: RRsetRow, messages: Mapping[Key, str], *, negated: bool) -> bool:

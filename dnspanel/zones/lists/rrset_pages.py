@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -27,7 +28,9 @@ from dnspanel.zones.lists.rrset_order import (
     sorted_cursor,
     sorted_place,
 )
+from dnspanel.zones.log import history
 from dnspanel.zones.log.history import Mark
+from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.order import display_order
@@ -45,16 +48,21 @@ _BEFORE_ALL_TYPES, _BEHIND_ALL_TYPES = -3, 65_536  # below and above all display
 
 
 COUNTED_RRSETS = 10_000  # in a larger zone, RRsets are not counted by type
+MOST_CHANGES = 20_000  # after more changes, all RRsets of a large zone are compared, within the time for searches
 _CANONICAL = "~"  # prefix of a cursor in canonical order
 
 
 @dataclass(frozen=True, slots=True)
 class RRsetFilter:
-    """A filter for RRsets in the editor: search text, types (empty: all), and `in_draft` for only drafted RRsets."""
+    """A filter for RRsets in the editor: search text, types (empty: all), and `in_draft` for only drafted RRsets.
+
+    With `changed_since`, published RRsets match only if their last change isn't older. Drafted RRsets are always newer.
+    """
 
     text: str = ""
     types: frozenset[int] = frozenset()
     in_draft: bool = False
+    changed_since: datetime | None = None
 
     @property
     def search(self) -> Search:
@@ -62,8 +70,8 @@ class RRsetFilter:
 
     @property
     def fits_all(self) -> bool:
-        """True if every RRset matches the text and the types."""
-        return not self.search and not self.types
+        """True if every RRset matches the text, the types and the time."""
+        return not self.search and not self.types and self.changed_since is None
 
 
 EVERYTHING = RRsetFilter()
@@ -166,7 +174,7 @@ def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) ->
     terms = filters.search.terms
     if filters.types:
         terms = (*terms, Term(Filter.TYPE, filters.types, negated=False, typed=""))
-    where = search_texts.in_large_zone(zone, terms, b"")
+    where = search_texts.in_large_zone(zone, terms, b"") if terms else None
     if where is not None:
         return keys_of(rows.filter(where.among)) if where.end is None else None
     if filters.search:
@@ -310,7 +318,15 @@ def _by_type(rows: QuerySet[Any]) -> Counter[int]:
 
 
 def _filtered_rrsets(zone: Zone, author: User, filters: RRsetFilter) -> QuerySet[StoredRRset]:
-    return _apply_filters(StoredRRset.objects.filter(zone=zone), author, filters)
+    rows = _apply_filters(StoredRRset.objects.filter(zone=zone), author, filters)
+    if filters.changed_since is None or (first := history.first_number_since(zone, filters.changed_since)) <= 1:
+        return rows
+    rows = rows.filter(changed_in__gte=first)
+    if zone.rrset_count <= display_order.LARGE:
+        return rows
+    changes = StoredChange.objects.filter(revision__zone=zone, revision__number__gte=first)
+    keys = set(changes.values_list("owner_key", flat=True)[: MOST_CHANGES + 1])
+    return rows if len(keys) > MOST_CHANGES else rows.filter(owner_key__in=keys)
 
 
 def _apply_filters(rows: QuerySet[Any], author: User, filters: RRsetFilter) -> QuerySet[Any]:

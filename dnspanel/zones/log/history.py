@@ -162,6 +162,15 @@ def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, His
     return {revision.number: history_row(revision) for revision in found}
 
 
+def first_number_since(zone: Zone, since: datetime) -> int:
+    """Return the number of the zone's first revision since this time, or of the next revision if there is none yet.
+
+    One query reads the zone's revisions along their index, from the newest to the first older one.
+    """
+    older = Revision.objects.filter(zone=zone, publication__at__lt=since).order_by("-number")
+    return (older.values_list("number", flat=True).first() or 0) + 1
+
+
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
     """Yield every RRset of the zone at this revision, in canonical order.
 

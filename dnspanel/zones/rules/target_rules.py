@@ -77,12 +77,14 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
             gettext("{zone} points to {target}, which doesn’t have an address").format(
                 zone=what(zone, rrset), target=target
             ),
+            target,
         )
     if not answers:
         return warning(
             rrset,
             "target-missing",
             gettext("{zone} points to {target}, which does not exist").format(zone=what(zone, rrset), target=target),
+            target,
         )
     return None
 

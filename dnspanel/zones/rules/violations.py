@@ -22,13 +22,14 @@ _ORDER = {severity: place for place, severity in enumerate(Severity)}
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that an RRset breaks. `code` is the rule's stable name."""
+    """A rule that an RRset breaks. `code` is the rule's stable name, and `target` the name that doesn't exist."""
 
     severity: Severity
     code: str
     name: str
     type: int
     message: str
+    target: str = ""
 
 
 def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
@@ -40,8 +41,8 @@ def error(rrset: RRset, code: str, message: str) -> Violation:
     return Violation(Severity.ERROR, code, rrset.name, rrset.type, message)
 
 
-def warning(rrset: RRset, code: str, message: str) -> Violation:
-    return Violation(Severity.WARNING, code, rrset.name, rrset.type, message)
+def warning(rrset: RRset, code: str, message: str, target: str = "") -> Violation:
+    return Violation(Severity.WARNING, code, rrset.name, rrset.type, message, target)
 
 
 def note(rrset: RRset, code: str, message: str) -> Violation:

@@ -246,6 +246,8 @@ ENDPOINTS = [
     Endpoint("zone-primaries-ask", "POST", EDIT, ZONE),
     Endpoint("zone-take-over", "POST", EDIT, ZONE),
     Endpoint("zone-give-back", "POST", EDIT, ZONE),
+    Endpoint("zone-health", "GET", READ, ZONE),
+    Endpoint("zone-health", "POST", EDIT, ZONE, {"fix": "spf-missing example.test. 16"}),
     Endpoint("zone-statistics", "GET", READ, ZONE),
     Endpoint("changes-queries", "GET", EDIT),
     Endpoint("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),

@@ -8,7 +8,10 @@ from dnspanel.zones.log.history import revisions_numbered
 from dnspanel.zones.models import Zone
 
 
-def with_revisions(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:
-    """Return the rows with the revision that last changed each row, in one query."""
+def with_revisions(zone: Zone, rows: Sequence[DisplayRow], *, always: bool = False) -> list[DisplayRow]:
+    """Return the rows with the revision that last changed each row, in one query. `always` shows it in each row."""
     found = revisions_numbered(zone=zone, numbers={row.row.changed_in for row in rows})
-    return [replace(row, revision=found.get(row.row.changed_in)) for row in rows]
+    return [
+        replace(row, revision=last, shows_revision=always) if (last := found.get(row.row.changed_in)) else row
+        for row in rows
+    ]
