@@ -273,6 +273,7 @@ class TokenKind(models.TextChoices):
         "scim",
         gettext_lazy("SCIM token"),
     )  # for a directory that manages people; like an API token, but without access to the APIs
+    FEED = "feed", gettext_lazy("Calendar feed")  # its secret is in a URL, so it only opens the calendar feed
 
 
 class Token(models.Model):
@@ -313,12 +314,19 @@ class Token(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["api", "scim"], secret_sha256__isnull=False, tsig_name=None)
+                condition=models.Q(kind__in=["api", "scim", "feed"], secret_sha256__isnull=False, tsig_name=None)
                 | models.Q(kind="tsig", secret_sha256=None, tsig_name__isnull=False, tsig_secret__isnull=False),
                 name="token_has_its_secret",
             ),
         ]
-        indexes = [models.Index(fields=["owner", "-id"], name="token_of_owner")]
+        indexes = [
+            models.Index(fields=["owner", "-id"], name="token_of_owner"),
+            models.Index(
+                fields=["expires_at"],
+                condition=models.Q(expires_at__isnull=False, revoked_at=None),
+                name="token_ends",
+            ),
+        ]
 
 
 class ProviderKind(models.TextChoices):

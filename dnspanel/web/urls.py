@@ -15,6 +15,7 @@ from dnspanel.web.account import (
     saml,
     second_factor,
 )
+from dnspanel.web.calendar import pages as calendar
 from dnspanel.web.converters import ZoneNameConverter
 from dnspanel.web.dashboard import pages as dashboard
 from dnspanel.web.frame import cli_file, layout, list_looks, one_time_page, saved_views
@@ -64,6 +65,9 @@ urlpatterns = [
     path("docs/api/", docs.api_docs, name="docs-api"),
     path("docs/api/openapi.json", docs.api_document, name="docs-api-document"),
     path("docs/api/<slug:page>/", docs.api_docs, name="docs-api-page"),
+    path("changes/calendar/", calendar.calendar, name="changes-calendar"),
+    path("changes/calendar/feed/", calendar.feed_new, name="changes-calendar-feed"),
+    path("calendar/<str:secret>/dnspanel.ics", calendar.feed, name="calendar-feed"),
     path("", include("dnspanel.web.settings.urls")),
     path("", include("dnspanel.web.zones.urls")),
     path("", include("dnspanel.web.alerts.urls")),

@@ -13,7 +13,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused
-from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.rights.grant_edit import refuse_to_open
 from dnspanel.accounts.tokens import tokens
 from dnspanel.texts import gettext
@@ -44,7 +44,7 @@ class Belongings:
 
 def belongings_of(person: User) -> Belongings:
     """Return the person's belongings in four queries: all hooks, and at most MOST_LISTED of each other kind."""
-    alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
+    alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None, kind__in=tokens.GIVEN)
     own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
     return Belongings(
         list(alive.order_by("pk")[:MOST_LISTED]),

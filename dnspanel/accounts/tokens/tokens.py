@@ -55,6 +55,8 @@ SECRET_START = "dnsp_"
 PREFIX_LENGTH = len(SECRET_START) + 6
 LIFETIME = timedelta(days=90)
 LONGEST_OVERLAP = timedelta(days=30)
+# Tokens that can get another owner. A directory's token can't, and a feed would show the new owner's calendar.
+GIVEN = (TokenKind.API, TokenKind.TSIG)
 # A constantly used token is updated once per this time, not on every request.
 USE_NOTED_EVERY = timedelta(seconds=60)
 
@@ -67,8 +69,10 @@ class NewToken:
     secret: str
 
 
-def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -> NewToken:
-    """Create a token and write it to the audit log. Raise TokenQuotaExceeded if the quota is exceeded.
+def create_token(
+    *, owner: User, terms: TokenTerms, by: Author, now: datetime, kind: TokenKind = TokenKind.API
+) -> NewToken:
+    """Create an API token or a calendar feed and write it to the audit log. Raise TokenQuotaExceeded beyond the quota.
 
     Raise TokenRefused with the invalid fields: a missing purpose, an invalid network, an expiry in the past, a right
     that the owner or the creating token lacks, or a limit wider than the creating token's. Raise TokenDead if the
@@ -82,7 +86,7 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
         maker = _living_maker(by, now)
         _refuse_too_many(owner, now)
         token = Token.objects.create(
-            kind=TokenKind.API,
+            kind=kind,
             owner=owner,
             **kept_of(secret),
             created_at=now,
@@ -218,12 +222,13 @@ def _refuse_wider(by: Author, token: Token) -> None:
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
     """Transfer the user's valid tokens with these ids to `to`, along with the tokens that they replaced by rotation.
 
-    SCIM and rotated tokens are skipped. Return the ids of the transferred tokens. The caller opens the transaction.
-    Raise TokenRefused if a token exceeds the user's current rights, or TokenQuotaExceeded if `to` would have too many.
+    Rotated tokens and kinds outside GIVEN are skipped. Return the ids of the transferred tokens. The caller opens the
+    transaction. Raise TokenRefused if a token exceeds the user's current rights, or TokenQuotaExceeded if `to` would
+    have too many.
     """
     if not ids:
         return []
-    alive = alive_tokens(now).filter(owner=person, rotated_to=None, pk__in=ids).exclude(kind=TokenKind.SCIM)
+    alive = alive_tokens(now).filter(owner=person, rotated_to=None, pk__in=ids, kind__in=GIVEN)
     found = list(alive.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
     actor = actor_of(person)
     for token in found:

@@ -35,12 +35,12 @@ from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access
 
 # Views that need no session. `enroll-agent` authenticates its callers by a one-time code, `welcome` by an invitation,
-# `webhook-stop-mails` by the key in an emailed link, `password-link` by a link for one person, and `mfa_authenticate`
-# by the password that the person has just typed.
+# `webhook-stop-mails` by the key in an emailed link, `password-link` by a link for one person, `calendar-feed` by a
+# feed's secret, and `mfa_authenticate` by the password that the person has just typed.
 OPEN_VIEWS = frozenset(
     {
         *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
-        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
+        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language", "calendar-feed"),
         # The command-line client as a file: scripts fetch it before they have a token, and it contains no secret.
         "docs-cli-file",
         # The first middleware answers these, with only the names of components.

@@ -40,6 +40,7 @@ _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
     (gettext_lazy("DNSSEC key rollovers"), "key", "zone-rollovers", None),
     (gettext_lazy("Saved views"), "eye", "zone-views", None),
     (gettext_lazy("All publications"), "clock", "publication-list", Permission.READ),
+    (gettext_lazy("Calendar"), "clock", "changes-calendar", None),
     (gettext_lazy("Exports"), "download", "zone-exports", Permission.READ),
     (gettext_lazy("Alerts"), "alert", "alert-list", Permission.FLEET),
     (gettext_lazy("Settings"), "table", "settings", Permission.NODES),

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
 
@@ -151,6 +151,24 @@ def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
     for zone_id, key_id, made in rows.values_list("zone_id", "pk", "created_at"):
         found.setdefault(zone_id, {})[key_id] = made
     return found
+
+
+def keys_ending(person: Person, begin: datetime, end: datetime, *, most: int) -> list[tuple[datetime, ZoneKey]]:
+    """Return at most `most` keys of visible signed zones whose policy's lifetime ends in the period, with the end.
+
+    Keys that the parent's DS names have the flag SEP. Needs at most two queries for each policy with a lifetime.
+    """
+    found: list[tuple[datetime, ZoneKey]] = []
+    zones = zones_visible_to(person).order_by().filter(signing__is_signed=True)
+    for policy in DnssecPolicy.objects.exclude(zsk_days=None, ksk_days=None):
+        of_policy = zones.filter(zones_of(policy)).values("pk")
+        for flags, days in ((256, policy.zsk_days), (257, policy.ksk_days)):
+            if days is not None:
+                age = timedelta(days=days)
+                keys = ZoneKey.objects.filter(deleted_at=None, flags=flags, zone__in=of_policy)
+                keys = keys.filter(created_at__gte=begin - age, created_at__lt=end - age).select_related("zone")
+                found += [(key.created_at + age, key) for key in keys.order_by("created_at")[:most]]
+    return sorted(found, key=lambda each: (each[0], each[1].pk))[:most]
 
 
 def fingerprint() -> str:

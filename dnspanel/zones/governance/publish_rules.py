@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import transaction
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
 
 from dnspanel.accounts.actors.actors import Author, Person, actor_of, user_of
 from dnspanel.accounts.actors.grants import Right
@@ -138,6 +140,16 @@ def freezes(person: Person) -> list[Freeze]:
     """Return the freezes that this user is allowed to remove. There are at most MOST."""
     found = Freeze.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [freeze for freeze in found if may_govern(person, scope_of(freeze))]
+
+
+def freezes_known_to(person: Person) -> "QuerySet[Freeze]":
+    """Select the freezes of all zones, and those that cover a zone which this user can see."""
+    visible = access.zones_visible_to(person).order_by()
+    tag = Func(OuterRef("tag"), template="ARRAY[%(expressions)s]", output_field=ArrayField(TextField()))
+    known = Q(zone=None, tag="", team=None) | Q(zone__in=visible.values("pk")) | Q(team__in=visible.values("team"))
+    return Freeze.objects.filter(known | (~Q(tag="") & Exists(visible.filter(tags__contains=tag)))).select_related(
+        "zone", "team"
+    )
 
 
 def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:

@@ -42,6 +42,7 @@ class ZoneKey(models.Model):
                 condition=Q(private_encrypted__isnull=False) | Q(deleted_at__isnull=False), name="zonekey_whole"
             ),
         ]
+        indexes = [models.Index(fields=["created_at"], condition=Q(deleted_at=None), name="zonekey_age")]
 
 
 class Signing(models.Model):
@@ -136,7 +137,10 @@ class Rollover(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["zone"], condition=Q(ended_at=None), name="rollover_open_once")]
-        indexes = [models.Index(fields=["zone", "-id"], name="rollover_of_zone")]
+        indexes = [
+            models.Index(fields=["zone", "-id"], name="rollover_of_zone"),
+            models.Index(fields=["earliest"], condition=Q(ended_at=None, earliest__isnull=False), name="rollover_next"),
+        ]
 
 
 class AcceptedBreak(models.Model):

@@ -42,6 +42,7 @@ MOST_LOOKED_AT = 200  # open requests that are examined for a person's approval
 # For this time, pages show requests that bypassed rules.
 PAST_RULES_LISTED = timedelta(days=30)
 MOST_PLANNED = 5  # named on a page
+MOST_SCHEDULED = 1_000  # of a period
 FREEZES_SOON = timedelta(days=3)
 
 
@@ -98,6 +99,18 @@ def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) 
     if token_of(reader) is not None:
         return [each for each in found.order_by("-pk")[:MOST_LOOKED_AT] if _is_known_to(reader, each)][:limit]
     return list(found.order_by("-pk")[:limit])
+
+
+def scheduled_between(reader: Drafter, begin: datetime, end: datetime) -> list[PublishRequest]:
+    """Return the reader's requests, and those for zones that the reader can see, with a time in the period.
+
+    The earliest comes first. Only the first MOST_SCHEDULED requests of the period are examined.
+    """
+    planned = PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
+    found = list(planned.filter(publish_at__gte=begin, publish_at__lt=end).order_by("publish_at")[:MOST_SCHEDULED])
+    about = {pk for each in found for pk in each.zone_ids}
+    seen = {*access.zones_visible_to(reader).filter(pk__in=about).values_list("pk", flat=True)} if about else set()
+    return [each for each in found if each.author_id == person(reader).pk or not seen.isdisjoint(each.zone_ids)]
 
 
 def waiting_for(reader: Drafter) -> list[PublishRequest]:

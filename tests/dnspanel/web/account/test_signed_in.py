@@ -15,7 +15,7 @@ from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 def test_only_these_views_are_open() -> None:
     assert {*OPEN_VIEWS} == {
         *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
-        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
+        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language", "calendar-feed"),
         *("livez", "readyz", "healthz", "docs-cli-file"),
         *("openid_connect_login", "openid_connect_callback", "oidc-ended"),
         *("saml-acs", "saml-finish", "saml-metadata"),
