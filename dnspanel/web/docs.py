@@ -12,13 +12,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
-from dnspanel.accounts.actors.actors import actor_of
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.tokens import state_of
 from dnspanel.web.api_document import TOKEN, Group, events_of, groups_of, problems_of
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, actor_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,7 @@ def api_document(request: PanelRequest) -> JsonResponse:
 
 def _own_tokens(request: PanelRequest) -> list[Token]:
     """Return the reader's newest API tokens that still work, newest first."""
-    actor = actor_of(request.user)
-    assert actor is not None  # the middleware requires a signed-in person
+    actor = actor_for(request)
     own = tokens_visible_to(actor).filter(owner=actor.user, kind=TokenKind.API, revoked_at=None).order_by("-pk")[:50]
     now = timezone.now()
     return [token for token in own if state_of(token, now).is_alive]

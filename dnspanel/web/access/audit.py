@@ -14,14 +14,14 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.exports.csv_export import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
-from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.layout import PanelRequest, actor_for, say
 from dnspanel.web.frame.outcomes import say_done
 from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.audit import audit_links, audit_trail
@@ -64,7 +64,7 @@ class DisplayAct:
 @require_safe
 def audit_log(request: PanelRequest) -> HttpResponse:
     """List the audit log's matching actions, newest first, or only the user's own without the permission `audit`."""
-    actor, search = _reader(request), _search(request)
+    actor, search = actor_for(request), _search(request)
     with searching_for(search):
         acts, next_place = audit_trail.acts_page(
             actor, filters=filters_of(search), after=_place(request), limit=MOST_ENTRIES
@@ -94,7 +94,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 @require_safe
 def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
     """Show one action in the audit log: its author, time, origin and changes, and its link in the hash chain."""
-    actor = _reader(request)
+    actor = actor_for(request)
     act = audit_trail.act_of(actor, kind=kind, id=id)
     if act is None:
         raise Http404
@@ -114,7 +114,7 @@ def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
     if file_format not in _WRITERS:
         raise Http404
     write, content_type = _WRITERS[file_format]
-    acts = audit_trail.all_acts(_reader(request), filters=filters_of(_search(request)), most=MOST_EXPORTED)
+    acts = audit_trail.all_acts(actor_for(request), filters=filters_of(_search(request)), most=MOST_EXPORTED)
     spooled = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115  (the answer closes it)
     text = TextIOWrapper(cast(BinaryIO, spooled), "utf-8", "surrogateescape", newline="", write_through=True)
     write(text, acts)
@@ -130,12 +130,6 @@ def audit_check(request: PanelRequest) -> HttpResponse:
     audit_links.ask_for_check(by=request.user, now=timezone.now())
     say_done(request, gettext("Checking the chain. The result will be shown on this page."))
     return redirect("audit-log")
-
-
-def _reader(request: PanelRequest) -> Actor:
-    actor = actor_of(request.user)
-    assert actor is not None  # the middleware requires a signed-in person
-    return actor
 
 
 def _search(request: PanelRequest) -> str:

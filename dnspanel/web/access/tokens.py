@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.actors import Actor, can
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit.audit_log import entries_about_token
@@ -30,7 +30,7 @@ from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
 from dnspanel.web.frame.confirm import Question, ask, run_confirmed
 from dnspanel.web.frame.forms import id_in
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, actor_for
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting, say_done
@@ -77,7 +77,7 @@ def token_list(request: PanelRequest) -> HttpResponse:
 
     `whose=all` lists everyone's tokens, for users with the permission `people`.
     """
-    actor = _actor(request)
+    actor = actor_for(request)
     everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)
     found = verbs.tokens_visible_to(actor).select_related("owner", "rotated_to").order_by("-pk")
     if not everybodys:
@@ -133,7 +133,7 @@ def _owner(request: PanelRequest) -> User:
 
 def _create_token(request: PanelRequest, owner: User, form: TokenForm, now: datetime) -> verbs.NewToken | None:
     """Create the token or TSIG key. If it is refused, add the errors to the form and return None."""
-    actor, cleaned = _actor(request), form.cleaned_data
+    actor, cleaned = actor_for(request), form.cleaned_data
     with form.catching(TokenRefused):
         if not form.makes_key:
             return verbs.create_token(owner=owner, terms=form.terms(now), by=actor, now=now)
@@ -205,7 +205,7 @@ def _place_of(form: TokenForm) -> tuple[str, str]:
 @require_safe
 def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
     """Show a token: its rights, recent uses, and history."""
-    actor, now = _actor(request), timezone.now()
+    actor, now = actor_for(request), timezone.now()
     token = verbs.token_for(actor, token_id)
     predecessor = Token.objects.filter(rotated_to=token).first()
     context = {
@@ -223,7 +223,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
 @require_POST
 def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
     """Create a successor to the token and show its secret once. The old token works until the overlap ends."""
-    actor = _actor(request)
+    actor = actor_for(request)
     token = verbs.token_for(actor, token_id)
     days = request.POST.get("overlap", "1")
     if days not in _OVERLAPS:
@@ -238,7 +238,7 @@ def token_rotate(request: PanelRequest, token_id: int) -> HttpResponse:
 @require_POST
 def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     """Revoke the token, its later rotations and the tokens created with them, after a confirmation."""
-    actor = _actor(request)
+    actor = actor_for(request)
     token = verbs.token_for(actor, token_id)
     ask(request, _about_revoking(token, timezone.now()))
     verbs.revoke_token(token=token, by=actor, now=timezone.now())
@@ -317,9 +317,3 @@ def state_of(token: Token, now: datetime) -> State:
             gettext("Expires on {expires_at:%Y-%m-%d}.").format(expires_at=token.expires_at),
         )
     return State(gettext("active"), "ok", "check")
-
-
-def _actor(request: PanelRequest) -> Actor:
-    actor = actor_of(request.user)
-    assert actor is not None  # the middleware requires a signed-in person
-    return actor

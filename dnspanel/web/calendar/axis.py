@@ -19,12 +19,12 @@ def lanes_of(events: Iterable[Event], window: Window) -> dict[Kind, list[tuple[i
     return {kind: sorted(found[kind]) for kind in Kind if kind in found}
 
 
-def months_of(window: Window) -> Iterator[tuple[int, datetime]]:
-    """Yield each month that begins in the window, with its place on the axis."""
+def months_of(window: Window) -> Iterator[tuple[str, datetime]]:
+    """Yield each month that begins in the window, with its place on the axis in percent, for texts of a fixed size."""
     month = window.begin.replace(day=1)
     while month < window.end:
         if month >= window.begin:
-            yield x_of(month, window), month
+            yield f"{x_of(month, window) / WIDTH:.1%}", month
         month = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
 
 

@@ -91,8 +91,8 @@ def events_of(person: Actor, window: Window, chosen: Kind | None = None) -> tupl
 def _of_rules(person: Actor, window: Window) -> Iterator[Event]:
     for each in scheduled_between(person, window.begin, window.end)[: window.most + 1]:
         if each.publish_at is not None:
-            path = reverse("draft-request", args=[each.key])
-            yield Event(each.publish_at, f"request-{each.pk}", Kind.PUBLICATION, each.name, path)
+            text, path = gettext("Publish “{name}”"), reverse("draft-request", args=[each.key])
+            yield Event(each.publish_at, f"request-{each.pk}", Kind.PUBLICATION, text.format(name=each.name), path)
     path = reverse("settings-freezes" if can(person, Permission.NODES) else "zone-list")
     for freeze in freezes_known_to(person):
         for begin, end in islice(periods(freeze, window.begin), window.most + 1):

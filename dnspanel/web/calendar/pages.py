@@ -9,7 +9,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors.actors import Actor, actor_of
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import BadToken, TokenRefused
@@ -21,7 +20,7 @@ from dnspanel.texts import gettext, speaking
 from dnspanel.web.calendar.axis import lanes_of, months_of, x_of
 from dnspanel.web.calendar.events import Kind, Window, events_of
 from dnspanel.web.calendar.feed import calendar_file
-from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest, actor_for
 from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.frame.outcomes import NOTHING_CHANGED, reporting
 
@@ -39,7 +38,7 @@ def calendar(request: PanelRequest) -> HttpResponse:
     first = _day_in(request.GET.get("from", ""), timezone.localdate(now))
     chosen = next((kind for kind in Kind if kind.value == request.GET.get("kind")), None)
     window = Window(_midnight(first), _midnight(first + DAYS), MOST if chosen is None else MOST_OF_ONE)
-    events, cut = events_of(_actor(request), window, chosen)
+    events, cut = events_of(actor_for(request), window, chosen)
     context = {
         "events": events,
         "cut": [kind.label for kind in cut],
@@ -59,7 +58,7 @@ def calendar(request: PanelRequest) -> HttpResponse:
 @require_POST
 def feed_new(request: PanelRequest) -> HttpResponse:
     """Create a feed of the user's calendar, and show its URL once."""
-    actor = _actor(request)
+    actor = actor_for(request)
     terms = TokenTerms(
         gettext("Calendar feed"),
         scope=(Grant(frozenset({Right.READ}), everywhere=True),),
@@ -87,12 +86,6 @@ def feed(request: HttpRequest, secret: str) -> HttpResponse:
         events, _ = events_of(actor, Window(now - _PAST, now + _FUTURE, MOST_IN_FEED))
         text = calendar_file(events, name=gettext("DNS calendar"), panel_url=settings.PANEL_URL, now=now)
     return HttpResponse(text, content_type="text/calendar; charset=utf-8")
-
-
-def _actor(request: PanelRequest) -> Actor:
-    actor = actor_of(request.user)
-    assert actor is not None  # the middleware requires a signed-in person
-    return actor
 
 
 def _midnight(day: date) -> datetime:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
-from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.actors import Actor, actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers.rows import providers_with_buttons
@@ -37,6 +37,13 @@ class PanelRequest(HttpRequest):
 
     user: User
     htmx: HtmxDetails
+
+
+def actor_for(request: PanelRequest) -> Actor:
+    """Return the actor of the signed-in user."""
+    actor = actor_of(request.user)
+    assert actor is not None  # the middleware requires a signed-in person
+    return actor
 
 
 @dataclass(frozen=True, slots=True)

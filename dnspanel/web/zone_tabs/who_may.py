@@ -9,14 +9,14 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.actors import Actor, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
 from dnspanel.web.access.describe_grant import limits_of, what_of
 from dnspanel.web.access.rights_form import WhoMayForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import id_in
-from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, actor_for, is_fragment
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import RightsHere, people_here, tokens_here
@@ -51,9 +51,7 @@ class DisplayToken:
 def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List people and tokens with rights over the zone, and check one person's rights. htmx gets only list rows."""
     zone = access.zone_for_reading(request.user, zone_name)
-    actor = actor_of(request.user)
-    assert actor is not None  # only signed-in people can see a zone
-    now = timezone.now()
+    actor, now = actor_for(request), timezone.now()
     if is_fragment(request) and request.htmx.target == "more-people":
         return render(request, "zone_tabs/_access_people.html", {"zone": zone, **_people(request, actor, zone)})
     if is_fragment(request) and request.htmx.target == "more-tokens":

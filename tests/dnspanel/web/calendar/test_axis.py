@@ -35,7 +35,7 @@ def test_a_period_is_as_long_as_it_lasts_within_the_window() -> None:
 
 def test_months_over_the_end_of_the_year() -> None:
     assert [(x, f"{month:%Y-%m}") for x, month in months_of(WINDOW)] == [
-        (100, "2026-12"),
-        (410, "2027-01"),
-        (720, "2027-02"),
+        ("10.0%", "2026-12"),
+        ("41.0%", "2027-01"),
+        ("72.0%", "2027-02"),
     ]

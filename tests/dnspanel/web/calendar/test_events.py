@@ -77,7 +77,7 @@ def test_each_kind_has_its_events(make_zone: MakeZone, alice: User, active_node:
     a_full_calendar(make_zone, alice, active_node)
     found = events(alice)
     assert [(event.kind, event.text, event.path.split("?")[0], event.at - NOW) for event in found[:4]] == [
-        (Kind.PUBLICATION, "Move", found[0].path, DAY),
+        (Kind.PUBLICATION, "Publish “Move”", found[0].path, DAY),
         (Kind.FREEZE, "every zone: Holidays", "/settings/freezes/", 2 * DAY),
         (Kind.RECORD, "A www.example.test. is removed", "/zones/example.test./", 4 * DAY),
         (Kind.KEY, "API token “backup” expires", found[3].path, 5 * DAY),
@@ -102,7 +102,7 @@ def test_members_see_only_their_zones_and_their_tokens(make_zone: MakeZone, alic
     own = Grant(frozenset({Right.READ}), zones=frozenset({zone.pk}))
     GrantRow.objects.create(user=mia, grant=own.to_json(), created_at=NOW)
     mia = User.objects.get(pk=mia.pk)  # whose rights aren't cached
-    seen = ["Move", "every zone: Holidays", "A www.example.test. is removed", "example.test.: Sale"]
+    seen = ["Publish “Move”", "every zone: Holidays", "A www.example.test. is removed", "example.test.: Sale"]
     assert texts(mia) == seen
     Zone.objects.filter(pk=zone.pk).update(tags=["shop"])
     assert texts(mia) == [*seen, "zones tagged shop: Sale"]
