@@ -41,7 +41,7 @@ class Kind(TextChoices):
 
     PUBLICATION = "publication", gettext_lazy("Publications")
     FREEZE = "freeze", gettext_lazy("Freezes")
-    DNSSEC = "dnssec", gettext_lazy("DNSSEC")
+    DNSSEC = "dnssec", "DNSSEC"
     RECORD = "record", gettext_lazy("Records")
     ZONE = "zone", gettext_lazy("Zones")
     KEY = "key", gettext_lazy("Keys and tokens")
@@ -114,7 +114,7 @@ def _of_zones(person: Actor, window: Window) -> Iterator[Event]:
         text, path = gettext("{zone}: imported signatures expire"), reverse("zone-dnssec", args=[row.zone.name])
         yield Event(at, f"signatures-{row.pk}", Kind.DNSSEC, text.format(zone=row.zone.name), path)
     for each in expiring(person, until=window.end, limit=window.most + 1, after=(window.begin, 0)):
-        text = gettext("{type} {name} is removed").format(type=rdata.type_to_text(each.type), name=each.name)
+        text = gettext("{name}: {type} is removed").format(type=rdata.type_to_text(each.type), name=each.name)
         path = f"{reverse('zone-detail', args=[each.zone.name])}?at={quote(each.name)}"
         yield Event(each.remove_at, f"expiry-{each.pk}", Kind.RECORD, text, path)
     for at, zone in window.due(access.trash_visible_to(person), "deleted_at", timedelta(days=TRASH_DAYS)):
@@ -149,15 +149,15 @@ def _of_certificates(person: Actor, window: Window) -> Iterator[Event]:
         for at, node in window.due(Node.objects.all(), "certificate_expires_at")
     ]
     if authority := Authority.objects.first():
-        found.append((client_expires_at(authority), gettext("the panel (for nodes)"), reverse("node-list")))
-        found.append((authority_expires_at(authority), gettext("the authority for nodes"), reverse("node-delivery")))
+        found.append((client_expires_at(authority), gettext("Panel"), reverse("node-list")))
+        found.append((authority_expires_at(authority), gettext("Authority for nodes"), reverse("node-delivery")))
     for each in secondaries_visible_to(person).exclude(certificate="").order_by("pk")[:_MOST_PEM]:
         at = max(pem.not_valid_after_utc for pem in load_pem_x509_certificates(each.certificate.encode()))
         found.append((at, each.name, reverse("secondary-detail", args=[each.pk])))
     if settings.UPDATE_TLS_PORT and os.access(settings.UPDATE_TLS_CERTIFICATE, os.R_OK):
         own = load_pem_x509_certificates(Path(settings.UPDATE_TLS_CERTIFICATE).read_bytes())[0]
-        found.append((own.not_valid_after_utc, gettext("the gateway"), reverse("secondary-list")))
+        found.append((own.not_valid_after_utc, gettext("Gateway"), reverse("secondary-list")))
     for at, owner, path in found:
         if window.begin <= at < window.end:
-            text = gettext("The certificate of {owner} expires").format(owner=owner)
+            text = gettext("{owner}: certificate expires").format(owner=owner)
             yield Event(at, f"certificate{path}", Kind.CERTIFICATE, text, path)

@@ -79,14 +79,14 @@ def test_each_kind_has_its_events(make_zone: MakeZone, alice: User, active_node:
     assert [(event.kind, event.text, event.path.split("?")[0], event.at - NOW) for event in found[:4]] == [
         (Kind.PUBLICATION, "Publish “Move”", found[0].path, DAY),
         (Kind.FREEZE, "every zone: Holidays", "/settings/freezes/", 2 * DAY),
-        (Kind.RECORD, "A www.example.test. is removed", "/zones/example.test./", 4 * DAY),
+        (Kind.RECORD, "www.example.test.: A is removed", "/zones/example.test./", 4 * DAY),
         (Kind.KEY, "API token “backup” expires", found[3].path, 5 * DAY),
     ]
     assert found[1].until == NOW + 3 * DAY
     [gone] = events(alice, Kind.ZONE)
     assert gone.text == "gone.test. is permanently deleted"
     assert gone.at - NOW == 30 * DAY
-    assert texts(alice, Kind.CERTIFICATE) == ["The certificate of ns1 expires"]
+    assert texts(alice, Kind.CERTIFICATE) == ["ns1: certificate expires"]
 
 
 def test_members_see_only_their_zones_and_their_tokens(make_zone: MakeZone, alice: User, active_node: Any) -> None:
@@ -102,7 +102,7 @@ def test_members_see_only_their_zones_and_their_tokens(make_zone: MakeZone, alic
     own = Grant(frozenset({Right.READ}), zones=frozenset({zone.pk}))
     GrantRow.objects.create(user=mia, grant=own.to_json(), created_at=NOW)
     mia = User.objects.get(pk=mia.pk)  # whose rights aren't cached
-    seen = ["Publish “Move”", "every zone: Holidays", "A www.example.test. is removed", "example.test.: Sale"]
+    seen = ["Publish “Move”", "every zone: Holidays", "www.example.test.: A is removed", "example.test.: Sale"]
     assert texts(mia) == seen
     Zone.objects.filter(pk=zone.pk).update(tags=["shop"])
     assert texts(mia) == [*seen, "zones tagged shop: Sale"]
@@ -136,7 +136,7 @@ def test_secondaries_and_failing_transfers(make_zone: MakeZone, alice: User, cha
     assert texts(charlie) == [
         "failing.test. expires if no primary answers",
         "The old TSIG key of hidden ends",
-        "The certificate of hidden expires",
+        "hidden: certificate expires",
     ]
     assert texts(make_person("mia", Role.MEMBER)) == []
 
