@@ -2,11 +2,22 @@
 
 from django.urls import path
 
-from dnspanel.web.zone_tabs import default_ttl, health, keyless, locks, primaries, settings, statistics, who_may
+from dnspanel.web.zone_tabs import (
+    default_ttl,
+    health,
+    keyless,
+    locks,
+    primaries,
+    settings,
+    statistics,
+    who_may,
+    zone_map,
+)
 
 urlpatterns = [
     path("zones/<zone:zone_name>/access/", who_may.zone_access, name="zone-access"),
     path("zones/<zone:zone_name>/health/", health.zone_health, name="zone-health"),
+    path("zones/<zone:zone_name>/map/", zone_map.zone_map, name="zone-map"),
     path("zones/<zone:zone_name>/statistics/", statistics.zone_statistics, name="zone-statistics"),
     path("zones/<zone:zone_name>/settings/", settings.zone_settings, name="zone-settings"),
     path("zones/<zone:zone_name>/settings/ttl/", default_ttl.zone_default_ttl, name="zone-default-ttl"),

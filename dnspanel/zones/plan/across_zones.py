@@ -57,9 +57,20 @@ def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Viola
     """
     found: dict[int, list[Violation]] = {}
     after = {move.zone.pk: {change.key: change.after for change in move.changes} for move in moves}
-    for zone_id, violation in (*_leading_nowhere(moves, after, person), *_left_behind(moves, after, person)):
+    for zone_id, violation, _ in _leading_nowhere(moves, after, person):
+        found.setdefault(zone_id, []).append(violation)
+    for zone_id, violation in _left_behind(moves, after, person):
         found.setdefault(zone_id, []).append(violation)
     return found
+
+
+def missing_elsewhere(
+    zone: Zone, rrsets: Iterable[RRset], answered_by: Mapping[str, str], person: Person
+) -> dict[tuple[str, int, str], str]:
+    """Return warnings about published targets that other zones lack, keyed by the RRset's name, its type and target."""
+    move = Move(zone, [Change(rrset.name, rrset.type, None, rrset) for rrset in rrsets], {}, answered_by)
+    found = _leading_nowhere([move], {}, person)
+    return {(violation.name, violation.type, target): violation.message for _, violation, target in found}
 
 
 def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterator[tuple[int, Violation, int]]:
@@ -85,13 +96,13 @@ def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterat
                 yield zone.pk, fault, closest[target].pk
 
 
-def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
+def pointers_into(zone: Zone, person: Person, *, most: int = _MOST_RRSETS) -> tuple[list[Pointer], bool]:
     """Return the records of other zones that point to names in this zone, and True if not all names were checked.
 
-    A page shows these records before the zone is deleted. Only the first names of the zone are checked.
+    A page shows these records before the zone is deleted. Only the names of the first `most` RRsets are checked.
     """
-    first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], _MOST_RRSETS + 1)
-    inside = list(dict.fromkeys(rrset.name for rrset in first[:_MOST_RRSETS]))
+    first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], most + 1)
+    inside = list(dict.fromkeys(rrset.name for rrset in first[:most]))
     others = nesting.answering_zones({zone.name: set(inside) - {zone.name}})[zone.name]
     rows = store_rrsets.rrsets_pointing_at([name for name in inside if name not in others], _MOST_POINTERS)
     sees = _Seen(person, {zone_id for _, zone_id, _ in rows})
@@ -101,7 +112,7 @@ def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
         if zone_id != zone.pk and target in targets_of(rrset)
     ]
     in_order = sorted(found, key=lambda each: each.rrset is None)
-    return in_order, len(first) > _MOST_RRSETS
+    return in_order, len(first) > most
 
 
 class _Seen:
@@ -127,8 +138,8 @@ def _seen_as(sees: _Seen, target: str, zone_id: int, rrset: RRset) -> Pointer:
 
 def _leading_nowhere(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
-) -> Iterator[tuple[int, Violation]]:
-    """Yield warnings about new records that point to a missing name in another zone that the person can see."""
+) -> Iterator[tuple[int, Violation, str]]:
+    """Yield warnings about new records that point to a missing target in another zone that the person can see."""
     leading = [
         each
         for move in moves
@@ -146,7 +157,7 @@ def _leading_nowhere(
         if target in answers and target not in hidden:
             fault = fault_of_target(zone.name, rrset, target, answers[target])
             if fault is not None:
-                yield zone.pk, fault
+                yield zone.pk, fault, target
 
 
 def _leading_out(

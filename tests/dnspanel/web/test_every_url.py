@@ -249,6 +249,7 @@ ENDPOINTS = [
     Endpoint("zone-health", "GET", READ, ZONE),
     Endpoint("zone-health", "POST", EDIT, ZONE, {"fix": "spf-missing example.test. 16"}),
     Endpoint("zone-statistics", "GET", READ, ZONE),
+    Endpoint("zone-map", "GET", READ, ZONE),
     Endpoint("changes-queries", "GET", EDIT),
     Endpoint("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
     # Settings

@@ -1,4 +1,4 @@
-"""The events of the calendar: each kind, who sees them, their limit, and the number of queries."""
+"""The events of the calendar: each kind, their readers, their limit, and the number of queries."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
