@@ -81,7 +81,7 @@ def feed(request: HttpRequest, secret: str) -> HttpResponse:
         address = request.META.get("REMOTE_ADDR")
         actor = actor_by_secret(secret=secret, address=address, now=now, kind=TokenKind.FEED)
     except BadToken:
-        return HttpResponse("This calendar feed doesn't exist or has ended.\n", status=404, content_type="text/plain")
+        return HttpResponse(status=404)
     with speaking(mail_language(actor.user)):
         events, _ = events_of(actor, Window(now - _PAST, now + _FUTURE, MOST_IN_FEED))
         text = calendar_file(events, name=gettext("DNS calendar"), panel_url=settings.PANEL_URL, now=now)

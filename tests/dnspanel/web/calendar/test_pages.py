@@ -132,9 +132,7 @@ def test_api_tokens_and_wrong_secrets_open_no_feed(browser: Browser, alice: User
     path = feed_of(browser(alice))
     Token.objects.update(kind=TokenKind.API)
     for wrong in (path, "/calendar/dnsp_wrong/dnspanel.ics", "/calendar/nonsense/dnspanel.ics"):
-        answer = Client().get(wrong)
-        assert answer.status_code == 404
-        assert b"has ended" in answer.content
+        assert Client().get(wrong).status_code == 404
 
 
 @pytest.mark.django_db
