@@ -431,7 +431,8 @@ class ParentCheck(models.Model):
     known_at = models.DateTimeField(null=True)  # when a check last had a result
     checked_at = models.DateTimeField(null=True)
     parent = models.TextField(blank=True, default="")
-    # {"servers": {"name address": [DS, …]}, "ttl": seconds or null}, of the last check with a result.
+    # {"servers": {"name address": [DS, …]}, "ttl": seconds or null, "root": the verdict of `trust_chain` or ""}, of the
+    # last check with a result.
     found: "models.JSONField[Any]" = models.JSONField(default=dict)
     # The reason why the last check had no result (empty if it had one), and the time of the first such check in a row.
     silent = MessageField(blank=True, default="")

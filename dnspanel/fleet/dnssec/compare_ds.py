@@ -31,11 +31,15 @@ class SignedBy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a parent check: a state with a message, or None with a sentence in `silent` that explains why."""
+    """The result of a parent check: a state with a message, or None with a sentence in `silent` that explains why.
+
+    `root` is the verdict of the validation from the root (`trust_chain.Verdict`), or "" if there was no validation.
+    """
 
     state: ParentState | None
     message: str = ""
     silent: str = ""
+    root: str = ""
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:

@@ -6,7 +6,7 @@ only if no other worker has claimed the check since then. If a worker dies, its 
 
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -161,6 +161,7 @@ def _validate_from_root(finding: Finding, zone_name: str, resolver: Resolver, no
             gettext("{zone_name} doesn’t validate from the root: {reason}.").format(
                 zone_name=zone_name, reason=chain.reason
             ),
+            root=chain.verdict,
         )
     if chain.verdict is Verdict.UNKNOWN:
         return Finding(
@@ -173,14 +174,11 @@ def _validate_from_root(finding: Finding, zone_name: str, resolver: Resolver, no
         message = gettext("{message} Resolvers still don’t validate the zone: {reason}.").format(
             message=finding.message, reason=chain.reason
         )
-        return Finding(finding.state, message)
-    return finding if finding.state is not ParentState.MATCHES else _proven(finding)
-
-
-def _proven(finding: Finding) -> Finding:
-    return Finding(
-        finding.state, gettext("{message} The zone validates from the root.").format(message=finding.message)
-    )
+        return Finding(finding.state, message, root=chain.verdict)
+    if finding.state is not ParentState.MATCHES:
+        return replace(finding, root=chain.verdict)
+    message = gettext("{message} The zone validates from the root.").format(message=finding.message)
+    return Finding(finding.state, message, root=chain.verdict)
 
 
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
@@ -209,17 +207,13 @@ def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
             "found": {
                 "servers": {server: list(ds) for server, ds in look.parent.servers.items()},
                 "ttl": look.parent.ttl,
+                "root": finding.root,
             },
             "silent": "",
             "silent_since": None,
             "due_at": now + (EVERY if is_well else AGAIN),
         }
     return bool(mine.update(**values))
-
-
-def check_of(zone: Zone) -> ParentCheck | None:
-    """Return the stored check of the zone's parent, or None if the parent isn't checked."""
-    return ParentCheck.objects.filter(zone=zone).first()
 
 
 def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dnspanel.accounts.actors.actors import Person
-from dnspanel.accounts.actors.grants import Right
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.texts import gettext, gettext_noop, with_value
+from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.signing.safety import ParentHere
+from dnspanel.zones.signing.safety import ParentHere, parent_here
 
 # Results are not waited for longer, in case no worker runs.
 PATIENCE = timedelta(seconds=60)
@@ -25,6 +25,7 @@ class ParentView:
     check: ParentCheck | None
     name: str
     is_waiting: bool  # True if a person just requested a check that no worker has done yet
+    knows_here: bool  # True if the person is allowed to know the parent zone on this panel
 
     @property
     def message(self) -> str:
@@ -37,17 +38,13 @@ class ParentView:
         return str(self.check.message)
 
 
-def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """Return the check as a person sees it. `knows_here`: the person is allowed to know the parent zone here."""
+def parent_of(zone: Zone, person: Person, now: datetime) -> tuple[ParentView, ParentHere | None]:
+    """Return the last check of the zone's parent as a person sees it, and the parent if it is a zone on this panel."""
+    here, check = parent_here(zone.name), ParentCheck.objects.filter(zone=zone).first()
+    knows_here = here is not None and access.zones_visible_to(person).filter(pk=here.zone_id).exists()
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
-    return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
-
-
-def may_know_parent(person: Person, here: ParentHere | None) -> bool:
-    """Return True if the parent is a zone on this panel that the person is allowed to know."""
-    if here is None:
-        return False
-    return access.zones_within_reach(person, Right.READ).filter(pk=here.zone_id, deleted_at=None).exists()
+    name = "" if check is None or is_hidden else check.parent
+    return ParentView(check, name, _is_waiting(check, now), knows_here), here
 
 
 def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:

@@ -1,34 +1,17 @@
-"""Prepare a zone's DNSSEC state for display: its keys and their buttons, its parent zone, and its nodes."""
+"""Prepare a zone's DNSSEC state for display: its keys and their buttons, and its parent zone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID, uuid4
 
-from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict
-from dnspanel.fleet.models import NodeState, ParentCheck, ParentState
-from dnspanel.fleet.node_health import FAULTS, Word
-from dnspanel.fleet.reads.parent_check import ParentView, may_know_parent, parent_view
-from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.dnssec.signing_texts import describe_denial, describe_polling, signing_algorithms
-from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.models import Zone
 from dnspanel.zones.signing.safety import ParentHere
 
-_TONES: Mapping[ParentState, str] = {
-    ParentState.UNKNOWN: "quiet",
-    ParentState.MATCHES: "ok",
-    ParentState.NO_DS: "quiet",
-    ParentState.PARTIAL: "warn",
-    ParentState.DIFFERS: "bad",
-    ParentState.BOGUS: "bad",
-}
-_ICONS: Mapping[str, str] = {"ok": "check", "warn": "alert", "bad": "error", "quiet": "minus"}
 # The names that registrars use.
 _FIELDS: Mapping[str, Sequence[str]] = {
     "DS": (gettext_lazy("key tag"), gettext_lazy("algorithm"), gettext_lazy("digest type"), gettext_lazy("digest")),
@@ -44,7 +27,6 @@ class KeyAct:
     button: str
     field: str
     value: str
-    form_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +70,19 @@ class DisplayKey:
 
     @property
     def acts(self) -> list[KeyAct]:
-        """The buttons that change the key. Each has its own single-use form id."""
-        key = self.key
+        """The buttons that change the key."""
         return [
-            KeyAct(gettext("Deactivate"), "active", "false", uuid4())
-            if key.active
-            else KeyAct(gettext("Activate"), "active", "true", uuid4()),
-            KeyAct(gettext("Hide"), "published", "false", uuid4())
-            if key.published
-            else KeyAct(gettext("Publish"), "published", "true", uuid4()),
+            KeyAct(gettext("Deactivate"), "active", "false")
+            if self.key.active
+            else KeyAct(gettext("Activate"), "active", "true"),
+            KeyAct(gettext("Hide"), "published", "false")
+            if self.key.published
+            else KeyAct(gettext("Publish"), "published", "true"),
         ]
 
     @property
-    def deletion_id(self) -> UUID:
-        """A single-use id for the form that deletes the key."""
+    def form_id(self) -> UUID:
+        """A single-use id for the form with the key's buttons."""
         return uuid4()
 
     @property
@@ -145,42 +126,8 @@ class DisplayOtherKey:
 class DisplayParent:
     """The state of the DS at the parent. `name` is empty if the reader can't see the parent zone in this panel."""
 
-    word: str  # "unknown", "missing", "other" (for none of the signing keys) or "ok"
+    word: str  # "unknown", "missing" or "present"
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayCheck:
-    """The result of the latest parent check."""
-
-    view: ParentView
-
-    @property
-    def check(self) -> ParentCheck | None:
-        return self.view.check
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.view.is_waiting
-
-    @property
-    def message(self) -> str:
-        return self.view.message
-
-    @property
-    def tone(self) -> str:
-        return _TONES[ParentState(self.view.check.state)] if self.view.check else "quiet"
-
-    @property
-    def icon(self) -> str:
-        return _ICONS[self.tone]
-
-
-def display_check(
-    check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
-) -> DisplayCheck:
-    """Return the latest parent check for display. Its text names the parent only if `parent.name` is set."""
-    return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,91 +162,11 @@ class DisplaySigning:
         return [key for key in self.keys if key.key.ds and key.key.published]
 
 
-def display_parent(request: PanelRequest, parent: ParentHere | None, keys: Sequence[KeyView]) -> DisplayParent:
-    """Return the state of the DS at a parent zone in this panel.
-
-    For a parent elsewhere, the state is "unknown". `display_check` returns the result of checking such a parent.
-    """
+def display_parent(parent: ParentHere | None, *, knows_here: bool) -> DisplayParent:
+    """Return the state of the DS at a parent zone in this panel. For a parent elsewhere, the state is "unknown"."""
     if parent is None:
         return DisplayParent("unknown", "")
-    good = {text.lower() for key in keys if key.active and key.published for text in key.ds}
-    word = "missing"
-    if parent.ds:
-        word = "ok" if any(text.lower() in good for text in parent.ds) else "other"
-    return DisplayParent(word, parent.name if may_know_parent(request.user, parent) else "")
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSigning:
-    """One node, and whether it has the latest signing change."""
-
-    name: str
-    tone: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class SigningSync:
-    """The state of the latest signing change (publication `sequence`, revision `number`) on each node."""
-
-    sequence: int
-    number: int
-    sync: Sync
-    nodes: list[NodeSigning]
-
-    @property
-    def is_everywhere(self) -> bool:
-        return self.sync.counts.is_everywhere
-
-
-def signing_sync(publication: Publication, number: int, statuses: Sequence[NodeStatus]) -> SigningSync:
-    """Return each active node's state for the zone's latest signing change, in revision `number`."""
-    active = [status for status in statuses if status.node.state == NodeState.ACTIVE]
-    nodes = [_node(status, publication.sequence) for status in active]
-    return SigningSync(publication.sequence, number, sync_of(publication.sequence, statuses), nodes)
-
-
-def _node(status: NodeStatus, sequence: int) -> NodeSigning:
-    if status.has_acked(sequence):
-        return NodeSigning(status.node.name, "ok", gettext("up to date"))
-    tone = "bad" if status.health.word in FAULTS else "warn"
-    message = "" if status.health.word is Word.LIVE else f" {status.health.message}"
-    return NodeSigning(
-        status.node.name,
-        tone,
-        gettext("Not yet updated.{message}").format(message=message) if message else gettext("not yet"),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayAnswer:
-    """A node's answer about the zone, and whether the zone is signed."""
-
-    answer: NodeAnswer
-    is_signed: bool
-
-    @property
-    def tone(self) -> str:
-        if self.answer.verdict is Verdict.UNSIGNED:
-            return "warn" if self.is_signed else "quiet"
-        return "ok" if self.answer.verdict is Verdict.VALIDATES else "bad"
-
-    @property
-    def icon(self) -> str:
-        return _ICONS[self.tone]
-
-    @property
-    def word(self) -> str:
-        words = {
-            Verdict.VALIDATES: gettext("valid"),
-            Verdict.UNSIGNED: gettext("unsigned"),
-            Verdict.BOGUS: gettext("bogus"),
-        }
-        return words.get(self.answer.verdict, gettext("unknown"))
-
-    @property
-    def tags(self) -> str:
-        return ", ".join(map(str, self.answer.tags))
+    return DisplayParent("present" if parent.ds else "missing", parent.name if knows_here else "")
 
 
 def key_lost(zone: Zone, key: KeyView, keys: Sequence[KeyView], *, act: str) -> tuple[str, ...]:

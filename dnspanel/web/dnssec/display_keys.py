@@ -111,6 +111,12 @@ def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[
     ]
 
 
+def next_end_of(lives: Sequence[DisplayLife]) -> tuple[datetime, int] | None:
+    """Return the first end of a key's lifetime by the policy, and the key's tag, or None if no lifetime is limited."""
+    ends = [(end.at, life.key.tag) for life in lives for end in life.coming if end.at and end.is_lifetime]
+    return min(ends, default=None)
+
+
 def _passed_moments(moments: Sequence[Moment]) -> Iterator[Passed]:
     """Yield the most recent MOST_MOMENTS events, grouped by time."""
     found: dict[datetime, list[str]] = {}

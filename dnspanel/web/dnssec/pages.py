@@ -14,11 +14,11 @@ from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
-from dnspanel.fleet.dnssec.parent_checks import check_of
+from dnspanel.fleet.reads.parent_check import parent_of
 from dnspanel.fleet.reads.queries import unproven_on, watched_statuses
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec import display
-from dnspanel.web.dnssec.display_keys import display_lives
+from dnspanel.web.dnssec.display_keys import display_lives, next_end_of
 from dnspanel.web.dnssec.display_policy import ZonePolicy, zone_policy_of
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.forms import (
@@ -35,10 +35,11 @@ from dnspanel.web.dnssec.policy_forms import OwnPolicyForm
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.dnssec_chain import AnyKey, DisplayAnswer, ParentSide, chain_of
 from dnspanel.web.frame.forms import PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.outcomes import say_done
-from dnspanel.web.frame.sync import sync_of_zone
+from dnspanel.web.frame.sync import sync_of, sync_of_zone
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries
 from dnspanel.zones.dnssec import queries as dnssec
@@ -53,12 +54,13 @@ from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.presigned import ENDS_SOON, drop_signatures, signatures_end
-from dnspanel.zones.signing.safety import ParentHere, parent_here
 from dnspanel.zones.signing.signalling import has_signalling, set_signalling
 from replication.dns import rdata, rdtypes
 
 # Records that clients trust only if the zone is signed.
 _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIMEA)
+# The forms in the folded part of the page. It opens if one of them is refused.
+_ADVANCED = ("own", "denial", "cds", "other_key", "signalling")
 
 
 @require_safe
@@ -74,7 +76,7 @@ def page(
     form: SigningForm | None = None,
     refusal: str = "",
     status: int = 200,
-    answers: list[display.DisplayAnswer] | None = None,
+    answers: list[DisplayAnswer] | None = None,
 ) -> HttpResponse:
     """Return the zone's DNSSEC page. `form` is a rejected form, and `refusal` the reason for a refused action.
 
@@ -86,31 +88,32 @@ def page(
     rolled = rollover_queries.newest(zone)
     is_under_way = rolled is not None and rolled.ended_at is None
     policy = zone_policy_of(zone, state, keys, is_rolling=is_under_way)
-    if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
-        # The zone was unsigned in the meantime, so the page doesn't have the form.
+    if form is not None and _is_gone(form, has_keys=bool(keys), is_rolling=is_under_way):
         refusal = " ".join(map(str, form.non_field_errors()))
-    here = parent_here(zone.name)
-    parent = display.display_parent(request, here, keys)
-    if (isinstance(form, BeginRolloverForm) and is_under_way) or (
-        isinstance(form, CancelRolloverForm) and not is_under_way
-    ):
-        # The rollover started or ended in the meantime, so the page doesn't have the form.
-        refusal = " ".join(map(str, form.non_field_errors()))
+    check, here = parent_of(zone, request.user, timezone.now())
+    parent = display.display_parent(here, knows_here=check.knows_here)
     other_keys = dnssec.other_keys_of(zone)
+    signing = display.DisplaySigning(state, [display.DisplayKey(zone.name, key) for key in keys], parent)
+    display_others = [display.DisplayOtherKey(zone.name, key) for key in other_keys[:MOST_OTHER_KEYS]]
+    lives = display_lives(histories_of(zone, state, rolled), policy.applied.terms if policy else None)
     context: dict[str, object] = {
-        "signing": display.DisplaySigning(state, [display.DisplayKey(zone.name, key) for key in keys], parent),
-        "check": display.display_check(check_of(zone), here, parent, timezone.now()),
+        "signing": signing,
+        "ds_keys": display_others if state.presigned else signing.for_parent,
+        "check": check,
+        "chain": chain_of(zone.name, ParentSide.of(check, here), [*keys, *other_keys], answers),
         "nodes": _nodes(zone),
         "unproven": unproven_on(zone),
-        "answers": answers,
-        "lives": display_lives(histories_of(zone, state, rolled), policy.applied.terms if policy else None),
+        "lives": lives,
+        "next_end": next_end_of(lives),
         "may_sign": may_sign,
+        "may_act": may_sign and not zone.transferred_from and not zone.is_catalog,
         "may_export": access.has_right(request.user, zone, Right.EXPORT_KEYS),
         "refusal": refusal,
         "refused_form": form.name if form else "",
+        "is_advanced_refused": form is not None and form.name in _ADVANCED,
         "policy": policy,
         "keys_are_rolling": is_under_way,
-        "other_keys": [display.DisplayOtherKey(zone.name, key) for key in other_keys[:MOST_OTHER_KEYS]],
+        "other_keys": display_others,
         "more_other_keys": max(0, len(other_keys) - MOST_OTHER_KEYS),
         "rolled": DisplayRollover(rolled, timezone.now()) if rolled else None,
     }
@@ -122,6 +125,13 @@ def page(
         if state.is_signed and parent.word == "missing" and not is_under_way:
             context["trust_form"] = BeginRolloverForm(kinds=[Kind.SECURE])
     return render_zone(request, zone, "dnssec", "dnssec/zone.html", context, status)
+
+
+def _is_gone(form: SigningForm, *, has_keys: bool, is_rolling: bool) -> bool:
+    """Return True if the page no longer has the form: the zone was unsigned, or a rollover started or ended."""
+    if isinstance(form, BeginRolloverForm | CancelRolloverForm):
+        return isinstance(form, BeginRolloverForm) == is_rolling
+    return not has_keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm)
 
 
 def _forms(
@@ -142,28 +152,33 @@ def _forms(
     return forms | ({f"{refused.name}_form": refused} if refused else {})
 
 
-def _nodes(zone: Zone) -> display.SigningSync | None:
+def _nodes(zone: Zone) -> dict[str, object] | None:
     """Return the nodes' progress with the latest signing change, or None if the zone was never signed."""
     last = dnssec.last_change_of(zone)
-    return display.signing_sync(last.publication, last.number, watched_statuses(now=timezone.now())) if last else None
+    if last is None:
+        return None
+    sync = sync_of(last.publication.sequence, watched_statuses(now=timezone.now()))
+    return {"sequence": last.publication.sequence, "number": last.number, "sync": sync}
 
 
 @require_safe
 def dnssec_nodes(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show each node's progress with the latest signing change."""
+    """Show the nodes' progress with the latest signing change."""
     zone = access.zone_for_reading(request.user, zone_name)
     return render(request, "dnssec/_nodes.html", {"zone": zone, "nodes": _nodes(zone)})
 
 
 @require_safe
 def dnssec_answers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Query the nodes (not the canary) for the zone and show the answers. A silent node delays the page for seconds."""
+    """Query the nodes (not the canary), and show the chain with their answers. A silent node delays it for seconds."""
     zone = access.zone_for_reading(request.user, zone_name)
-    is_signed = dnssec.signing_of(zone).is_signed
-    answers = [display.DisplayAnswer(each, is_signed) for each in ask_nodes(zone, now=timezone.now())]
+    state = dnssec.signing_of(zone)
+    answers = [DisplayAnswer(each, state.is_signed) for each in ask_nodes(zone, now=timezone.now())]
     if not request.htmx:
         return page(request, zone, answers=answers)
-    return render(request, "dnssec/_answers.html", {"zone": zone, "answers": answers})
+    keys: list[AnyKey] = [*dnssec.keys_of(zone, state), *dnssec.other_keys_of(zone)]
+    chain = chain_of(zone.name, ParentSide.of(*parent_of(zone, request.user, timezone.now())), keys, answers)
+    return render(request, "dnssec/_chain.html", {"zone": zone, "chain": chain})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -178,12 +193,11 @@ def dnssec_parent(request: PanelRequest, zone_name: str) -> HttpResponse:
             refusal = str(exc)
         if not request.htmx:
             return page(request, zone, refusal=refusal, status=422) if refusal else redirect("zone-dnssec", zone.name)
-    here = parent_here(zone.name)
     context = {
         "zone": zone,
-        "check": display.display_check(check_of(zone), here, display.display_parent(request, here, ()), timezone.now()),
-        "may_sign": access.has_right(request.user, zone, Right.DNSSEC),
+        "check": parent_of(zone, request.user, timezone.now())[0],
         "refusal": refusal,
+        "is_answer": True,
     }
     return render(request, "dnssec/_check.html", context, status=422 if refusal else 200)
 
@@ -324,22 +338,21 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
     if not state.keys and request.method != "POST":
         messages.info(request, gettext("{name} is not signed.").format(name=zone.name))
         return redirect("zone-dnssec", zone.name)
-    parent = parent_here(zone.name)
     return render(
         request,
         "dnssec/unsign.html",
-        {"zone": zone, "form": form, **_effects(zone, state, parent, request)},
+        {"zone": zone, "form": form, **_effects(zone, state, request)},
         status=422 if request.method == "POST" else 200,
     )
 
 
-def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request: PanelRequest) -> dict[str, object]:
-    visible = display.display_parent(request, parent, ())
+def _effects(zone: Zone, state: SigningState, request: PanelRequest) -> dict[str, object]:
+    check, here = parent_of(zone, request.user, timezone.now())
     counts = dict(rrset_pages.type_counts(zone=zone))
     return {
         "keys": len(state.keys),
         "nodes": sync_of_zone(zone, watched_statuses(now=timezone.now())),
-        "parent": visible,
-        "check": display.display_check(check_of(zone), parent, visible, timezone.now()),
+        "parent": display.display_parent(here, knows_here=check.knows_here),
+        "check": check,
         "trusted": [(rdata.type_to_text(type), counts[type]) for type in _TRUSTED_TYPES if type in counts],
     }

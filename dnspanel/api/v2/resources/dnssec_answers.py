@@ -22,14 +22,12 @@ from dnspanel.api.v2.schema.operations import api_operation
 from dnspanel.api.v2.schema.row_json import row_json
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
-from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.models import ParentState, UnprovenZone
-from dnspanel.fleet.reads.parent_check import may_know_parent, parent_view
+from dnspanel.fleet.reads.parent_check import parent_of
 from dnspanel.fleet.reads.queries import node_statuses, unproven_for
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.signing.safety import parent_here
 
 
 class DnssecParent(V2View):
@@ -108,8 +106,7 @@ def _unproven_json(row: UnprovenZone) -> dict[str, Any]:
 
 
 def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    here = parent_here(zone.name)
-    view = parent_view(check_of(zone), here, knows_here=may_know_parent(actor, here), now=timezone.now())
+    view, _ = parent_of(zone, actor, timezone.now())
     check = view.check
     found = check.found if check else {}
     return {

@@ -22,6 +22,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.lines.rrset_form import RRsetForm
 from dnspanel.web.editor.review.alike_changes import fold_alike
 from dnspanel.web.editor.review.named_draft_context import named_draft_context
+from dnspanel.web.editor.review.review_chains import chains_after
 from dnspanel.web.editor.review.review_display import DisplayPlan, checks_of, displayed_plans, effect_of, page_of
 from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
@@ -237,6 +238,7 @@ def changes_context(
         "folds": [fold for fold in fold_alike(plans, displayed) if fold.diffs] if view not in ("call", "text") else [],
         "zones": len(plans),
         "page": page,
+        "chains": chains_after(plans, request.user) if page.number == 1 else [],
         "merges": sum(len(plan.changes) for plan in plans),
         "as_text": view == "text",
         "as_call": view == "call",

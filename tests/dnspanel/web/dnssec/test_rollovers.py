@@ -49,7 +49,8 @@ def page_of(client: Client) -> str:
 def test_a_rollover_is_begun_followed_and_cancelled(signed: Zone, bob: User, browser: Browser) -> None:
     client = browser(bob)
     page = page_of(client)
-    assert "No rollovers yet." in page
+    assert 'id="rollover"' not in page
+    assert "No rollovers yet." in client.get(PAGE + "rollover/", headers=HTMX).content.decode()
     assert '<option value="csk">' in page
     assert '<option value="zsk">' not in page  # the zone has no such key
     page = send(client, "rollover/begin/", kind="csk").content.decode()
